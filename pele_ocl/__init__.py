@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .common.errors import ParameterError as ParameterError
     from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
+    from .dynamics.bias_samples import BiasSamples as BiasSamples
     from .dynamics.bias_words import ColvarFiles as ColvarFiles
     from .dynamics.dataset import DatasetFile as DatasetFile
     from .dynamics.mbar import MBAR as MBAR
@@ -180,6 +181,7 @@ _HOMES = {
     "rescore": ("RescoreResult",),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
+    "dynamics.bias_samples": ("BiasSamples",),
     "dynamics.bias_words": ("ColvarFiles",),
     "dynamics.dataset": ("DatasetFile",),
     "dynamics.mbar": ("FreeEnergyResult", "MBAR", "free_energy"),

@@ -6,6 +6,7 @@ import _thread
 import _weakrefset
 import ctypes
 import gc
+import os
 import signal
 import sys
 import threading
@@ -20,6 +21,7 @@ _COLLECTED = 200_000  # new objects after which garbage is collected; loading mo
 # glibc's mallopt: memory at the end of the heap that is kept when it is free, and the least size of a block with pages
 # of its own. Each array would else get new pages from the system, which cost more than what most arrays are for.
 _KEPT = {-1: 64 << 20, -3: 16 << 20}
+_SPUN = "20"  # NumPy's BLAS: 2^20 clocks that its threads, one a core, wait awake; 2^28 as they start is its default
 _AGAIN = 0.02  # seconds until an interrupt that came at a bad moment is tried again
 _CALLBACKS = (  # of weak references: to locks of imports, and to the keys and values of weak dictionaries and sets
     ("<frozen importlib._bootstrap>", "cb"), (weakref.__file__, "remove"), (_weakrefset.__file__, "_remove"),
@@ -31,6 +33,7 @@ _LOADING = (ExtensionFileLoader.create_module.__code__, ExtensionFileLoader.exec
 def run() -> None:
     """Run the command; an interrupt ends it with exit code 130."""
     gc.set_threshold(_COLLECTED)
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _SPUN)
     if sys.platform == "linux":
         with suppress(AttributeError):  # another library of C
             for parameter, value in _KEPT.items():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -13,6 +16,8 @@ from pele_ocl import (
     MBAR,
     OPES,
     Atoms,
+    BiasSamples,
+    ColvarFiles,
     DatasetFile,
     DistanceVariable,
     Energy,
@@ -32,7 +37,7 @@ from pele_ocl import (
     simulate,
     umbrella,
 )
-from pele_ocl.energy.terms.grid_bias import hill, interpolated
+from pele_ocl.energy.terms.grid_bias import hill, interpolated, interpolated_at
 from pele_ocl.opencl import Device
 from pele_ocl.units import BOLTZMANN_KCAL
 
@@ -241,6 +246,45 @@ def test_hills_are_those_of_openmm(device):
     np.testing.assert_allclose(grid[:, 0], meta._totalBias / 4.184, atol=1e-5 * 0.5)
 
 
+@pytest.mark.skipif(not shutil.which("plumed"), reason="needs PLUMED's command")
+def test_hills_are_those_of_plumed(device, tmp_path):
+    """Heights and the grid of METAD for a trajectory of ours, within the 3.5 widths beyond which PLUMED cuts hills."""
+    require(device, "float64")
+    widths, kelvin, places, last = [0.8, 0.7], 300.0, [ATOMS.positions], []
+    term = Metadynamics([PHI, PSI], widths, 0.5, 5, bias_factor=4.0)
+    simulation = Simulation(
+        ATOMS, terms=[term], timestep=1.0, temperature=kelvin, seed=2, precision="float64", device=device
+    )
+
+    def look(of: Simulation) -> None:
+        places.append(of.positions[0])
+        last.append(of.hills("metadynamics")[0])
+
+    simulation.run(80, every=5, call=look)
+    hills, bins = np.array(last), ",".join(str(axis.n) for axis in term.axes)
+    lines = [f"{len(x)}\n0 0 0\n" + "".join("X {:.12f} {:.12f} {:.12f}\n".format(*of) for of in x) for x in places]
+    (tmp_path / "places.xyz").write_text("".join(lines))
+    (tmp_path / "plumed.dat").write_text(
+        "UNITS LENGTH=A ENERGY=kcal/mol\nphi: TORSION ATOMS=5,7,9,15\npsi: TORSION ATOMS=7,9,15,17\n"
+        f"METAD ARG=phi,psi SIGMA=0.8,0.7 HEIGHT=0.5 PACE=1 BIASFACTOR=4 TEMP={kelvin} FILE=HILLS FMT=%20.12f "
+        f"GRID_MIN=-pi,-pi GRID_MAX=pi,pi GRID_BIN={bins} GRID_WFILE=GRID GRID_WSTRIDE={len(hills)}\n"
+    )
+    subprocess.run(
+        ["plumed", "driver", "--plumed", "plumed.dat", "--ixyz", "places.xyz", "--length-units", "A"], cwd=tmp_path,
+        env=os.environ | {"PLUMED_DP2CUTOFF_NOSTRETCH": "1"}, stdout=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
+    theirs = np.loadtxt(tmp_path / "HILLS")
+    np.testing.assert_allclose(theirs[:, 1:3], hills[:, :2], atol=1e-10)
+    np.testing.assert_allclose(theirs[:, 5] * 3 / 4, hills[:, 2], atol=1e-5 * 0.5)  # PLUMED writes those of F
+    nodes = np.loadtxt(tmp_path / "GRID")
+    away = nodes[:, None, :2] - hills[None, :, :2]
+    away -= 2 * np.pi * np.round(away / (2 * np.pi))
+    near = (((away / widths) ** 2).sum(axis=2) < 12.4).all(axis=1)
+    grid = simulation.ensemble.values("metadynamics", "grid")[0][..., 0].T.ravel()
+    assert near.sum() > 200
+    np.testing.assert_allclose(grid[near], nodes[near, 2], atol=1e-5 * grid.max())
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -254,6 +298,10 @@ def test_hills_are_those_of_openmm(device):
         (lambda: OPES([PHI, PSI], 0.3, 5.0, 10), "2 numbers of 0.0001 or more are needed, one a variable"),
         (
             lambda: Simulation(ATOMS, 2, terms=[OPES(PHI, 0.3, 5.0, 10, shared=True)], temperature=[300, 310]),
+            "must have one temperature",
+        ),
+        (
+            lambda: Simulation(ATOMS, 2, terms=[OPES(PHI, 0.3, 5, 9, shared=True)]).change_temperatures([300, 310]),
             "must have one temperature",
         ),
         (lambda: GridBias(PHI, np.zeros((9, 3))), r"grid has shape \(9, 3\)"),
@@ -338,6 +386,65 @@ def test_a_shared_bias_is_written_for_all(device, tmp_path):
     ):
         with pytest.raises(InputError, match=sentence):
             made(**changed).restore(tmp_path / "state.npz")
+
+
+def test_variables_take_selections(device):
+    phi = TorsionVariable(["resid 1 and name C", 12, "resid 2 and name CA", "resid 2 and name C"])
+    names = ATOMS.labels.names
+    assert names[phi.groups(ATOMS)[0]].tolist() == ["C", names[12], "CA", "C"]
+    size, apart = GyrationVariable("not element H"), DistanceVariable("resid 1", [20])
+    see = GridBias([phi, size, apart], name="see")  # without an energy
+    simulation = Simulation(ATOMS, 2, terms=[see], timestep=1.0, device=device, model=VACUUM).run("5fs")
+    wanted = [[of.value(x, ATOMS)[0] for of in (phi, size, apart)] for x in simulation.positions[:]]
+    np.testing.assert_allclose(simulation.variables("see"), wanted, rtol=1e-5)
+    assert not simulation.bias_energies("see").any()
+    for wrong, sentence in (
+        (["resid 1", 1, 2, 3], "'resid 1' takes 19 atoms; each selection of a torsion must take one"),
+        (["resid 9", 1, 2, 3], "the selection 'resid 9' takes no atom"),
+        (["index 1", 1, 2, 3], "four different ones are needed"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            Ensemble(ATOMS, terms=[GridBias(TorsionVariable(wrong))], device=device)
+
+
+def test_colvar_files_go_on_after_a_restart(device, tmp_path):
+    def made():
+        return Simulation(ATOMS, 2, terms=[GridBias(PHI, name="phi")], timestep=1.0, device=device, model=VACUUM)
+
+    first = made().run(20, every=5, call=ColvarFiles(tmp_path))
+    first.save(tmp_path / "state.npz")
+    first.run(10, every=5, call=ColvarFiles(tmp_path))
+    whole = (tmp_path / "COLVAR.1").read_text()
+    made().restore(tmp_path / "state.npz").run(10, every=5, call=ColvarFiles(tmp_path))
+    assert (tmp_path / "COLVAR.1").read_text() == whole
+    assert np.loadtxt(tmp_path / "COLVAR.1")[:, 0].tolist() == [0.005, 0.01, 0.015, 0.02, 0.025, 0.03]
+    for labels, sentence in (({"phi": ["a", "b"]}, "labels of phi are"), ({"psi": ["a"]}, "is named 'psi'")):
+        with pytest.raises(InputError, match=sentence):
+            made().run(5, every=5, call=ColvarFiles(tmp_path, labels))
+    with pytest.raises(FormatError, match="has other fields"):
+        made().run(5, every=5, call=ColvarFiles(tmp_path, {"phi": ["a"]}))
+    with pytest.raises(InputError, match="no term acts on collective variables"):
+        Simulation(ATOMS, device=device, timestep=1.0, model=VACUUM).run(5, every=5, call=ColvarFiles(tmp_path))
+
+
+def test_a_bias_at_many_places_is_that_at_each():
+    for name in ("two", "three"):
+        bias = bias_of(name)
+        at = np.random.default_rng(3).uniform(-4, 8, (20, len(bias.axes)))
+        wanted = [interpolated(bias.first_grid, bias.axes, of)[0] for of in at]
+        np.testing.assert_allclose(interpolated_at(bias.first_grid, bias.axes, at), wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_samples_under_a_bias_that_cannot_be_weighted(device):
+    samples = BiasSamples("bias")
+    with pytest.raises(InputError, match="there are no samples yet"):
+        _ = samples.log_weights
+    options = dict(terms=[bias_of("torsion")], timestep=1.0, device=device, model=VACUUM)
+    Simulation(ATOMS, 2, temperature=[300.0, 310.0], **options).run(5, every=5, call=samples)
+    with pytest.raises(InputError, match="replicas have several temperatures"):
+        _ = samples.log_weights
+    with pytest.raises(InputError, match="these samples are of another simulation"):
+        Simulation(ATOMS, 2, **options).run(5, every=5, call=samples)
 
 
 def test_an_interrupt_neither_loses_nor_doubles_hills(device):
@@ -441,7 +548,10 @@ def test_umbrella_windows_give_the_free_energy_of_a_double_well(device):
 def test_metadynamics_gives_the_free_energy_of_a_double_well(device, shared):
     rows, height, pace = (32, 0.02, 50) if shared else (24, 0.15, 25)
     term = Metadynamics(R, 0.15, height, pace, bias_factor=6.0, bounds=[SPAN], shared=shared)
-    simulation = Simulation(PAIR, rows, terms=[WELL, term], device=device, **OPTIONS).run(8000)
+    simulation = Simulation(PAIR, rows, terms=[WELL, term], device=device, **OPTIONS)
+    samples = BiasSamples()
+    simulation.run(4000).run(4000, every=20, call=samples)
+    close_to_theory(samples.free_energy([EDGES]).energies, 0.3)
     found = np.mean(
         [simulation.metadynamics_surface("metadynamics", k)[1] for k in range(1 if shared else rows)], axis=0
     )
@@ -690,6 +800,16 @@ def test_a_run_takes_biases_of_a_file(device, tmp_path):
     np.testing.assert_allclose(
         table["hold_kcal_mol"] + table["metad_kcal_mol"], table["restraints_kcal_mol"], atol=1e-5
     )
+
+
+def test_a_run_prints_variables_without_a_bias(device, tmp_path):
+    options = dict(steps=10, report_every=5, minimize=0, timestep=1.0, trajectory_format="none", seed=3, device=device)
+    plain = simulate(ATOMS, tmp_path / "plain", **options)
+    see = {**WORDS, "see": {"kind": "PRINT", "arg": ["phi", "d"]}}
+    printed = simulate(ATOMS, tmp_path / "printed", bias={name: see[name] for name in ("phi", "d", "see")}, **options)
+    assert (tmp_path / "printed" / "COLVAR.0").read_text().startswith("#! FIELDS time phi d see.bias\n")
+    np.testing.assert_allclose(printed.table()["potential_kcal_mol"], plain.table()["potential_kcal_mol"], atol=1e-4)
+    assert not printed.table()["see_kcal_mol"].any()
 
 
 def test_targets_of_a_run_are_exchanged(device, tmp_path):

@@ -235,6 +235,7 @@ OF_SUM = "each work-group has one element of `sums`, the one of its number, get_
         ("gather", "i = get_global_id(0)", "i = get_local_id(0)", "not-written", "counts within a group"),
         ("gather", "i = get_global_id(0)", "i = get_group_id(0)", "not-written", "is the number of a group"),
         ("gather", "k = get_global_id(2)", "k = get_global_id(1)", "not-written", "points whose y and z are equal"),
+        ("gather", "float sum = 0;", "int sum = 0;", "formula", "the sum is rounded to a whole number at each step"),
         ("gather", "dy = y - atoms[a].y", "dy = y - atoms[a].z", "axes", "the point's y is compared with the atom's z"),
         ("gather", "dy = y - atoms[a].y", "dy = z - atoms[a].y", "axes", "the atom's y is compared with the point's z"),
         ("gather", "dz * dz)", "dy * dz)", "axes", "dz * dy stands where dz * dz is meant"),
@@ -606,6 +607,18 @@ def test_an_interrupt_leaves_no_process_behind(tmp_path):
             break
         time.sleep(0.05)
     assert not any(map(is_running, children))
+
+
+def test_a_group_size_is_that_of_the_kernel_however_it_is_written():
+    tree = (SOLUTIONS / "sum_tree.cl").read_text().replace("GROUP = 64", "GROUP = 32")
+    other = "kernel __attribute__((reqd_work_group_size(1, 1, 1))) void other(global float *sums) { sums[0] = 1; }"
+    source = tree.replace("kernel void", "__attribute__((reqd_work_group_size(GROUP, 1, 1)))\nkernel void")
+    asked = dict(source=f"{other}\n{source}", quantity="sum", kernel="sum_tree", points_per_item=8)
+    asked |= dict(launch=None, group=None, is_timed=False, is_simulated=False)
+    assert in_this_process(asked, DEVICE).is_right
+    asked["source"] = source.replace("half_size = GROUP / 2", "half_size = GROUP / 4")
+    (finding,) = in_this_process(asked, DEVICE).findings
+    assert "values are left out" in finding.sentence
 
 
 def test_all_plain_words_can_be_said():

@@ -171,6 +171,7 @@ ADDED = "as_int(as_float(expected) + value)"
             "any(near)",
             "every near pair has the series' value, infinite for an atom with itself at r2 = 0",
         ),
+        ("born8", "fmax(4 * s, rho + s)", "4 * s", "a pair is far beyond both, fmax(4 * s, rho + s)"),
         ("born8", "!any(near)", "0", "must be true if no lane is near"),
         ("born8", "far * far", "far", "is it compared with far * far?"),
         ("born8", " + x * (5.0f / 11)", "", "the series ends one term too early"),
@@ -180,6 +181,7 @@ ADDED = "as_int(as_float(expected) + value)"
             "get_global_id(0)",
             "groups overlap, since",
         ),
+        ("segments", "gradient[i] +=", "gradient[n_atoms - 1 - i] +=", "right, but not in their places"),
         ("segments", "gradient[i] +=", "gradient[i] =", "= where += is meant"),
         ("segments", "sign * sum", "sum", "the sign of the sum is wrong"),
         ("atomic", "add(gradient + 3 * j, -slope", "add(gradient + 3 * j, slope", "gets minus the gradient"),
@@ -192,6 +194,12 @@ ADDED = "as_int(as_float(expected) + value)"
         ("cutoff_bins", "a < begins[b + 1]", "a < begins[b]", "nothing was added"),
         ("cutoff_bins", ">= bins.xyz)", ">= bins.xyz - 1)", "last layer of bins is left out"),
         ("cutoff_bins", "any(bin.xyz < 0)", "any(bin.xyz < 1)", "first layer of bins is left out"),
+        (
+            "cutoff_bins",
+            "(k * ny + j) * nx + i",
+            "(i * ny + j) * nx + k",
+            "x and z change places in the place of `map`",
+        ),
         ("cutoff_bins", "= sum;", "= 332.06f * sum;", "all are 332.1 times what they should be"),
         ("cutoff_bins", "= sum;", "= 0.1f * sum;", "all are 0.1 times what they should be"),
         ("cutoff_bins", NUMBER, "(own.z * bins.y + own.y) * bins.x + own.x", "b is the number of `bin`"),
@@ -203,6 +211,75 @@ def test_slips_are_told_by_their_cause(name, right, wrong, said, capsys):
     solution = (COURSE / "solutions" / f"{name}.cl").read_text()
     assert right in solution
     assert said in found_in(name, solution.replace(right, wrong), capsys)
+
+
+WRITTEN = {
+    "__kernel": ("segments", "kernel void", "__kernel void"),
+    "lines": ("segments", "kernel void segments(", "kernel\n  void\nsegments ("),
+    "attribute": ("segments", "kernel void", "kernel __attribute__((reqd_work_group_size(8, 1, 1))) void"),
+    "blank in a comment": ("segments", "// A", "// filled the blanks ____\n// A"),
+    "first try": ("segments", "kernel void", "kernel void first_try(global int *a) { a[0] = 1; }\nkernel void"),
+    "spaces": ("born8", "float8 born8(", "float8\nborn8 ("),
+    "static": ("born8", "float8 series8(", "static inline float8 series8("),
+    "helper": ("born8", "float8 born8(", "float8 near8(float8 a, float8 b, float8 c) { return hct8 (a, b, c); }\n"
+               "float8 born8("),
+    "two kernels": ("gather", "kernel void", "kernel void first_try(global int *a) { a[0] = 1; }\nkernel void"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+def test_right_solutions_pass_however_they_are_written(way, capsys):
+    import course
+    import exercises
+
+    name, old, new = WRITTEN[way]
+    source = (COURSE / "solutions" / f"{name}.cl").read_text()
+    source = source.replace(old, new, 1)
+    if way == "helper":
+        source = source.replace("near ? hct8(", "near ? near8(")
+    assert source.count(new) == 1
+    assert not [*exercises.blanks(source), *exercises.another(name, source)]
+    if way == "two kernels":
+        assert course._options(name, source)[-2:] == ["--kernel", "gather"]
+    else:
+        assert exercises.check(name, source, is_simulated=False), capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "own"),
+    [
+        ("    const float sign,", "", "int, an array, an array, an array, an array"),
+        ("const int n_atoms, global", "global", "an array, an array, an array, float, an array"),
+    ],
+)
+def test_other_arguments_are_told_as_such(old, new, own):
+    """They are given by their place: a kernel with others would crash, or compute nonsense."""
+    import exercises
+
+    source = re.sub("//.*", "", (COURSE / "solutions" / "segments.cl").read_text())
+    (said,) = exercises.another("segments", source.replace(old, new))
+    given = "int, an array, an array, an array, float, an array"
+    assert said == f"its arguments are {own}; the check gives {given}, in this order"
+
+
+def test_sentences_of_several_lines_are_said_once():
+    from exercises import with_lines
+
+    found = [(7, "here"), (None, "everywhere"), (9, "there"), (5, "here"), (12, "here"), (5, "here")]
+    assert with_lines(found) == ["lines 5, 7 and 12: here", "everywhere", "line 9: there"]
+
+
+def test_what_cannot_be_checked_is_no_fault_of_a_kernel(tmp_path, monkeypatch):
+    import course
+
+    failed = subprocess.CompletedProcess([], 1, "", "Error: the disk is full")
+    monkeypatch.setattr(course.subprocess, "run", lambda *_, **__: failed)
+    verdict = course._verdict("gather", COURSE / "solutions" / "gather.cl")
+    assert verdict.findings == ["it could not be checked: Error: the disk is full"]
+    assert not verdict.is_checked
+    binary = tmp_path / "gather.cl"
+    binary.write_bytes(b"PK\0\1")
+    assert course._verdict("gather", binary).findings == [f"{binary}: is no text; give a file of OpenCL C"]
 
 
 def test_a_file_of_another_exercise_is_told_as_such(capfd):
@@ -346,19 +423,21 @@ def test_hand_ins_are_graded_in_a_table(tmp_path, capfd, monkeypatch):
     }
     for name, text in hand_ins.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / f"{name}.cl").write_text(text)
+        (tmp_path / f"{name}.cl").write_bytes(f"// f\u00fcr {name}\r\n{text}".encode("latin-1"))
     (tmp_path / "bob" / "notes.cl").write_text("no exercise")
     (tmp_path / "bob" / "atomic.cl").write_text("an exercise that was not set")
     (tmp_path / "eve").mkdir()
     asked = ["grade", str(tmp_path), "-o", str(tmp_path / "grades.csv"), "--exercises", "gather,segments"]
     assert course.main(asked) == 0
-    with (tmp_path / "grades.csv").open() as file:
+    with (tmp_path / "grades.csv").open(encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     assert [(row["student"], row["exercise"], row["right"]) for row in rows] == [
         ("ada", "gather", "yes"), ("ada", "segments", "yes"), ("bob", "gather", "no"), ("bob", "segments", "no"),
     ]  # fmt: skip
     assert all(float(row[column]) > 0 for row in rows[:2] for column in ("ms", "ms of the solution"))
-    assert [line.split("; ") for line in capfd.readouterr().out.splitlines()[-3:]] == [
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[-2:] == ["", "right, of all 3 students: gather 1, segments 1"]
+    assert [line.split("; ") for line in lines[-5:-2]] == [
         [f"{'ada':20} 2 of 2 right"],
         [f"{'bob':20} 0 of 2 right", "wrong: gather, segments"],
         [f"{'eve':20} 0 of 2 right", "not handed in: gather, segments"],

@@ -180,6 +180,10 @@ def test_pele_s_files_have_the_energies_and_the_rotamers(written):
         [t.axis for t in chain.torsions] for chain in expected.side_chains
     ]
     assert len(own.side_chains) > 0
+    table = (place / "DataLocal" / "OBC" / "solventParamsHCTOBC_LIG.txt").read_text()
+    rows = [line.split() for line in table.splitlines()]  # pele_platform reads five fields of each line
+    assert [row[:2] for row in rows] == [["LIGZ", str(name)] for name in atoms.labels.names]
+    assert {len(row) for row in rows} == {5}
 
 
 @needs_programs

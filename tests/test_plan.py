@@ -1,6 +1,7 @@
 """Promises that all plans keep: batches with bad members, threads, callbacks that compute, any order of calls."""
 
 import copy
+import gc
 import inspect
 import pickle
 import sys
@@ -72,6 +73,20 @@ def arrays_of(result):
 def assert_same_bits(result, other):
     for one, two in zip(arrays_of(result), arrays_of(other), strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+@EVERY_PLAN
+def test_a_dropped_plan_leaves_the_device_at_once(kind, device):
+    """Without the collector of garbage, which commands call seldom: each of many molecules would keep its own."""
+    make(kind, device).evaluate()
+    gc.collect()
+    gc.disable()
+    try:
+        held = device.held_bytes
+        make(kind, device).evaluate()
+        assert device.held_bytes == held
+    finally:
+        gc.enable()
 
 
 @EVERY_PLAN

@@ -74,6 +74,15 @@ def test_same_bits_however_it_is_cut(ubiquitin, odd_grid, precision, monkeypatch
     assert np.array_equal(potmap(ubiquitin, odd_grid, **options).map.values, whole)
 
 
+@pytest.mark.parametrize("method", ["mesh", "msm"])
+def test_threads_that_sort_change_no_bit(ubiquitin, odd_grid, method, device, monkeypatch):
+    alone = potmap(ubiquitin, odd_grid, method=method, device=device)
+    monkeypatch.setattr("pele_ocl.common.threads.MANY", 1)
+    beside = potmap(ubiquitin, odd_grid, method=method, device=device)
+    assert np.array_equal(beside.map.values, alone.map.values)
+    assert beside.error == alone.error
+
+
 def test_devices_share_the_slabs(ubiquitin, odd_grid, device):
     options = dict(method="mesh", accuracy=1e-4)
     alone = potmap(ubiquitin, odd_grid, device=device, **options)

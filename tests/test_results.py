@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
-from conftest import random_atoms
+from conftest import labels_of_elements, random_atoms
 
 import pele_ocl
 from pele_ocl import Atoms, InputError
@@ -117,6 +117,12 @@ def test_results_have_their_terms_as_numbers():
     assert repr(found) == f"OneResult(96 atoms, total {found.total:.3f} kcal/mol, rows, float64)"
     with pytest.raises(AttributeError, match="'OneResult' object has no attribute 'radius'"):
         _ = found.radius
+
+
+def test_an_attribute_of_a_part_is_suggested():
+    atoms = Atoms([[0.0, 0.0, 0.0]], [0.0], labels=labels_of_elements(["C"]))
+    with pytest.raises(AttributeError, match=r"'Atoms' object has no attribute 'names'; did you mean 'labels\.names'"):
+        _ = atoms.names
 
 
 def test_batches_are_taken_apart():

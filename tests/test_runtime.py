@@ -26,7 +26,7 @@ from pele_ocl.common.errors import CacheWarning, DeviceError, KernelBuildError
 from pele_ocl.common.installation import shipped
 from pele_ocl.opencl import Device, Queue, building, cache, get_device, transfers
 from pele_ocl.opencl.kernel import Parameter
-from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, ResultMemory
+from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, ResultMemory, is_used
 from pele_ocl.opencl.runtimes import platforms
 
 BINARY = bytes(range(256)) * 4
@@ -215,29 +215,44 @@ def test_plans_that_fit_singly_and_not_together(device, monkeypatch):
 
 def test_memory_of_results_is_used_again_once_no_view_of_it_is_left():
     memory, shape = ResultMemory(), (4, LEAST_REUSED // 16)
-    first, is_fresh = memory.array(shape, np.float32)
+    first = memory.array(shape, np.float32)
     place, view = first.ctypes.data, first[2:]
-    assert is_fresh
+    assert not is_used(first)
     view[:] = 3
     del first
-    second, is_fresh = memory.array(shape, np.float32)
-    assert is_fresh  # a view of the first is left
+    second = memory.array(shape, np.float32)
+    assert not is_used(second)  # a view of the first is left
     second[:] = 4
     assert (view == 3).all()
     del view
-    third, is_fresh = memory.array(shape[::-1], np.float32)
+    third = memory.array(shape[::-1], np.float32)
     assert third.shape == shape[::-1]
     assert third.flags.writeable
-    assert not is_fresh
+    assert is_used(third)
+    assert is_used(third[1:])
     assert third.ctypes.data == place
     del third
-    assert memory.array((2, *shape), np.float32)[1]  # of another size
+    assert not is_used(memory.array((2, *shape), np.float32))  # of another size
     kept = [memory.array(shape, np.float32) for _ in range(3 * KEPT)]
     del kept
-    assert sum(not is_fresh for _, is_fresh in [memory.array(shape, np.float32) for _ in range(3 * KEPT)]) == KEPT
+    assert sum(map(is_used, [memory.array(shape, np.float32) for _ in range(3 * KEPT)])) == KEPT
     memory.clear()
-    small = [memory.array((10,), np.float64)[1] for _ in range(2)]
-    assert small == [True, True]
+    assert not any(map(is_used, [memory.array((10,), np.float64) for _ in range(2)]))
+
+
+@pytest.mark.parametrize("padded", [(6, 8), (5, 7)], ids=["padding", "none"])
+def test_memory_that_serves_again_is_filled_at_once(device, precision, padded, monkeypatch):
+    monkeypatch.setattr(transfers, "FILLED_BY_ITSELF", (device.vendor,))
+    queue, memory, n = Queue(device, precision), ResultMemory(), LEAST_REUSED // 4 // 35 + 1
+    slices = np.random.default_rng(0).normal(size=(n, *padded)).astype(precision)
+    buffer = queue.upload(np.concatenate([np.zeros(2 * slices[0].size), slices.ravel()]))
+    for turn in range(3):
+        found = memory.array((n, 5, 7), precision)
+        assert transfers.can_be_filled(queue, found) == (turn > 0)
+        found[:] = 0
+        transfers.read_part(queue, found, buffer, 2 * slices[0].size, padded)
+        np.testing.assert_array_equal(found, slices[:, :5, :7])
+        del found
 
 
 def test_a_large_map_takes_the_memory_of_one_that_is_gone(device):

@@ -1,6 +1,6 @@
 """Cache of compiled programs and the disk below it: whatever is wrong there, numbers are right, with one note.
 
-Programs are kept for Intel's runtime; for PoCL, which has a cache of its own, they are here as if it had none.
+Programs are kept for all runtimes but PoCL; for PoCL, which has a cache of its own, they are here as if it had none.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -129,6 +130,26 @@ def test_a_program_is_built_once(kept_on, folder, builds):
     compute(kept_on, OTHER=1)
     assert len(set(builds)) == len(list(folder.iterdir())) == 2
     assert list(folder.parent.iterdir()) == [folder]  # and PyOpenCL keeps nothing
+
+
+def test_whatever_a_binary_depends_on_names_its_entry():
+    """A driver that was changed, another device, or a source that was edited finds nothing."""
+
+    def entry(source="kernel void f() {}", options=("-DWIDTH=8",), has_binary=True, **changed):
+        told = {"platform": "P", "name": "D", "driver": "1.0", "vendor": "NVIDIA", "kind": "GPU", **changed}
+        of_handle = {name: told.pop(name, "a") for name in ("platform_version", "version", "extensions", "width")}
+        handle = SimpleNamespace(
+            platform=SimpleNamespace(version=of_handle["platform_version"]), version=of_handle["version"],
+            extensions=of_handle["extensions"], native_vector_width_float=of_handle["width"],
+        )  # fmt: skip
+        return CachedProgram.of(SimpleNamespace(**told, handle=handle), source, list(options), has_binary).name
+
+    of_devices = ("platform", "name", "driver", "platform_version", "version", "extensions", "width")
+    others = [entry(**{name: "other"}) for name in of_devices]
+    others += [entry(source="kernel void g() {}"), entry(options=()), entry(has_binary=False)]
+    assert entry() == entry()
+    assert len({entry(), *others}) == 1 + len(others)
+    assert entry(vendor="POCL") is None  # which keeps them itself
 
 
 @pytest.mark.parametrize("vendor", cache.KEEPING_VENDORS)

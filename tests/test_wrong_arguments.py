@@ -181,6 +181,8 @@ RIGHT: dict[str, Any] = {
     "free_energy.values": np.linspace(0, 1, 12),
     "MBAR.free_energy.values": np.linspace(0, 1, 12),
     "MBAR.mean.values": np.linspace(0, 1, 12),
+    "MBAR.error.values": np.linspace(0, 1, 12),
+    "BiasSamples.simulation": SIMULATION,
     "bins": 1,
     "temperatures": [300.0, 400.0],
     "SimulatedTempering.rungs_of.simulation": SIMULATION,
@@ -345,6 +347,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.RMSDVariable: lambda: pele_ocl.RMSDVariable([0, 1, 2]),
     pele_ocl.MBAR: lambda: pele_ocl.MBAR(np.zeros((2, 12)), np.arange(12) % 2),
     pele_ocl.StateSamples: lambda: samples(),
+    pele_ocl.BiasSamples: lambda: samples(pele_ocl.BiasSamples()),
     pele_ocl.DatasetFile: lambda: pele_ocl.DatasetFile("samples.h5"),
     pele_ocl.ColvarFiles: lambda: pele_ocl.ColvarFiles(tempfile.gettempdir()),
     pele_ocl.SimulatedTempering: lambda: pele_ocl.SimulatedTempering([300.0, 400.0]),
@@ -361,9 +364,10 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
 }
 
 
-def samples() -> Any:
-    found = pele_ocl.StateSamples()
-    found(SIMULATION)
+def samples(found: Any = None) -> Any:
+    found = found or pele_ocl.StateSamples()
+    for _ in range(6):
+        found(SIMULATION)
     return found
 
 

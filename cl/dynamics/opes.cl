@@ -35,27 +35,23 @@ INLINE fine of_group(fine own, bool greatest, local fine *memory) {
     return found;
 }
 
-// Biases after Gaussians were added to densities. A work-group a grid (second dimension).
+// What makes densities P / Z, after Gaussians were added. A work-group a grid (second dimension).
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void bias_of_density(
+void measure_density(
     const int n_nodes,
     global const int *restrict owners,         // (n_grids) row that has the density
     global const real *restrict temperatures,  // (all rows) [K]
     global const ulong *restrict densities,    // (all rows) bytes at which a row's density begins
-    global const ulong *restrict grids,        // (all rows) its bias
-    global uchar *bytes,                       // of all rows
+    global const uchar *restrict bytes,        // of all rows
     const fine barrier_height,                 // [kcal/mol]
-    const fine inverse_factor)                 // 1 / bias factor; 0 for k_B T / barrier
+    global fine *restrict inverses)            // (all rows) 1 over the mean of the density where it was explored
 {
     local fine memory[GROUP];
-    const int item = get_local_id(0), of = get_global_id(1), owner = owners[of];
+    const int item = get_local_id(0), owner = owners[get_global_id(1)];
     global const fine *density = (global const fine *)(bytes + densities[owner]);
-    global fine *grid = (global fine *)(bytes + grids[owner]);
-    const fine kt = BOLTZMANN * temperatures[owner];
-    const fine share = 1 - (inverse_factor > 0 ? inverse_factor : kt / barrier_height);
     fine most = 0, explored = 0, sum = 0;
     for (int node = item; node < n_nodes; node += GROUP) most = fmax(most, density[(size_t)node * CORNERS]);
-    most = of_group(most, true, memory) * exp(-barrier_height / kt);
+    most = of_group(most, true, memory) * exp(-barrier_height / (BOLTZMANN * temperatures[owner]));
     for (int node = item; node < n_nodes; node += GROUP) {
         const fine here = density[(size_t)node * CORNERS];
         if (here > 0 && here >= most) {
@@ -65,14 +61,30 @@ void bias_of_density(
     }
     sum = of_group(sum, false, memory);
     explored = of_group(explored, false, memory);
-    const fine inverse = sum > 0 ? explored / sum : (fine)0;  // of Z, and of all weights
-    const fine log_least = share > 0 ? -barrier_height / (share * kt) : (fine)0, least = exp(log_least);
-    for (int node = item; node < n_nodes; node += GROUP) {
-        fine ratios[CORNERS];
-        const fine q = density[(size_t)node * CORNERS] * inverse + least;
-        for (int bits = 1; bits < CORNERS; ++bits)
-            ratios[bits] = q > 0 ? density[(size_t)node * CORNERS + bits] * inverse / q : (fine)0;
-        const fine factor = share > 0 ? share * kt : (fine)0;
-        derivatives_of_log(fmax(log(q), log_least), ratios, factor, grid + (size_t)node * CORNERS);
-    }
+    if (item == 0) inverses[owner] = sum > 0 ? explored / sum : (fine)0;
+}
+
+// Biases by densities. A work-item a node (first dimension) of a grid (second).
+kernel void bias_of_density(
+    const int n_nodes,
+    global const int *restrict owners,         // (n_grids) row that has the density
+    global const real *restrict temperatures,  // (all rows) [K]
+    global const ulong *restrict densities,    // (all rows) bytes at which a row's density begins
+    global const ulong *restrict grids,        // (all rows) its bias
+    global uchar *bytes,                       // of all rows
+    const fine barrier_height,                 // [kcal/mol]
+    const fine inverse_factor,                 // 1 / bias factor; 0 for k_B T / barrier
+    global const fine *restrict inverses)      // (all rows) of measure_density
+{
+    const int node = get_global_id(0), owner = owners[get_global_id(1)];
+    if (node >= n_nodes) return;
+    global const fine *density = (global const fine *)(bytes + densities[owner]) + (size_t)node * CORNERS;
+    global fine *grid = (global fine *)(bytes + grids[owner]) + (size_t)node * CORNERS;
+    const fine kt = BOLTZMANN * temperatures[owner], inverse = inverses[owner];
+    const fine share = fmax((fine)0, 1 - (inverse_factor > 0 ? inverse_factor : kt / barrier_height));
+    const fine log_least = share > 0 ? -barrier_height / (share * kt) : (fine)0;
+    const fine q = density[0] * inverse + exp(log_least);
+    fine ratios[CORNERS];
+    for (int bits = 1; bits < CORNERS; ++bits) ratios[bits] = q > 0 ? density[bits] * inverse / q : (fine)0;
+    derivatives_of_log(fmax(log(q), log_least), ratios, share * kt, grid);
 }

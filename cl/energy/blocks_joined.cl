@@ -1,4 +1,4 @@
-// All steps of `blocks` in one launch, for small molecules on CPUs of many cores, whose launches are the cost. How steps
+// All steps of `blocks` in one launch, for small molecules on CPUs, whose launches are the cost. How steps
 // wait for each other is in common/tickets.clh. A group is a work-item, which draws tickets until there are none. Tickets:
 // lots of tiles to be placed, groups of bonded terms (TERMS_FIRST), parts of the Born sums, lots of tiles with radii, parts
 // of the pair energies, lots of tiles with weights and parts of the chain rule (CHAIN), lots of tiles to be finished.

@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -49,6 +49,7 @@ from exercises import (
     blanks,
     check,
     judge,
+    seen,
     with_lines,
 )
 from numpy.typing import NDArray
@@ -633,7 +634,7 @@ def _grade(folder: Path, output: Path | None, exercises: Sequence[str]) -> int:
         table = csv.writer(into)
         table.writerow(["student", "exercise", "right", "findings", "ms", "ms of the solution"])
         for student in folders:
-            wrong, missing = [], []
+            wrong, missing, unchecked = [], [], []
             for exercise in exercises:
                 file = student / f"{exercise}.cl"
                 if not file.is_file():
@@ -644,15 +645,17 @@ def _grade(folder: Path, output: Path | None, exercises: Sequence[str]) -> int:
                 if verdict.is_right and beside is None:
                     beside = _seconds_of_solution(exercise)
                 times = ["" if each is None else f"{1e3 * each:.4g}" for each in (verdict.seconds, beside)]
-                is_right = "yes" if verdict.is_right else "no"
+                is_right = "yes" if verdict.is_right else "no" if verdict.is_checked else "?"
                 table.writerow([student.name, exercise, is_right, "; ".join(verdict.findings), *times])
                 into.flush()
                 right[exercise] += verdict.is_right
-                wrong += [] if verdict.is_right else [exercise]
+                if not verdict.is_right:
+                    (wrong if verdict.is_checked else unchecked).append(exercise)
             if output is not None:
                 said = [f"wrong: {', '.join(wrong)}"] * bool(wrong)
+                said += [f"could not be checked: {', '.join(unchecked)}"] * bool(unchecked)
                 said += [f"not handed in: {', '.join(missing)}"] * bool(missing)
-                n_right = len(exercises) - len(wrong) - len(missing)
+                n_right = len(exercises) - len(wrong) - len(unchecked) - len(missing)
                 print("; ".join([f"{student.name:20} {n_right} of {len(exercises)} right", *said]), flush=True)
     if output is not None:
         print("\nright, of all", len(folders), "students:", ", ".join(f"{name} {n}" for name, n in right.items()))
@@ -697,15 +700,21 @@ def _verdict(exercise: str, file: Path) -> Verdict:
     if done.returncode in ENDED_FOR_TIME:
         return replace(verdict, findings=[f"it does not end within {SECONDS_OF_A_CASE} s of computing"])
     if done.returncode < 0:
-        return replace(verdict, findings=[CRASHED])
-    if done.returncode > 1 or not done.stdout.strip():  # no fault of the kernel's
-        raise pele_ocl.DeviceError(f"{file} could not be checked: {' '.join(done.stderr.split())[-300:]}")
+        return replace(verdict, findings=[CRASHED, *_seen_apart(exercise, source, lambda _: None)])
+    if done.returncode > 1 or not done.stdout.strip():
+        why = " ".join(done.stderr.split())[-300:]
+        return replace(verdict, findings=[f"it could not be checked: {why}"], is_checked=False)
     found = json.loads(done.stdout.splitlines()[-1])
     if exercise not in QUANTITIES:
         return Verdict(**found)
     said = with_lines((each["line"], each["sentence"]) for each in found["findings"])
     seconds = found["rungs"][0]["seconds"] if found["rungs"] else None
     return replace(verdict, is_right=found["is_right"], findings=said, seconds=seconds)
+
+
+def _seen_apart(exercise: str, source: str, say: Callable[[str], None]) -> list[str]:
+    """List what the simulator sees in a kernel that crashed; it runs in a process of its own."""
+    return [] if exercise in QUANTITIES else seen(exercise, source, say)
 
 
 def _options(exercise: str, source: str) -> list[str]:
@@ -747,6 +756,7 @@ def _check_apart(exercise: str, file: Path) -> int:
         print(f"{exercise}: it does not end within {within}, a right kernel takes milliseconds: {endless}")
     elif code < 0:
         print(f"{exercise}: {CRASHED}")
+        _seen_apart(exercise, source, print)
     elif code > 1 or "Traceback" in complaints:
         print(complaints, file=sys.stderr)
     return 0 if code == 0 else 1

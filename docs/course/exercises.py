@@ -30,6 +30,10 @@ INTEGERS = re.compile(r"(?<![\w.])\d+\s*/\s*\d+(?![\w.])")  # a quotient that C 
 ATTRIBUTE = re.compile(r"__attribute__\s*\(\(\s*\w+\s*(\([^()]*\))?\s*\)\)")
 DECLARED = re.compile(r"\b(?:(?:__)?kernel\s+void|float8)\s+(\w+)\s*\(")
 DEFINED = re.compile(r"\bfloat8\s+(\w+)\s*\(")
+TURNED = {  # axes z, y, x of a map, as they are found
+    (2, 1, 0): "x and z change places", (0, 2, 1): "x and y change places", (1, 0, 2): "y and z change places",
+    (1, 2, 0): "x, y and z change places", (2, 0, 1): "x, y and z change places",
+}  # fmt: skip
 KIND = re.compile(r"an array|(?:int|float|double)\d*")
 QUALIFIER = re.compile(r"\b(?:const|volatile|restrict|(?:__)?private)\b")
 TINY, HUGE = 1e-30, 1e6  # sizes of gradients that only another number's bits have
@@ -73,6 +77,7 @@ class Verdict:
 
     findings : a sentence each; seconds, solution_seconds : of the exercise's kernel and of the solution, if it is right
     slowest : seconds of the slowest of five runs of the former, where this file timed it
+    is_checked : False if the check itself failed, by what is no fault of the kernel
     """
 
     exercise: str
@@ -81,6 +86,7 @@ class Verdict:
     seconds: float | None = None
     solution_seconds: float | None = None
     slowest: float | None = None
+    is_checked: bool = True
 
 
 def check(name: str, source: str, *, is_simulated: bool = True, most_seconds: float = 0) -> bool:
@@ -109,7 +115,7 @@ def judge(
             break
     limit_computing(0)
     if is_simulated and "compiler" not in fault:
-        verdict.findings += _seen(name, source, say)
+        verdict.findings += seen(name, source, say)
     if verdict.findings:
         return verdict
     from course import kernel
@@ -184,7 +190,7 @@ def _arguments(code: str, name: str) -> list[str]:
     return [{"uint": "int", "unsigned": "int"}.get(kind, kind) for kind in kinds]
 
 
-def _seen(name: str, source: str, say: Callable[[str], None]) -> list[str]:
+def seen(name: str, source: str, say: Callable[[str], None]) -> list[str]:
     """Have the simulator look for what the device may hide, say what it saw, and list it."""
     from course import report_on
 
@@ -250,12 +256,14 @@ def fault_of(case: Case, source: str) -> str:
     hints = [
         f"line {line}: {quotient} is 0, C divides integers so; write 1.0f / 3" for line, quotient in _integers(source)
     ]
-    hints = hints or list(filter(None, [case.explain(whole[:n], wrong) or _factor(whole[:n], case)]))
+    hints = hints or list(filter(None, [case.explain(whole[:n], wrong) or _of_all(whole[:n], case)]))
     return "; ".join([f"{numbers}, not {case.exact[first]:.6g}", *hints])
 
 
-def _factor(found: NDArray[np.float32], case: Case) -> str:
-    """Say so if all numbers are wrong by one factor, or ""."""
+def _of_all(found: NDArray[np.float32], case: Case) -> str:
+    """Say so if all numbers are wrong by one factor, or in others' places, or ""."""
+    if np.ndim(case.allowed) == 0 and np.abs(np.sort(found) - np.sort(case.exact)).max() <= case.allowed:
+        return "the numbers are right, but not in their places: which index has each?"
     counted = np.abs(case.exact) > 100 * case.allowed
     ratios = found[counted] / case.exact[counted]
     if not len(ratios) or not ratios[0] or not np.allclose(ratios, ratios[0], rtol=0.02):
@@ -439,9 +447,11 @@ def born_cases() -> Iterator[Case]:
 
     numbers = np.random.default_rng(1)
     rho, s = numbers.uniform(1.0, 1.8, (6, 8)), numbers.uniform(0.8, 1.5, (6, 8))
-    s[1], rho[1] = 0.4, 1.8  # far by rho + s, and not by 4 s
+    rho, s = (np.concatenate([values, values[:1]]) for values in (rho, s))
+    s[[1, 6]], rho[[1, 6]] = 0.4, 1.8  # far by rho + s, and not by 4 s
     far = np.maximum(4 * s, rho + s)
     r = far * np.linspace(1.002, 1.5, 8)
+    r[6] = far[6] * np.linspace(0.75, 0.99, 8)
     r[2:4] = far[2:4] * np.linspace(0.25, 0.99, 8)
     r[4, ::2] = far[4, ::2] * np.linspace(0.3, 0.9, 4)
     r[5] = far[5] * np.linspace(0.3, 0.9, 8)
@@ -484,7 +494,7 @@ def of_terms(r2: NDArray[np.float32], rho: NDArray[np.float32], s: NDArray[np.fl
         near, far = wrong & ~is_far, wrong & is_far
         by_series = near & np.isfinite(found)
         is_series = bool(by_series.any() and np.allclose(found[by_series], series_of(r, scaled)[by_series], rtol=1e-4))
-        if is_series and near.sum() == (~is_far).sum():
+        if is_series and (wrong | (r > 2.5 * scaled)).all():  # beyond, the two hardly differ
             return (
                 "every near pair has the series' value, infinite for an atom with itself at r2 = 0: hct8 is for near "
                 "pairs, r2 < far * far, and the series alone is right only if no lane is near, !any(near)"
@@ -493,6 +503,10 @@ def of_terms(r2: NDArray[np.float32], rho: NDArray[np.float32], s: NDArray[np.fl
             return (
                 "one pair is an atom with itself, at r2 = 0, where the series is infinite: near is r2 < far * far, "
                 "and the series alone is right only if no lane is near, !any(near)"
+            )
+        if is_series and (r[near] > 4 * scaled[near]).all():
+            return (
+                "pairs between 4 s and rho + s have the series' value: a pair is far beyond both, fmax(4 * s, rho + s)"
             )
         if is_series:
             return (
@@ -504,7 +518,7 @@ def of_terms(r2: NDArray[np.float32], rho: NDArray[np.float32], s: NDArray[np.fl
         return "far pairs alone are wrong, by the series" if far.any() and not near.any() else ""
 
     return Case(
-        "48 pairs, near and far", (len(r) // 8,), None, (r2, rho, s), np.zeros(len(r), np.float32), exact,
+        f"{len(r)} pairs, near and far", (len(r) // 8,), None, (r2, rho, s), np.zeros(len(r), np.float32), exact,
         np.where(is_far, 5e-6 * exact, 1e-5 * exact.max()),
         element,
         explain, before_source=kernel("hct8"), after_source=OF_PAIRS,
@@ -554,6 +568,9 @@ def of_bins(points: int, edge: float, cutoff: float, name: str = "hexapeptide") 
     def explain(found: NDArray[np.float32], wrong: NDArray[np.bool_]) -> str:
         if (found == 0).all():
             return "nothing was added: bin b has the atoms from begins[b] to begins[b + 1]"
+        for axes, sentence in TURNED.items():
+            if np.abs(found.reshape(3 * (points,)).transpose(axes).ravel() - exact).max() <= allowed:
+                return f"{sentence} in the place of `map`: x runs fastest, (k * ny + j) * nx + i"
         for sentence, counts in _slips(bins, np.floor(of.corner[3] * index / edge).astype(int), r2, cutoff):
             values = (potential * counts).sum(axis=1)
             if np.abs(found - values).max() <= 2 * allowed + 1e-5 * np.abs(values).max():

@@ -60,7 +60,7 @@ class TermTable(ReadOnlyArrays):
     def of_atoms(self, places: NDArray[np.int32]) -> TermTable:
         """Return the terms all of whose atoms are kept. places : (n,) new index of each atom, -1 if it is left out"""
         atoms = places[self.atoms].reshape(-1, self.n_members)
-        kept = (atoms >= 0).all(axis=1)
+        kept = np.logical_and.reduce([column >= 0 for column in atoms.T])
         return replace(self, atoms=atoms[kept], parameters=self.parameters[kept])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common import arguments
-from ..common.errors import InputError
+from ..common.errors import InputError, Suggests
 from ..common.readonly import ReadOnlyArrays, read_only
 
 Floats = NDArray[np.float64]
@@ -33,7 +33,7 @@ class Residue(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Labels(ReadOnlyArrays):
+class Labels(ReadOnlyArrays, Suggests):
     """Names of atoms and residues in a structure file; every array has shape (n,).
 
     names : atom names without blanks ("CA", "HB2", "O3'")

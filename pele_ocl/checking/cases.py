@@ -233,6 +233,13 @@ def potmap_cases(group: int) -> Sequence[Case]:
             yield Slip("formula", "the root is missing: the terms are q / r^2 in place of q / r", (charges / r2).sum(1))
             yield Slip("formula", "the terms are q r in place of q / r", (charges * np.sqrt(r2)).sum(1))
             yield Slip("formula", "charges are left out: the terms are 1 / r", (1 / np.sqrt(r2)).sum(1))
+            whole = np.zeros(len(terms))
+            for each in terms.T:
+                whole = np.trunc(whole + each)
+            rounded = (
+                "the sum is rounded to a whole number at each step: its variable is an int, where a float is meant"
+            )
+            yield Slip("formula", rounded, whole)
             if min(shape) > 1:
                 turned = terms.sum(1).reshape(shape[::-1]).transpose().ravel()
                 axes = "the axes of the map are exchanged: a point's place is (k * ny + j) * nx + i, x runs fastest"

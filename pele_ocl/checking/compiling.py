@@ -10,7 +10,7 @@ from os import PathLike
 
 from ..common.errors import FormatError, KernelBuildError
 from ..common.inputfile import read_file
-from ..opencl import Device
+from ..opencl import Device, Queue
 from ..opencl.building import get_program, is_header, named_source
 from ..opencl.kernel import Parameter
 from .findings import Finding
@@ -129,8 +129,7 @@ def compiled(
     if findings:
         return None, findings
     precision = "float64" if any(of.type.startswith("double") for of in parameters) else "float32"
-    asked = re.search(r"reqd_work_group_size\s*\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)", source)
-    group = None if asked is None else tuple(map(int, asked.groups()))
+    group = Queue(device, "float32").kernel(file, kernel).own_group
     return Compiled(file, kernel, parameters, precision, group), []
 
 

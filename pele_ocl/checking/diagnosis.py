@@ -24,6 +24,7 @@ LOST_DIGITS = 2e-2
 EXACTLY = 3  # times the tolerance, within which a slip explains a result
 REPEATS = 2
 FEWEST_PLACES = 2  # numbers in wrong places that are no chance
+FEWEST_SIZES = 3  # that are wrong, among which one is an exception
 COUNTED = 24  # values of a sum whose number of additions is looked at
 # Factors by which a potential is wrong, and why.
 FACTORS = {
@@ -66,8 +67,11 @@ def _chosen(certain: Sequence[Finding], likely: Mapping[str, Sequence[Finding]])
 def _fewest(likely: Mapping[str, Sequence[Finding]]) -> Iterator[Finding]:
     """Choose explanations that cover all cases, the one that covers most of them first."""
     every = Counter(each for explanations in likely.values() for each in explanations)
-    left = {  # a factor of one size among several is no constant
-        name: [each for each in explanations if each.kind != "factor" or every[each] > 1 or len(likely) == 1]
+    # What fits one size alone is chance where another one has no explanation; a factor of one size is no constant.
+    unnamed = any(all(each.kind in UNNAMED for each in explanations) for explanations in likely.values())
+    chance = ("factor",) if not unnamed or len(likely) < FEWEST_SIZES else {each.kind for each in every} - {*UNNAMED}
+    left = {
+        name: [each for each in explanations if each.kind not in chance or every[each] > 1 or len(likely) == 1]
         for name, explanations in likely.items()
     }
     while left:
@@ -97,7 +101,8 @@ def _guard(runner: Runner, cases: Sequence[Case]) -> str:
     if not named or goes_beyond:
         return quantity.place
     ends = ", ".join(f"along {axis} from 0 to n{axis} - 1" for axis in named)
-    return f"work-items beyond the last point along {' and '.join(named)} must do nothing; points go {ends}"
+    axes = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
+    return f"work-items beyond the last point along {axes} must do nothing; points go {ends}"
 
 
 def _writes_beyond(runner: Runner, cases: Sequence[Case], axis: int | None) -> bool:
@@ -289,7 +294,8 @@ def _of_sum(runner: Runner, case: Case, first: Outcome) -> Iterator[Finding]:
 def _counts(runner: Runner, case: Case) -> Floats:
     """Count how often each of some values is added: it is one, the others zero; the sum is the count."""
     n, counts = case.size("n"), []
-    for k in np.unique(np.linspace(0, n - 1, COUNTED).astype(int)):
+    spread = np.linspace(0, n - 1, COUNTED).astype(int)
+    for k in np.unique([*spread, *range(min(n, runner.launch.items_per_group))]):  # each item of a group, too
         one = np.zeros(n)
         one[k] = 1
         counts.append(runner.outcome(replace(case, values={**case.values, "values": one})).values[0])

@@ -161,7 +161,8 @@ def _race(
             sentence += (
                 "between the two lines"
                 if other
-                else "before this line, or at the end of its loop, or more of them act here than should"
+                else "before this line, or at the end of its loop, or more of them act here than should, or an "
+                "index is wrong"
             )
         return Finding("barrier", sentence + ": barrier(CLK_LOCAL_MEM_FENCE)", line)
     lines = source.splitlines()

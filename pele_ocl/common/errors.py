@@ -7,7 +7,7 @@ after ``Error:`` and exits with 1.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -97,8 +97,15 @@ class Suggests:
         def __getattr__(self, name: str) -> Any:
             kind = type(self)
             counts = name in _COUNTS and hasattr(kind, "__len__")
-            hint = "; len() of it gives their number" if counts else ""
+            hint = "; len() of it gives their number" if counts else _within(vars(self), name)
             raise no_attribute(f"{kind.__name__!r} object", name, {*dir(kind), *vars(self)}, hint)
+
+
+def _within(values: Mapping[str, object], name: str) -> str:
+    """Suggest the public attribute that has one of this name itself; "" for none."""
+    found = (of for of, value in values.items() if name in getattr(type(value), "__dataclass_fields__", ()))
+    part = next((of for of in found if not of.startswith("_")), "")
+    return f"; did you mean '{part}.{name}'?" if part else ""
 
 
 class UnexpectedKeywordError(TypeError):

@@ -13,6 +13,7 @@ T = TypeVar("T")
 MOST_COPIERS = 8
 PART = 3 << 15  # numbers that a core's caches hold; whole rows of coordinates
 LEAST = 10 * PART  # of fewer numbers it takes as long until threads begin and have ended
+MANY = 20_000  # atoms whose sorting takes longer than a thread takes to begin
 
 
 def in_parts(size: int, work: Callable[[slice], T]) -> list[T]:
@@ -30,6 +31,11 @@ def by_rows(count: int, size: int, work: Callable[[slice], T]) -> list[T]:
     step = max(1, PART // max(1, size))
     parts = [slice(first, min(first + step, count)) for first in range(0, count, step)]
     return list(copiers().map(work, parts))
+
+
+def started(size: int, work: Callable[[], T]) -> Callable[[], T]:
+    """Let a thread do work on so many atoms, if they are many; what is returned waits for it, or does it."""
+    return copiers().submit(work).result if size >= MANY else work
 
 
 def copiers() -> ThreadPoolExecutor:

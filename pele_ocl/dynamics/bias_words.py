@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..atoms import Atoms, Floats, Ints, selectable
 from ..atoms.selection import Selection
-from ..common.arguments import described, file_path, number, numbers
+from ..common.arguments import described, file_path, number, numbers, texts
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
+from ..common.writing import replacing
 from ..energy.terms import (
     OPES,
     DistanceVariable,
@@ -38,6 +40,7 @@ VARIABLES = {"TORSION": 4, "DISTANCE": 2, "GYRATION": 1, "RMSD": 1}  # how many 
 GROWING = {"biasfactor", "grid_min", "grid_max", "grid_spacing", "shared"}
 WORDS = {  # by kind: what must be there, and what may be
     **dict.fromkeys(VARIABLES, ({"atoms"}, set[str]())),
+    "PRINT": ({"arg"}, set[str]()),
     "RESTRAINT": ({"arg", "at", "kappa"}, set[str]()),
     "OPES_METAD": ({"arg", "sigma", "barrier", "pace"}, GROWING),
     "METAD": ({"arg", "sigma", "height", "pace"}, GROWING),
@@ -71,7 +74,9 @@ class BiasWords:
                     raise InputError(f"bias {name}: {described(arg)} is no variable; there are: {there}")
             words["arg"] = list(listed)
         if not found._biases:
-            raise InputError("there is no bias; a table of the kind RESTRAINT, METAD or OPES_METAD is needed")
+            raise InputError(
+                "there is no bias; a table of the kind RESTRAINT, METAD, OPES_METAD, or PRINT for none, is needed"
+            )
         return found
 
     @property
@@ -90,16 +95,10 @@ class BiasWords:
         for name, words in self._biases:
             members = [variables[arg] for arg in words["arg"]]
             try:
-                found.append(self._restraint(name, words, members) if words["kind"] == "RESTRAINT"
-                             else _growing(name, words, members))  # fmt: skip
+                found.append(_TERMS[words["kind"]](name, words, members))
             except InputError as error:
                 raise InputError(f"bias {name}: {error}") from None
         return found
-
-    def _restraint(self, name: str, words: Words, members: Sequence[Variable]) -> GridBias:
-        at, kappa = _targets(words, len(members))
-        axes, bounds = harmonic_axes(members, at)
-        return GridBias(members, harmonic_grid(axes, at[0], kappa / 2), bounds, name)
 
     def prepare(self, simulation: Simulation, replicas: Sequence[int]) -> None:
         """Return replicas their targets, which they take by turns. replicas : number of each row"""
@@ -205,19 +204,51 @@ def _growing(name: str, words: Words, members: Sequence[Variable]) -> Metadynami
     return OPES(members, words["sigma"], words["barrier"], *last)
 
 
+def _restraint(name: str, words: Words, members: Sequence[Variable]) -> GridBias:
+    at, kappa = _targets(words, len(members))
+    axes, bounds = harmonic_axes(members, at)
+    return GridBias(members, harmonic_grid(axes, at[0], kappa / 2), bounds, name)
+
+
+def _print(name: str, words: Words, members: Sequence[Variable]) -> GridBias:
+    return GridBias(members, name=name)
+
+
+_TERMS: dict[str, Callable[[str, Words, Sequence[Variable]], Term]] = {
+    "PRINT": _print, "RESTRAINT": _restraint, "METAD": _growing, "OPES_METAD": _growing,
+}  # fmt: skip
+
+
 def labels_of(simulation: Simulation, labels: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Name the collective variables of each bias of a simulation, by these labels or by numbers."""
-    biases = (term for term in simulation.ensemble.state.terms if isinstance(term, Interpolated))
+    biases = {term.name: term for term in simulation.ensemble.state.terms if isinstance(term, Interpolated)}
+    for name, given in labels.items():
+        simulation.bias_term(name)
+        if len(texts("labels", given)) != len(biases[name].axes):
+            raise InputError(f"labels of {name} are {list(given)}; {len(biases[name].axes)} are needed")
     return {
-        of.name: list(labels.get(of.name, [f"{of.name}_{k + 1}" for k in range(len(of.axes))])) for of in biases
-    }  # fmt: skip
+        name: list(labels.get(name, [f"{name}_{k + 1}" for k in range(len(of.axes))])) for name, of in biases.items()
+    }
+
+
+def _begin_colvar(path: Path, head: str, time: float) -> None:
+    """Begin a file, or keep its lines before a time, in ps. Raises FormatError for a file with other fields."""
+    kept = [head]
+    if path.exists():
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if lines[:1] != [head]:
+            raise FormatError(f"{path}: has other fields than {head.strip()}; choose another folder")
+        kept += [line for line in lines[1:] if line.endswith("\n") and float(line.split()[0]) < time]
+    with replacing(path) as temporary:
+        Path(temporary).write_text("".join(kept), encoding="utf-8")
 
 
 class ColvarFiles:
     """COLVAR files of the replicas of a simulation, in PLUMED's format: a call for `Simulation.run`.
 
     Each call appends a line to `COLVAR.0`, `COLVAR.1` and so on: time in ps, the variables of each bias, and its
-    energy in kcal/mol as `NAME.bias`.
+    energy in kcal/mol as `NAME.bias`. Lines that a file has already, of this time or later, are those of a run before a
+    restart, and are written anew. `numpy.loadtxt` reads the files, MDAnalysis by `auxiliary.auxreader(path, "XVG")`.
 
         >>> import pele_ocl, tempfile, pathlib
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -239,22 +270,27 @@ class ColvarFiles:
         if labels is not None and not isinstance(labels, Mapping):
             raise InputError(f"labels are {described(labels)}; names of variables by the name of a bias are needed")
         self._labels: Mapping[str, Sequence[str]] = labels or {}
+        self._open: set[Path] = set()  # files that end before the next line
 
     def __call__(self, simulation: Simulation) -> None:
         """Append a line of each replica."""
         if not isinstance(simulation, Simulation):
             raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
         rows = np.full((len(simulation), 1), simulation.time)
-        fields = ["time"]
-        for name, labels in labels_of(simulation, self._labels).items():
+        fields, of_biases = ["time"], labels_of(simulation, self._labels)
+        if not of_biases:
+            raise InputError("no term acts on collective variables; GridBias(variable) computes one without a bias")
+        for name, labels in of_biases.items():
             rows = np.column_stack([rows, simulation.variables(name), simulation.bias_energies(name)])
             fields += [*labels, f"{name}.bias"]
         for k, row in enumerate(rows.tolist()):
             path = self.folder / f"COLVAR.{k}"
-            head = "" if path.exists() else head_of(fields)
             try:
+                if path not in self._open:
+                    _begin_colvar(path, head_of(fields), simulation.time - simulation.settings.dt / 2)
+                    self._open.add(path)
                 with open(path, "a", encoding="utf-8") as stream:
-                    stream.write(head + line_of(row))
+                    stream.write(line_of(row))
             except OSError as error:
                 raise FormatError(f"{path}: cannot be written: {error.strerror or error}") from error
 

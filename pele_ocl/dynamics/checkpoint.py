@@ -21,13 +21,14 @@ from ..common.inputfile import npz_arrays
 from ..common.writing import replacing
 from ..energy.engine.rows import ResidentRows
 from ..energy.engine.system import System
-from ..energy.terms import Metadynamics
+from ..energy.terms import Growing
 from ..ensemble.restraints import first_values, values_of_rows
 from ..ensemble.state import State
 from .bodies import Body
 from .settings import Settings
 
 _LEAST_APART = 0.02  # kcal/mol that energies of the same settings may differ by on another device
+GROWTH = "height", "barrier", "pace", "bias_factor", "shared"  # fields of biases that grow, which they grow by
 _SHARE_APART = 5e-5  # of an energy, the same
 
 
@@ -119,11 +120,11 @@ def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body 
         del chosen["ladder_shape"]
     hills = {
         of.name: {
-            "height": of.height, "pace": of.pace, "bias_factor": of.bias_factor, "shared": of.shared,
+            **{word: vars(of)[word] for word in GROWTH if word in vars(of)},
             "widths": np.asarray(of.widths).tolist(), "nodes": [asdict(axis) for axis in of.axes],
         }
         for system in dict.fromkeys(resident.systems) if system
-        for of in system.energy.further_terms if isinstance(of, Metadynamics)
+        for of in system.energy.further_terms if isinstance(of, Growing)
     }  # fmt: skip
     what = {
         "hills": hills,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
+from ..common.errors import InputError
 from ..energy.engine.rows import MOST_ROWS, Rows
 from ..energy.terms import OPES, Growing, Interpolated
 from ..opencl.interface import VARIABLE_REALS
@@ -52,8 +53,19 @@ class Hills:
         self._of_variables = queue.upload(variables, np.uint64)
         self._axes = queue.upload(np.array(axes, np.float64), fine)
         self._widths = queue.upload(np.asarray(term.widths), fine)
+        self._inverses = queue.zeros(n, fine)
+        self.check(motion.read("temperatures").ravel())
         self._items = min(ITEMS, queue.device.largest_group)
         self._listed: Rows = np.zeros(0, np.int64)
+
+    def check(self, temperatures: Floats) -> None:
+        """Raise InputError where rows that share a bias of OPES have several temperatures (n_rows,), which it is by."""
+        if (
+            isinstance(self.term, OPES)
+            and self.term.shared
+            and not np.array_equal(temperatures, temperatures[self._owners])
+        ):
+            raise InputError(f"replicas that share the bias {self.term.name} of OPES must have one temperature")
 
     @property
     def note(self) -> str:
@@ -94,15 +106,14 @@ class Hills:
             ),
         )  # fmt: skip
         if isinstance(term, OPES):
-            self._launch(
-                "bias_of_density", (self._items, self._n_grids),
-                dict(
-                    n_nodes=n_nodes, owners=self._of_grids, temperatures=self._motion.buffer("temperatures"),
-                    densities=self._places[term.grown], grids=self._places["grid"], bytes=resident.bytes_on_device,
-                    barrier_height=term.barrier, inverse_factor=1 / (term.bias_factor or np.inf),
-                ),
-                file="dynamics/opes.cl",
+            given = dict(
+                n_nodes=n_nodes, owners=self._of_grids, temperatures=self._motion.buffer("temperatures"),
+                densities=self._places[term.grown], bytes=resident.bytes_on_device, barrier_height=term.barrier,
+                inverses=self._inverses,
             )  # fmt: skip
+            self._launch("measure_density", (self._items, self._n_grids), given, "dynamics/opes.cl")
+            given |= dict(grids=self._places["grid"], inverse_factor=1 / (term.bias_factor or np.inf))
+            self._launch("bias_of_density", (n_nodes, self._n_grids), given, "dynamics/opes.cl")
         for places in self._places.values() if term.shared else ():
             n_numbers = n_nodes << len(term.axes)
             targets, owners = self._shared
@@ -173,7 +184,7 @@ def variables_of(ensemble: Ensemble, term: Interpolated) -> tuple[Floats, Floats
     resident = ensemble.state.resident
     found = np.full((len(ensemble), VARIABLE_REALS), np.nan)
     for rows, _ in ensemble.state.by_system(np.arange(len(ensemble))):
-        found[rows] = resident.read(rows.tolist(), term.found, ensemble.precision)
+        found[rows] = resident.read(rows, term.found, ensemble.precision)
     return found[:, : len(term.axes)], found[:, -1]
 
 

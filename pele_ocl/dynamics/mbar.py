@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Floats, Ints
-from ..common.arguments import array, number, numbers, whole_number
+from ..common.arguments import array, number, numbers, texts, whole_number
 from ..common.errors import InputError
 from ..common.writing import replacing
 from ..formats.maps.pictures import require_png
@@ -36,12 +36,20 @@ class FreeEnergyResult(Reported):
     errors : (n_1, ...) standard errors of the mean of blocks, kcal/mol; NaN if a block has no sample, or its states
         none in common
     temperature : K
+    names, units : of the variables; by default variable_1 and so on, without units
     """
 
     edges: tuple[Floats, ...]
     energies: Floats
     errors: Floats
     temperature: float
+    names: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        d = len(self.edges)
+        object.__setattr__(self, "names", self.names or tuple(f"variable_{k + 1}" for k in range(d)))
+        object.__setattr__(self, "units", self.units or ("",) * d)
 
     @property
     def centers(self) -> tuple[Floats, ...]:
@@ -51,7 +59,10 @@ class FreeEnergyResult(Reported):
     def table(self) -> Report:
         """Return a table with a row for each bin with samples: the variables, the energy and its error."""
         there, places = np.isfinite(self.energies), np.meshgrid(*self.centers, indexing="ij")
-        columns: dict[str, Any] = {f"variable_{k + 1}": Column(of[there], form=".4f") for k, of in enumerate(places)}
+        columns: dict[str, Any] = {
+            name: Column(of[there], unit, form=".4f")
+            for name, unit, of in zip(self.names, self.units, places, strict=True)
+        }  # fmt: skip
         errors = self.errors[there]
         columns["free_energy"] = Column(self.energies[there], "kcal/mol")
         columns["error"] = Column(np.ma.masked_array(np.nan_to_num(errors), np.isnan(errors)), "kcal/mol")
@@ -84,10 +95,13 @@ class FreeEnergyResult(Reported):
         else:
             mesh = axes.pcolormesh(*self.edges, energies.T, cmap="viridis")
             figure.colorbar(mesh, label="free energy (kcal/mol)")
-            axes.set_ylabel("variable 2")
-        axes.set_xlabel("variable 1")
+            axes.set_ylabel(self._title(1))
+        axes.set_xlabel(self._title(0))
         with replacing(path) as temporary:
             figure.savefig(temporary, format="png", dpi=150, metadata={"Software": "pele-ocl"})
+
+    def _title(self, k: int) -> str:
+        return self.names[k].replace("_", " ") + (f" ({self.units[k]})" if self.units[k] else "")
 
     def __repr__(self) -> str:
         return str(self.table())
@@ -195,13 +209,24 @@ class MBAR:
         found: Floats = np.tensordot(np.exp(self.log_weights(u_n)), given, axes=1)
         return found
 
+    def error(self, values: ArrayLike, u_n: ArrayLike | None = None, *, blocks: int = 5) -> Floats:
+        """Standard error of `mean`: of the means of blocks of samples, one after the other, each solved by itself."""
+        given, target = numbers("values", values), self._target(u_n)
+        n = len(self.states)
+        if given.shape[:1] != (n,) or n < whole_number("blocks", blocks, least=2):
+            raise InputError(f"values have shape {given.shape}; ({n}, ...) is needed, {blocks} or more")
+        parts = [slice(a, b) for a, b in pairwise(np.linspace(0, n, blocks + 1).astype(int))]
+        means = [MBAR(self.u_kn[:, part], self.states[part]).mean(given[part], target[part]) for part in parts]
+        found: Floats = np.std(means, axis=0, ddof=1) / np.sqrt(blocks)
+        return found
+
     def free_energy(
         self, values: ArrayLike, bins: int | Sequence[ArrayLike], temperature: float, *, u_n: ArrayLike | None = None,
-        blocks: int = 5,
+        blocks: int = 5, names: Sequence[str] = (), units: Sequence[str] = (),
     ) -> FreeEnergyResult:  # fmt: skip
         """Free energy of variables in a state, with errors from blocks of samples.
 
-        values : (n_samples, d), or (n_samples,); bins, blocks : as in `free_energy`
+        values : (n_samples, d), or (n_samples,); bins, blocks, names, units : as in `free_energy`
         u_n : as in log_weights; temperature : of that state, K
         """
         target = self._target(u_n)
@@ -209,12 +234,12 @@ class MBAR:
         def weights(part: slice) -> Floats:
             return MBAR(self.u_kn[:, part], self.states[part]).log_weights(target[part])
 
-        return _surface(numbers("values", values), bins, temperature, weights, blocks)
+        return _surface(numbers("values", values), bins, temperature, weights, blocks, names, units)
 
 
 def free_energy(
     values: ArrayLike, bins: int | Sequence[ArrayLike], temperature: float, *, log_weights: ArrayLike | None = None,
-    blocks: int = 5,
+    blocks: int = 5, names: Sequence[str] = (), units: Sequence[str] = (),
 ) -> FreeEnergyResult:  # fmt: skip
     """Free energy of variables from samples, -k_B T ln of their weights in bins, with errors by blocks.
 
@@ -223,6 +248,7 @@ def free_energy(
     temperature : K
     log_weights : (n_samples,) logarithms of weights, by default all equal: V / (k_B T) to remove a bias V
     blocks : number of consecutive parts of the samples; errors are the standard error of their mean
+    names, units : of the variables, for tables and pictures
 
         >>> import numpy as np
         >>> x = np.random.default_rng(0).normal(0, 1, 20000)
@@ -234,12 +260,13 @@ def free_energy(
     weights = np.zeros(len(given)) if log_weights is None else numbers("log_weights", log_weights)
     if weights.shape != given.shape[:1]:
         raise InputError(f"log_weights have shape {weights.shape}; {given.shape[:1]} is needed")
-    return _surface(given, bins, temperature, lambda part: weights[part], blocks)
+    return _surface(given, bins, temperature, lambda part: weights[part], blocks, names, units)
 
 
 def _surface(
-    values: Floats, bins: int | Sequence[ArrayLike], temperature: float, weights: Any, blocks: int
-) -> FreeEnergyResult:
+    values: Floats, bins: int | Sequence[ArrayLike], temperature: float, weights: Any, blocks: int,
+    names: Sequence[str], units: Sequence[str],
+) -> FreeEnergyResult:  # fmt: skip
     """Make a surface. weights : gives logarithms of the weights of a part of the samples"""
     number("temperature", temperature, "a temperature above 0 K", above=0.0)
     whole_number("blocks", blocks, least=2)
@@ -249,7 +276,10 @@ def _surface(
         raise InputError(
             f"values have shape {values.shape}; finite numbers (n_samples, d) are needed, {blocks} or more"
         )
-    edges = _edges(of, bins)
+    edges, named = _edges(of, bins), {"names": tuple(texts("names", names)), "units": tuple(texts("units", units))}
+    for word, given in named.items():
+        if len(given) not in (0, len(edges)):
+            raise InputError(f"{word} are {list(given)}; {len(edges)} are needed, one a variable")
     kt = BOLTZMANN_KCAL * temperature
 
     def energies(part: slice) -> Floats:
@@ -271,7 +301,7 @@ def _surface(
     there = np.isfinite(parts).all(axis=0)
     errors = np.full(whole.shape, np.nan)
     errors[there] = parts[:, there].std(axis=0, ddof=1) / np.sqrt(blocks)
-    return FreeEnergyResult(tuple(edges), whole - whole.min(), errors, temperature)
+    return FreeEnergyResult(tuple(edges), whole - whole.min(), errors, temperature, **named)
 
 
 def _edges(values: Floats, bins: int | Sequence[ArrayLike]) -> list[Floats]:

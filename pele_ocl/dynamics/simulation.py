@@ -17,7 +17,7 @@ from ..common.arguments import choice, file_path, flag, function, numbers, text,
 from ..common.errors import InputError, PeleError, Suggests
 from ..common.settled import Settled, rewrite
 from ..energy.engine.rows import Rows
-from ..energy.terms import OPES, Growing, Interpolated
+from ..energy.terms import Growing, Interpolated
 from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
 from ..ensemble.state import Lock, locked
@@ -142,12 +142,9 @@ class Simulation(Suggests, Settled):
         self._masks, self._moves = -1, np.full(n, -1)  # of the ensemble's state, as they were taken up last
         self._lost = np.ones(n, bool)  # rows without velocities to go on with: not begun, stopped or failed
         self._behind = np.zeros(n, np.int64)  # steps that rows that go on have made less than `steps`
-        growing = [term for term in state.terms if isinstance(term, Growing)]
-        if any(isinstance(term, OPES) and term.shared for term in growing) and len(set(self.settings.temperatures)) > 1:
-            raise InputError("replicas that share a bias of OPES must have one temperature")
         self._hills = {
             term.name: Hills(self.ensemble, self._motion, term)
-            for term in growing
+            for term in state.terms if isinstance(term, Growing)
         }  # fmt: skip
         self._under_way: Rows | None = None  # rows of a run that did not come to its end
         self._exchanger = object()  # by which the rows know who exchanged them last
@@ -696,7 +693,10 @@ class Simulation(Suggests, Settled):
         if self.settings.anneal or self.settings.exchange_every is not None:
             by = "the schedule of annealing" if self.settings.anneal else "exchanges"
             raise InputError(f"temperatures are set by {by}; make a simulation with other ones")
-        self._motion.write("temperatures", np.array(temperatures_of(values)))
+        found = np.array(temperatures_of(values))
+        for hills in self._hills.values():
+            hills.check(found)
+        self._motion.write("temperatures", found)
 
     @property
     @locked

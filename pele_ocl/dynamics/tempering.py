@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..common.arguments import checked, described, flag, numbers, texts, whole_number
@@ -146,6 +146,9 @@ class SimulatedTempering:
 
     temperatures : of the rungs, K; replicas start on the rung closest to their temperature
     weights : (n_rungs,) g_m; None to determine them
+
+    `weights`, `increment` and `visits`, of rungs since the increment changed, are the current ones. A checkpoint of the
+    simulation does not contain them: continue with `SimulatedTempering(temperatures, weights)`, or pickle this.
     """
 
     def __init__(self, temperatures: Sequence[float], weights: ArrayLike | None = None) -> None:
@@ -156,6 +159,15 @@ class SimulatedTempering:
         if self.weights.shape != (n,) or not np.isfinite(self.weights).all():
             raise InputError(f"weights have shape {self.weights.shape}; ({n},) finite numbers are needed")
         self.visits = np.zeros(n, np.int64)
+        self._tried, self._accepted = np.zeros((2, n - 1), np.int64)
+
+    def __repr__(self) -> str:
+        return f"SimulatedTempering({len(self.temperatures)} rungs, increment {self.increment:g})"
+
+    @property
+    def exchanges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Moves tried and accepted between each rung and the next, (n_rungs - 1,) each."""
+        return self._tried.copy(), self._accepted.copy()
 
     def rungs_of(self, simulation: Simulation) -> Ints:
         """Rungs of the replicas, (n_rows,)."""
@@ -176,6 +188,9 @@ class SimulatedTempering:
         with np.errstate(over="ignore", invalid="ignore"):
             moves = chance < np.exp(np.minimum(gain, 0.0))  # not for energies that are no numbers
         after = np.where(moves, other, rungs)
+        lower = np.minimum(rungs, other)[other != rungs]
+        np.add.at(self._tried, lower, 1)
+        np.add.at(self._accepted, lower, moves[other != rungs])
         if (after != rungs).any():
             simulation.change_temperatures(self.temperatures[after])
         np.add.at(self.visits, after, 1)

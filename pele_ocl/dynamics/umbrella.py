@@ -20,6 +20,7 @@ from ..energy.terms.grid_bias import Axis, Range
 from ..energy.terms.variables import checked_variables
 from ..report import Column, Report, Reported
 from ..units import BOLTZMANN_KCAL, in_unit
+from .amounts import steps_or_time
 from .mbar import MBAR, FreeEnergyResult
 from .settings import ROOM, every_of
 from .simulation import Simulation
@@ -80,7 +81,7 @@ class UmbrellaResult(Reported):
             "sample": np.repeat(np.arange(n_times), n_windows), "window": np.tile(np.arange(n_windows), n_times),
         }  # fmt: skip
         flat = self.variables.reshape(-1, d)
-        columns |= {f"variable_{k + 1}": Column(flat[:, k], form=".4f") for k in range(d)}
+        columns |= {f"variable_{k + 1}": Column(flat[:, k], self._units[k], form=".4f") for k in range(d)}
         facts = {
             "temperature": self.temperature, "centers": self.centers.tolist(),
             "force_constants": self.force_constants.tolist(),
@@ -99,10 +100,18 @@ class UmbrellaResult(Reported):
         """Combine the windows by MBAR."""
         return MBAR(self.u_kn, self.states)
 
-    def free_energy(self, bins: int | Sequence[ArrayLike], *, blocks: int = 5) -> FreeEnergyResult:
-        """Unbiased free energy of the variables. bins, blocks : as in `pele_ocl.free_energy`"""
+    def free_energy(
+        self, bins: int | Sequence[ArrayLike], *, blocks: int = 5, names: Sequence[str] = ()
+    ) -> FreeEnergyResult:  # fmt: skip
+        """Unbiased free energy of the variables. bins, blocks, names : as in `pele_ocl.free_energy`"""
         samples = self.variables.reshape(-1, self.variables.shape[2])
-        return self.mbar().free_energy(samples, bins, self.temperature, u_n=np.zeros(len(samples)), blocks=blocks)
+        return self.mbar().free_energy(
+            samples, bins, self.temperature, u_n=np.zeros(len(samples)), blocks=blocks, names=names, units=self._units
+        )
+
+    @property
+    def _units(self) -> list[str]:
+        return [of.unit for of in self.simulation.bias_term(NAME).members]
 
     @property
     def _kt(self) -> float:
@@ -127,9 +136,9 @@ def umbrella(
     centers: ArrayLike,
     force_constants: ArrayLike,
     *,
-    steps: int,
+    steps: int | str,
     sample_every: int | str = 100,
-    equilibrate: int = 0,
+    equilibrate: int | str = 0,
     minimize: int = 0,
     positions: ArrayLike | None = None,
     temperature: float = ROOM,
@@ -140,8 +149,9 @@ def umbrella(
     variables : one to three collective variables
     centers : s0, (n_windows,) or (n_windows, d); force_constants : k, one or of the same shape, kcal/mol by the square
         of the variable's unit
-    steps : of sampling, with a sample every `sample_every` steps, or time with a unit; equilibrate : steps before
-    minimize : iterations of minimization of each window; 0 for none
+    steps : of sampling, with a sample every `sample_every`; equilibrate : steps before. All three may also be a time
+        with its unit, "10ps"
+    minimize : iterations of minimization of each window before; 0 for none
     positions : (n_windows, n, 3) A, initial; by default those of the molecule
     temperature : K; options : of Simulation, and of its Ensemble
 
@@ -171,8 +181,10 @@ def umbrella(
         raise InputError(f"force_constants have shape {given.shape}; one or {at.shape} numbers, 0 to 1e6, are needed")
     stiff = np.broadcast_to(given, at.shape).copy()
     timestep = in_unit("timestep", options.get("timestep", 2.0), "fs")
-    every = every_of("sample_every", sample_every, number("timestep", timestep, "a time above 0", above=0.0))
-    whole_number("steps", steps, least=every)
+    timestep = number("timestep", timestep, "a time above 0", above=0.0)
+    every = every_of("sample_every", sample_every, timestep)
+    steps = steps_or_time("steps", steps, timestep, least=every)
+    equilibrate = steps_or_time("equilibrate", equilibrate, timestep)
     axes, bounds = harmonic_axes(members, at)
     grids = [harmonic_grid(axes, center, k) for center, k in zip(at, stiff, strict=True)]
     term = GridBias(members, grids[0], bounds, NAME)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from ..opencl.kernel import Arguments
     from .terms import TermKernels
 
-# Tiles up to which all passes of one conformation are one launch, on CPUs of so many cores or more. A launch costs PoCL
-# 4 us per core, which other work hides where molecules are larger; on few cores it costs less than waiting threads do.
-MOST_JOINED, LEAST_UNITS = 256, 4
+# Tiles up to which all passes of one conformation are one launch. A launch costs PoCL 4 us for each core, which is
+# little beside larger molecules.
+MOST_JOINED = 256
 LOTS = 4  # of tiles for each core, in steps over single tiles
 COUNTERS = 9 * 32  # integers in cl/energy/blocks_joined.cl
 
@@ -36,7 +36,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
     def joined(self) -> bool:
         """Tell if all passes are one launch."""
         device = self.queue.device
-        is_able = device.kind == "CPU" and device.has_device_fence and device.compute_units >= LEAST_UNITS
+        is_able = device.kind == "CPU" and device.has_device_fence and device.can_yield
         is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and self.frozen is None
         in_other_ways = self.model.gb_model.vacuum or self.tree is not None or self.of_surface is not None
         is_apart = self.options.gradient and not self.options.chain  # at radii of an evaluation before

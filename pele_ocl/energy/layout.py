@@ -18,6 +18,10 @@ SMALLEST = 256
 
 MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse launches
 
+# Atoms up to which `blocks` has two parts for each core of a CPU, which evens out what they take. In larger molecules
+# each part has many tiles.
+MOST_HALVED = 8_192
+
 # Atoms in a tile of kernels that keep the excluded partners of an atom as the bits of one word: #error in their files.
 MOST_TILE = 32
 
@@ -85,7 +89,8 @@ class BlocksLayout(EnergyLayout):
         """Choose the layout for a machine and a number of atoms."""
         if machine.kind == "CPU":
             tile = 16 if n_atoms < SMALLEST and machine.width <= 8 else 32
-            return cls(machine.width, tile, cpu_parts(machine.units))
+            parts = cpu_parts(machine.units)
+            return cls(machine.width, tile, max(parts, 2 * machine.units) if n_atoms <= MOST_HALVED else parts)
         return cls(1, 32, 64)
 
     @staticmethod

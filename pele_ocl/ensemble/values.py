@@ -15,7 +15,7 @@ from ..common.arguments import described, numbers, text
 from ..common.errors import InputError
 from ..energy.engine.scales import KINDS, SCALES
 from ..energy.engine.system import System
-from ..energy.terms import Metadynamics
+from ..energy.terms import Growing
 from .columns import Column
 from .restraints import RowValues
 from .state import State
@@ -51,7 +51,7 @@ class TermArrays(RowValues):
     def _is_shared(self, system: System) -> bool:
         """Tell if all rows of a molecule have one array."""
         terms = (of for of in system.energy.further_terms if of.name == self._of[0])
-        return any(isinstance(of, Metadynamics) and of.shared for of in terms)
+        return any(isinstance(of, Growing) and of.shared for of in terms)
 
     def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
         return self._name, system.piece(self._name).dtype

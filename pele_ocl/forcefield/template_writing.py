@@ -78,7 +78,9 @@ def template_text(atoms: Atoms, core: Sequence[int] = (), note: str = "") -> str
 
 
 def obc_rows(atoms: Atoms) -> str:
-    """Write the rows of an OBC table, as PELE's solventParamsHCTOBC.txt has them.
+    """Write the rows of an OBC table, as PELE's solventParamsHCTOBC.txt has them: template, atom, type, radius, scale.
+
+    There is no header, as pele_platform reads five fields of each line.
 
     Raises InputError for atoms without GB radii.
     """
@@ -88,11 +90,10 @@ def obc_rows(atoms: Atoms) -> str:
     assert atoms.gb_radii is not None
     assert atoms.gb_scales is not None
     types = labels.elements if atoms.types is None else atoms.types
-    lines = ["# template atom type radius(A) scale"]
+    lines = list[str]()
     for k, name in enumerate(labels.names):
         radius, scale = atoms.gb_radii[k], atoms.gb_scales[k]
-        own = padded(str(name), str(labels.elements[k]))
-        lines.append(f"{labels.residue_names[k]}Z {own:4} {types[k]!s:4} {radius:.6g} {scale:.6g}")
+        lines.append(f"{labels.residue_names[k]}Z {name!s:4} {types[k]!s:4} {radius:.6g} {scale:.6g}")
     return "\n".join(lines) + "\n"
 
 

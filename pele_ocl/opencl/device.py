@@ -292,6 +292,11 @@ class Device:
             return self.vendor == "NVIDIA"
         return FENCE_FEATURES <= {feature.name for feature in self.handle.opencl_c_features}
 
+    @property
+    def can_yield(self) -> bool:
+        """Tell if work that waits for other work lets the system run that; cl/common/tickets.clh."""
+        return self.vendor == "POCL" and sys.platform == "linux" and platform.machine() == "x86_64"
+
     def require_float_atomics(self, precision: str) -> None:
         """Raise DeviceError if only compare-exchange is there to add atomically."""
         if not self.has_float_atomics(precision):

@@ -231,6 +231,15 @@ class Kernel:
         return kernel_object
 
     @cached_property
+    def own_group(self) -> tuple[int, ...] | None:
+        """Work-items of a group along each axis, as `reqd_work_group_size` in the source says; None without it."""
+        kernel_object = self.borrow()
+        info = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
+        asked = tuple(int(n) for n in kernel_object.get_work_group_info(info, self._handle))
+        self.give_back(kernel_object)
+        return asked if any(asked) else None
+
+    @cached_property
     def most_items(self) -> int:
         """Work-items that a group of this kernel may have on the device."""
         info, kernel_object = cl.kernel_work_group_info, self.borrow()

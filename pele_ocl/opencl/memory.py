@@ -8,6 +8,7 @@ import mmap
 import threading
 import weakref
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -94,11 +95,23 @@ class BufferBytes:
         return self._now
 
 
+@dataclass(eq=False)
+class ResultPages:
+    """Memory of results.
+
+    is_fresh : until it was used; pinned : what keeps it where a device writes to it by itself, None if nothing does
+    """
+
+    bytes: NDArray[np.uint8]
+    is_fresh: bool = True
+    pinned: object = None
+
+
 class Loan:
     """Owner of an array whose memory is lent: it is gone when the last view of the array is."""
 
-    def __init__(self, memory: NDArray[Any]) -> None:
-        self.__array_interface__ = memory.__array_interface__
+    def __init__(self, pages: ResultPages) -> None:
+        self.pages, self.__array_interface__ = pages, pages.bytes.__array_interface__
 
 
 class ResultMemory:
@@ -109,31 +122,48 @@ class ResultMemory:
 
     def __init__(self) -> None:
         # Finalizers put memory here at any place in any thread: without a lock, and beyond KEPT the oldest is dropped.
-        self._free: deque[NDArray[np.uint8]] = deque(maxlen=KEPT)
+        self._free: deque[ResultPages] = deque(maxlen=KEPT)
 
-    def array(self, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[NDArray[Any], bool]:
-        """Give an array that is to be filled, and whether its memory is fresh."""
+    def array(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """Give an array that is to be filled."""
         kind = np.dtype(dtype)
         size = math.prod(shape) * kind.itemsize
         if not LEAST_REUSED <= size <= MOST_REUSED:
-            return np.empty(shape, kind), True
-        memory = self._taken(size)
-        lent = np.empty(size, np.uint8) if memory is None else memory
-        loan = Loan(lent)
-        weakref.finalize(loan, self._free.append, lent).atexit = False
-        return np.asarray(loan).view(kind).reshape(shape), memory is None
+            return np.empty(shape, kind)
+        pages = self._taken(size) or ResultPages(np.empty(size, np.uint8))
+        loan = Loan(pages)
+        weakref.finalize(loan, self._take_back, pages).atexit = False
+        found: NDArray[Any] = np.asarray(loan).view(kind).reshape(shape)
+        return found
 
     def clear(self) -> None:
         """Drop all that nobody has."""
         self._free.clear()
 
-    def _taken(self, size: int) -> NDArray[np.uint8] | None:
+    def _take_back(self, pages: ResultPages) -> None:
+        pages.is_fresh = False
+        self._free.append(pages)
+
+    def _taken(self, size: int) -> ResultPages | None:
         for _ in range(len(self._free)):
             try:
-                memory = self._free.popleft()
+                pages = self._free.popleft()
             except IndexError:  # another thread was faster
                 return None
-            if memory.nbytes == size:
-                return memory
-            self._free.append(memory)
+            if pages.bytes.nbytes == size:
+                return pages
+            self._free.append(pages)
         return None
+
+
+def pages_of(array: NDArray[Any]) -> ResultPages | None:
+    """Give the memory of a result, or of a part of one; None if it is of another kind."""
+    owner = array if array.base is None else array.base
+    loan = getattr(owner, "base", None)
+    return loan.pages if isinstance(loan, Loan) else None
+
+
+def is_used(array: NDArray[Any]) -> bool:
+    """Tell if the memory of a result had another one before, and so is there."""
+    pages = pages_of(array)
+    return pages is not None and not pages.is_fresh

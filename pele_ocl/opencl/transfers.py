@@ -17,10 +17,11 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ..common.errors import DeviceError
 from ..common.threads import MOST_COPIERS, copiers
 from .binding import Binder
 from .device import device_errors, refusal
-from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, part_of
+from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, pages_of, part_of
 
 Event = cl.Event
 
@@ -31,6 +32,7 @@ FILLED = 1 << 28  # bytes that are filled, and then copied: NVIDIA's OpenCL hang
 
 IN_TURN, LEAST_IN_TURN = 8, 2  # arrays of host memory; fewer of larger slices, lest the host keep many times as much
 PAGE = 4096  # bytes of host memory that come at a time, at least
+FILLED_BY_ITSELF = ("NVIDIA",)  # vendors of devices that write to memory of the host which they are told of
 
 
 @dataclass(eq=False)
@@ -239,6 +241,41 @@ def read_without_padding(
             under_way.append(copiers().submit(copy, part, staged, event))
         while under_way:
             under_way.popleft().result()
+
+
+def can_be_filled(queue: Transfers, values: NDArray[Any]) -> bool:
+    """Tell if a GPU writes to the memory of a result by itself; memory that serves for the second time is made so."""
+    device, pages = queue.device, pages_of(values)
+    if device.vendor not in FILLED_BY_ITSELF or pages is None or pages.is_fresh:
+        return False
+    if pages.pinned is None:
+        size, has = pages.bytes.nbytes, cl.mem_flags
+        try:
+            device.require_memory(size, size)
+            buffer = Buffer(device.context, has.READ_WRITE | has.USE_HOST_PTR, hostbuf=pages.bytes)
+            kept: Any = cl.enqueue_map_buffer(
+                queue.command_queue, buffer, cl.map_flags.READ, 0, (size,), np.dtype(np.uint8)
+            )[0]
+        except (DeviceError, cl.Error):
+            return False
+        device.buffers.count(buffer, size)
+        pages.pinned = buffer, kept
+    return True
+
+
+def read_part(queue: Transfers, values: NDArray[Any], buffer: Buffer, first: int, shape: tuple[int, int]) -> None:
+    """Fill values (n, ny, nx) as read_without_padding does, at once, where can_be_filled."""
+    if values.shape[1:] == shape:
+        queue.read(values, buffer, first)
+        return
+    item, (n, ny, nx), (rows, columns) = values.itemsize, values.shape, shape
+    copy: Any = cl.enqueue_copy  # whose types know no boxes of NumPy's memory
+    with device_errors(queue.device):
+        copy(
+            queue.command_queue, values, buffer, buffer_origin=(first * item, 0, 0), host_origin=(0, 0, 0),
+            region=(nx * item, ny, n), buffer_pitches=(columns * item, rows * columns * item),
+            host_pitches=(nx * item, ny * nx * item),
+        )  # fmt: skip
 
 
 def start_making(values: NDArray[Any]) -> list[Future[None]]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
     from .apbs_run import ApbsResult, PrintLine
 else:
-    __getattr__ = lazy_names(__name__, {"apbs_run": "ApbsResult PrintLine"})
+    __getattr__ = lazy_names(__name__, {"apbs_run": "ApbsResult"})
 
 __all__ = [
     "SOLVERS",

@@ -216,7 +216,7 @@ class Pipeline(Evaluator):
     def decode(self, encoded: NDArray[Any]) -> Floats:
         """Positions (m, n, 3) A from the encoded ones of the passes, (m, 3 n), counted from the molecule's middle."""
         encoding = self.passes.encoding
-        decoded, _ = self.passes.queue.device.results.array(encoded.shape, np.float64)
+        decoded = self.passes.queue.device.results.array(encoded.shape, np.float64)
         middle = self._middle_less_base[:, : encoded.shape[1]] + encoding.base
 
         def decode(rows: slice) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints
+from ..common.threads import started
 from .problem import MapProblem, packed4
 from .slabs import MapSlab
 
@@ -92,8 +93,9 @@ class Bins:
     @classmethod
     def of(cls, problem: MapProblem, grid: BinGrid) -> Bins:
         """Sort the atoms of a problem into the bins of a grid that serves it."""
+        packed = started(problem.n_atoms, lambda: (problem.atoms4, problem.rests4))
         kept, starts = _homes(problem, grid)
-        atoms4, rests4 = (each.take(kept, axis=0) for each in (problem.atoms4, problem.rests4))
+        atoms4, rests4 = (each.take(kept, axis=0) for each in packed())
         columns = problem.positions.T if problem.n_atoms else np.zeros((3, 1))
         low, high = (np.array([end(column) for column in columns]) for end in (np.min, np.max))
         walked = len(grid.offsets) * len(kept) / int(np.prod(grid.shape))
@@ -122,29 +124,36 @@ def _halves(problem: MapProblem, block: tuple[int, int, int]) -> Floats:
 
 def _homes(problem: MapProblem, grid: BinGrid) -> tuple[NDArray[np.intp], Ints]:
     """Sort the atoms inside the bins by bin, and find (n_bins + 1,) the first of each."""
-    cells, inside, shape = [], np.ones(problem.n_atoms, bool), grid.shape
+    cells, shape, are_all = [], grid.shape, True
     for along, corner, low, n in zip(problem.positions.T, problem.corner, grid.lowest, shape, strict=True):
         bins = along - corner
         bins /= grid.edge
-        cells.append(np.floor(bins, out=bins).astype(np.int64) - low)
-        inside &= (cells[-1] >= 0) & (cells[-1] < n)
-    if inside.all():
+        np.floor(bins, out=bins)
+        bins -= low
+        cells.append(bins)
+        are_all = are_all and bins.min(initial=0) >= 0 and bins.max(initial=0) < n
+    if are_all:
         return sorted_by_cell(cells, shape)
+    inside = np.ones(problem.n_atoms, bool)
+    for bins, n in zip(cells, shape, strict=True):
+        inside &= (bins >= 0) & (bins < n)
     kept = np.flatnonzero(inside)
     order, starts = sorted_by_cell([along[kept] for along in cells], shape)
     return kept[order], starts
 
 
-def sorted_by_cell(cells: Sequence[NDArray[np.integer]], shape: NDArray[np.int64]) -> tuple[NDArray[np.intp], Ints]:
+def sorted_by_cell(cells: Sequence[NDArray[Any]], shape: NDArray[np.int64]) -> tuple[NDArray[np.intp], Ints]:
     """Sort atoms by their cells, x fastest, and find (n_cells + 1,) the first of each cell.
 
-    cells : along x, y and z, of each atom; atoms of a cell stay in their order
+    cells : along x, y and z, of each atom, whole numbers of any type; atoms of a cell stay in their order
     """
     nx, ny, nz = (int(n) for n in shape)
-    keys = (cells[2].astype(np.int64) * ny + cells[1]) * nx + cells[0]
-    n_cells = nx * ny * nz
-    if n_cells <= 1 << 16:  # NumPy sorts these by their digits, ten times sooner
-        keys = keys.astype(np.uint16)
+    numbers, n_cells = np.multiply(cells[2], ny, dtype=np.float64), nx * ny * nz
+    numbers += cells[1]
+    numbers *= nx
+    numbers += cells[0]
+    # NumPy sorts 16 bits by their digits, ten times sooner.
+    keys = numbers.astype(np.uint16 if n_cells <= 1 << 16 else np.int64)
     counts = np.bincount(keys, minlength=n_cells)
     return np.argsort(keys, kind="stable"), np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
 

@@ -82,7 +82,7 @@ class FrameSlab:
         """Read the values (slices, ny, nx) of a slab like `slab`."""
         nx, ny, _ = slab.problem.grid.shape
         shape = 1, slab.last - slab.first, ny, nx
-        values, _ = self.part.device.results.array(shape, slab.problem.precision)
+        values = self.part.device.results.array(shape, slab.problem.precision)
         slab.download(self.part.queue(), values)
         found: NDArray[np.floating] = values[0]
         return found

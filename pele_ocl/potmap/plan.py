@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
+from ..common.threads import started
 from ..common.variant import Progress
 from ..grid import Map
 from .corrections import correct
@@ -200,7 +202,7 @@ class MapPlan:
 
     def compute(
         self, problem: MapProblem | None = None, progress: Progress | None = None,
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> RemainingSlabs:  # fmt: skip
         """Compute the map, which is in `values` of what is returned.
 
@@ -230,24 +232,29 @@ class MapPlan:
         """
         seconds = 0.0
         self.problem = problem or self.problem
-        sample: Sample | None = None
-
-        def begin_sample() -> None:
-            nonlocal sample
-            sample = sample or Sample(self.problem, self.devices[0])
-
+        sample = self._begin_sample()
         while True:
-            work = self.compute(progress=progress, meanwhile=begin_sample)
+            work = self.compute(progress=progress, meanwhile=sample)
             seconds += work.seconds
             if not self.variant.approximates or not self.problem.n_atoms:
                 return work.values, seconds, ()
-            assert sample is not None
-            errors = sample.errors(work.values, work.sums_of_squares)
+            errors = sample().errors(work.values, work.sums_of_squares)
             missed = any(error.norm > self.wanted for error in errors)
             finer = finer_accuracy(self.method, self.problem) if missed else None
             if finer is None:
                 return work.values, seconds, errors
             self.refine(finer)
+
+    def _begin_sample(self) -> Callable[[], Sample]:
+        """Give what waits for the sums at a sample of points; beside a GPU a thread begins with those of many atoms."""
+        problem, device = self.problem, self.devices[0]
+
+        def begin() -> Sample:
+            return Sample(problem, device)
+
+        if self.variant.approximates and device.kind == "GPU":
+            begin = started(problem.n_atoms, begin)
+        return cache(begin)
 
     def _shared(self, work: RemainingSlabs) -> float:
         """Let the devices do the work; the seconds of the one that was busy longest."""

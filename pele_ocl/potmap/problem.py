@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..atoms import Atoms, Floats
 from ..atoms.charges import rounded_charges
 from ..common.errors import InputError
+from ..common.threads import started
 from ..grid import Grid
 from ..opencl.interface import LAW_TERMS, POTENTIAL_LAW
 from ..potential_model import PotentialModel
@@ -110,11 +111,11 @@ class MapProblem:
         factor : potential of a unit charge at 1 A in the map's unit, the dielectric left out
         """
         corner = -(np.array(grid.shape) // 2) * grid.spacing
-        positions, charged = _charged_positions(atoms, grid, corner)
-        charges = factor / model.dielectric * atoms.charges[charged]
-        rounded = rounded_charges(charges) if precision == "float32" else charges
+        charges = factor / model.dielectric * atoms.charges[_charged(atoms)]
+        rounded = started(len(charges), lambda: rounded_charges(charges) if precision == "float32" else charges)
+        positions = _charged_positions(atoms, grid, corner)
         box = _box_around(positions, corner, corner + (np.array(grid.shape) - 1) * grid.spacing)
-        return cls(grid, corner, positions, charges, rounded, model, field, precision, box, accuracy)
+        return cls(grid, corner, positions, charges, rounded(), model, field, precision, box, accuracy)
 
     def on(self, devices: Sequence[Device]) -> MapProblem:
         """Return the problem with limits on meshes that fit into the memory of each device.
@@ -134,7 +135,7 @@ class MapProblem:
 
     def moved(self, atoms: Atoms) -> MapProblem:
         """Move the atoms to other positions. The box stays one object if it has room for them."""
-        positions = _charged_positions(atoms, self.grid, self.corner)[0]
+        positions = _charged_positions(atoms, self.grid, self.corner)
         low, high = _box_around(positions, *self.box)
         if np.array_equal(low, self.box[0]) and np.array_equal(high, self.box[1]):
             return replace(self, positions=positions)
@@ -247,13 +248,17 @@ def packed4(*columns: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
     return packed
 
 
-def _charged_positions(atoms: Atoms, grid: Grid, corner: Floats) -> tuple[Floats, NDArray[np.bool_] | slice]:
-    """Return the positions of a problem's atoms, and which of all atoms these are."""
+def _charged(atoms: Atoms) -> NDArray[np.bool_] | slice:
+    """Choose the atoms of a problem."""
     has_charge = atoms.charges != 0
-    charged = slice(None) if has_charge.all() else has_charge
-    positions: Floats = np.subtract(atoms.positions[charged], grid.origin, order="F")
+    return slice(None) if has_charge.all() else has_charge
+
+
+def _charged_positions(atoms: Atoms, grid: Grid, corner: Floats) -> Floats:
+    """Return the positions of a problem's atoms."""
+    positions: Floats = np.subtract(atoms.positions[_charged(atoms)], grid.origin, order="F")
     positions += corner
-    return positions, charged
+    return positions
 
 
 def _box_around(positions: Floats, first: Floats, last: Floats) -> tuple[Floats, Floats]:

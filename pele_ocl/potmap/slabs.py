@@ -85,13 +85,15 @@ class MapSlab:
 
     def download(self, queue: Queue, values: NDArray[np.floating]) -> None:
         """Fill values (components, slices, ny, nx), which lack the padding, in C order each."""
-        from ..opencl.transfers import read_without_padding
+        from ..opencl.transfers import can_be_filled, read_part, read_without_padding
 
         nx, ny, _ = self.shape
         for component, part in enumerate(values):
             start = component * self.n_points
             if queue.device.kind == "CPU" and (ny, nx) == part.shape[1:]:
                 queue.read(part, self.map, start)
+            elif can_be_filled(queue, part):
+                read_part(queue, part, self.map, start, (ny, nx))
             else:
                 read_without_padding(queue, part, self.map, start, (ny, nx), AT_ONCE)
 
@@ -159,12 +161,12 @@ class RemainingSlabs:
 
     def __init__(
         self, problem: MapProblem, progress: Progress | None, memory: ResultMemory, workers: int = 1,
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> None:  # fmt: skip
         """memory : that the values take"""
         self.problem, self.progress, self._meanwhile = problem, progress, meanwhile
         shape = problem.components, *problem.grid.shape[::-1]
-        self.values, self._is_fresh = memory.array(shape, problem.precision)
+        self.values = memory.array(shape, problem.precision)
         self.squares = np.zeros((problem.components, problem.grid.shape[2]))
         self.stopped, self.seconds = False, 0.0
         self._making: list[Future[None]] = []
@@ -192,10 +194,11 @@ class RemainingSlabs:
         return (slices.start, slices.stop) if slices and not self.stopped else None
 
     def start(self) -> None:
-        """Make the memory of the values if it is fresh, while others are at work."""
+        """Make the memory of the values if it is not there, while others are at work."""
+        from ..opencl.memory import is_used
         from ..opencl.transfers import start_making
 
-        if self._is_fresh:
+        if not is_used(self.values):
             self._making = start_making(self.values)
 
     def slices(self, first: int, last: int) -> NDArray[np.floating]:

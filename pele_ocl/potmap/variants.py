@@ -100,6 +100,7 @@ def _far_and_near(
     make : gives the nodes; kept : nodes for other positions, which may serve
     """
     ready = kept if kept is not None and kept.holds(problem.positions) else make(queue, problem)
+    charges = ready.begin(problem)
     near = replace(ready.near, positions=problem.positions, box=problem.box)
     steps, far = near_steps(queue, near), None
 
@@ -108,7 +109,7 @@ def _far_and_near(
         steps.add(queue, replace(slab, problem=near), first, last)
         if far is None:
             queue.submit()  # a GPU is busy with that while the host prepares the far part
-            far = FarPart(queue, problem, ready)
+            far = FarPart(queue, problem, ready, charges())
         far.add_to(queue, slab)
 
     return replace(steps, add=add, moved=partial(_far_and_near, make, kept=ready, near_steps=steps.moved or cutoff))

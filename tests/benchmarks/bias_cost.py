@@ -1,14 +1,14 @@
 """Cost of biases, calls and exchanges a step of many peptides, beside the same steps without them.
 
 python tests/benchmarks/bias_cost.py [--device D] [--replicas 4096] [--structure hexapeptide.pdb] [--steps 2000]
-    [--rounds 5] [--cases metadynamics,shared,gyration,rmsd,calls,temperature,hamiltonian,restraint,scales]
+    [--rounds 5] [--cases metadynamics,shared,opes,gyration,rmsd,calls,temperature,hamiltonian,restraint,scales]
 
 Bonds to hydrogen are held, at 2 fs. Prints for each case the time of a step and its part above plain steps, by the best
 of rounds that are taken in turns. metadynamics: hills of each replica on two torsions every 500 steps; shared: of all
-replicas on one bias; gyration, rmsd: the same on one variable of all atoms; calls: `every=100` with a function that
-reads nothing; temperature, hamiltonian: exchanges every 100 steps, the latter of REST2; scales: rows that have
-parameters of their own; restraint: one torsion. Beside an exchange of Hamiltonians `scales` tells what their own
-parameters cost.
+replicas on one bias; opes: as metadynamics, with Gaussians of 0.15 rad; gyration, rmsd: the same on one variable of all
+atoms; calls: `every=100` with a function that reads nothing; temperature, hamiltonian: exchanges every 100 steps, the
+latter of REST2; scales: rows that have parameters of their own; restraint: one torsion. Beside an exchange of
+Hamiltonians `scales` tells what their own parameters cost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from typing import Any
 import pele_ocl
 from pele_ocl.common.installation import shipped
 
-CASES = ("metadynamics", "shared", "gyration", "rmsd", "calls", "temperature", "hamiltonian", "scales", "restraint")
+CASES = (
+    "metadynamics", "shared", "opes", "gyration", "rmsd", "calls", "temperature", "hamiltonian", "scales", "restraint",
+)  # fmt: skip
 LADDER = [300.0, 330.0, 363.0, 400.0, 440.0, 484.0, 532.0, 585.0]
 EVERY, PACE = 100, 500
 Run = Callable[[int], object]
@@ -45,6 +47,8 @@ def made(case: str, atoms: pele_ocl.Atoms, n: int, device: str | None) -> Run:
             variables, widths, 0.3 if case != "shared" else 0.3 / n, PACE, bounds=bounds, shared=case == "shared"
         )
         return pele_ocl.Simulation(atoms, n, terms=[bias], **options).run
+    if case == "opes":
+        return pele_ocl.Simulation(atoms, n, terms=[pele_ocl.OPES([phi, psi], 2 * [0.15], 10.0, PACE)], **options).run
     if case == "restraint":
         return pele_ocl.Simulation(atoms, n, terms=[pele_ocl.TorsionRestraint([four[0]], -1.0, 5.0)], **options).run
     if case == "hamiltonian":

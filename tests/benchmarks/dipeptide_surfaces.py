@@ -1,18 +1,19 @@
 """Free energy of phi and psi of alanine dipeptide in GBn2 by several methods, each from two starts, beside each other.
 
 python tests/benchmarks/dipeptide_surfaces.py run FILE [--device D] [--replicas 8192] [--seconds 440] [--seed 1]
-    [--methods plain,temperature,rest2,umbrella,metadynamics] [--gb gbn2]
+    [--methods plain,temperature,rest2,umbrella,metadynamics,opes] [--gb gbn2]
 python tests/benchmarks/dipeptide_surfaces.py show FILE ... [--bins 18] [--figure STEM]
 
 Amber99SB, 300 K, steps of 4 fs with hydrogens of 3 Da, bonds to hydrogen held, friction 1/ps. Half of the replicas of a
 method begin at the minimum with phi < 0, half at the one with phi > 0, and each half makes a surface of its own. The
 seconds are shared by the methods, and a part of each is not counted:
 
-temperature: ladders of 300 to 497 K, exchanges every 0.1 ps; MBAR puts all rungs together.
+temperature: ladders of 300 to 696 K, exchanges every 0.1 ps; MBAR puts all rungs together.
 rest2: ladders of 300 to 1000 K, exchanges every 0.2 ps; MBAR likewise.
 umbrella: windows 24 degrees apart on both torsions, stiff enough that none has two wells; MBAR puts them together.
 metadynamics: the replicas of a half are walkers of 8 biases. After these have filled, samples have the weights
     exp((V - c)/kT) of the bias V and its offset c at their time (Tiwary and Parrinello 2015).
+opes: likewise; after its bias has settled, samples have the weights exp(V/kT).
 plain: dynamics alone, one surface of all; an eighth of the replicas begins at phi > 0. They pass between phi < 0 and
     phi > 0 in nanoseconds, so that shares of the two come from the rates of passages, and within each from samples.
 
@@ -59,16 +60,18 @@ MOST, CLOSE = 5.0, 0.15  # kcal/mol: of surfaces compared, and of their differen
 OFTEN, LESS_OFTEN, SELDOM = 10, 20, 100
 GROUPS, PARTS = 8, 4  # of replicas, for errors; of the time
 HALVES = ("left", "right")
-HOT = (300.0, 355.0, 420.0, 497.0)  # K; still hotter rungs take their time, and add nothing at 300 K
+# K. Rungs above 497 K add no samples at 300 K, but without them the start shows for 0.3 ns.
+HOT = (300.0, 355.0, 420.0, 497.0, 588.0, 696.0)
 SOLUTE = (300.0, 405.0, 548.0, 740.0, 1000.0)
 STIFF, APART = 10.0, 24  # kcal/mol/rad^2 of k (s - s0)^2: weaker windows have two wells at barriers; degrees
 FACTOR, PACE, WIDTH = 10.0, 250, 0.35  # of metadynamics
+NARROW, BARRIER = 0.15, 8.0  # of OPES
 SUBSET = 60_000  # samples that free energies of states are solved from, of a group
 CHUNK = 50_000  # samples weighed at a time
 DRAWS = 1000  # of normal errors
 # Replicas of each, as parts of those asked for: fewer take shorter steps, and forget their start in less time.
-SIZES = {"plain": 1.0, "temperature": 0.5, "rest2": 0.375, "umbrella": 0.45, "metadynamics": 0.375}
-SHARES = {"plain": 0.25, "temperature": 0.19, "rest2": 0.34, "umbrella": 0.16, "metadynamics": 0.06}
+SIZES = {"plain": 1.0, "temperature": 0.5, "rest2": 0.375, "umbrella": 0.45, "metadynamics": 0.375, "opes": 0.375}
+SHARES = {"plain": 0.25, "temperature": 0.19, "rest2": 0.34, "umbrella": 0.16, "metadynamics": 0.06, "opes": 0.08}
 Look = Callable[[pele_ocl.Simulation], None]
 Sums = np.ndarray  # (PARTS, GROUPS, FINE, FINE) weights in bins, those of a group times its weight
 
@@ -206,7 +209,7 @@ def of_ladders(simulation: pele_ocl.Simulation, betas: np.ndarray | None, second
         rungs.append(of.rungs.astype(np.int8))
         energies.append((of.potential_energies if betas is not None else of.u_kn(by_rung=True)).astype(np.float32))
 
-    of_run = (0.25, OFTEN) if betas is not None else (0.4, LESS_OFTEN)
+    of_run = (0.35, OFTEN) if betas is not None else (0.4, LESS_OFTEN)
     picoseconds = sampled(simulation, seconds, look, *of_run)
     tried, accepted = simulation.exchanges
     share = ", ".join(f"{of:.2f}" for of in accepted / tried)
@@ -286,9 +289,35 @@ def umbrella(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict
     return Run(sums, run.simulation, picoseconds, f"{len(windows)} windows")
 
 
+def walkers_of(n: int) -> int:
+    """Walkers of each bias of about n replicas, as many in all groups of both halves."""
+    return max(1, n // (2 * GROUPS))
+
+
 def metadynamics(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[str, Any]) -> Run:
-    walkers = max(1, n // (2 * GROUPS))
-    bias = pele_ocl.Metadynamics(VARIABLES, [WIDTH] * 2, 2.0 / walkers, PACE, bias_factor=FACTOR, shared=True)
+    height = 2.0 / walkers_of(n)
+    bias = pele_ocl.Metadynamics(VARIABLES, [WIDTH] * 2, height, PACE, bias_factor=FACTOR, shared=True, name="bias")
+
+    def offset(grid: np.ndarray) -> float:
+        grid = grid / KT
+        most = grid.max()
+        above = np.log(np.exp(FACTOR / (FACTOR - 1) * (grid - most)).sum()) + most
+        return float(above - np.log(np.exp((grid - most) / (FACTOR - 1)).sum()))
+
+    return of_walkers(bias, offset, starts, n, seconds, options)
+
+
+def opes(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[str, Any]) -> Run:
+    bias = pele_ocl.OPES(VARIABLES, [NARROW] * 2, BARRIER, PACE, shared=True, name="bias")
+    return of_walkers(bias, lambda grid: 0.0, starts, n, seconds, options)
+
+
+def of_walkers(
+    bias: pele_ocl.Metadynamics | pele_ocl.OPES, offset: Callable[[np.ndarray], float],
+    starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[str, Any],
+) -> Run:  # fmt: skip
+    """Sample walkers of biases of their own. offset : c of the weights exp((V - c)/kT), of a grid, by kT"""
+    walkers = walkers_of(n)
     molecules = [of.moved(of.positions) for of in starts for _ in range(GROUPS)]  # each has a bias of its own
     rows = pele_ocl.Ensemble(
         molecules, [walkers] * len(molecules), terms=[bias], device=options["device"], model=options["model"]
@@ -300,12 +329,9 @@ def metadynamics(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: 
     def look(of: pele_ocl.Simulation) -> None:
         if len(values) % 10 == 0:
             for k in range(len(molecules)):
-                grid = np.asarray(rows.values("metadynamics", "grid")[k * walkers], np.float64)[..., 0] / KT
-                most = grid.max()
-                above = np.log(np.exp(FACTOR / (FACTOR - 1) * (grid - most)).sum()) + most
-                offsets[k] = above - np.log(np.exp((grid - most) / (FACTOR - 1)).sum())
-        values.append(of.variables("metadynamics").astype(np.float32))
-        energies = of.bias_energies("metadynamics") / KT
+                offsets[k] = offset(np.asarray(rows.values("bias", "grid")[k * walkers], np.float64)[..., 0])
+        values.append(of.variables("bias").astype(np.float32))
+        energies = of.bias_energies("bias") / KT
         weights.append(np.exp(energies - np.repeat(offsets, walkers)))
 
     picoseconds = sampled(simulation, seconds, look, 0.4, SELDOM)
@@ -318,6 +344,7 @@ def metadynamics(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: 
 
 METHODS: dict[str, Callable[..., Run]] = {
     "plain": plain, "temperature": temperature, "rest2": rest2, "umbrella": umbrella, "metadynamics": metadynamics,
+    "opes": opes,
 }  # fmt: skip
 
 

@@ -31,7 +31,8 @@ def nodes_seconds(atoms: Atoms, grid: Grid, method: str, accuracy: float, device
     """Time the kernels that find the potential at the nodes."""
     plan = planned(atoms, grid, MapOptions(method, accuracy=accuracy, device=device))
     queue = Queue(get_device(device), plan.problem.precision)
-    FarPart(queue, plan.problem, NODES[method](queue, plan.problem))
+    nodes = NODES[method](queue, plan.problem)
+    FarPart(queue, plan.problem, nodes, nodes.begin(plan.problem)())
     return queue.kernel_seconds
 
 

@@ -264,7 +264,7 @@ class ResidentRows:
         for group in self.groups:
             group.listed = np.full(1, -1)
 
-    def read(self, rows: Sequence[int], name: str, dtype: DTypeLike) -> NDArray[Any]:
+    def read(self, rows: Sequence[int] | Rows, name: str, dtype: DTypeLike) -> NDArray[Any]:
         """Read what rows of one molecule keep in a buffer of their passes, (n_rows, size), once all before is done."""
         return self._copies.gather(self.bytes_on_device, *self.places(rows, name), dtype)
 
@@ -285,10 +285,10 @@ class ResidentRows:
         """Lend an array that is to be filled and then written."""
         return self._copies.pinned(shape, dtype)
 
-    def places(self, rows: Sequence[int], name: str) -> tuple[NDArray[np.uint64], int]:
+    def places(self, rows: Sequence[int] | Rows, name: str) -> tuple[NDArray[np.uint64], int]:
         """Return the first bytes of a buffer of the passes of rows of one molecule, and the bytes of each."""
         piece = self.system(rows[0]).piece(name)
-        return self.own[list(rows)] + np.uint64(piece.first), piece.size
+        return self.own[np.asarray(rows)] + np.uint64(piece.first), piece.size
 
     def copy(self, sources: Rows, targets: Rows) -> None:
         """Start the copy of all that rows have of their own to other rows of the same molecules."""

@@ -222,7 +222,7 @@ class Copies:
             staged = memory[: math.prod(shape)].reshape(shape)
             self._queue.read(staged, between)
             values = staged[:, :size].view(kind)
-            found, _ = self._queue.device.results.array((len(begin), size // kind.itemsize), to)
+            found = self._queue.device.results.array((len(begin), size // kind.itemsize), to)
 
             def copy(rows: slice) -> None:
                 found[rows] = values[rows]

@@ -163,7 +163,8 @@ class GridBias(Interpolated):
 
     variables : Variable, or one to three of them
     grid : (n_1, ..., 2^d) of d variables: at each node the energy and its derivatives, kcal/mol. Bit k of the last
-        index means the derivative by variable k, times the spacing of its nodes
+        index means the derivative by variable k, times the spacing of its nodes. None for no energy: the variables are
+        only computed
     bounds : of each variable, its first and last node; None for torsions, whose nodes begin at -pi
     name : of the term in results
 
@@ -171,14 +172,17 @@ class GridBias(Interpolated):
     """
 
     variables: Variable | Sequence[Variable]
-    grid: ArrayLike
+    grid: ArrayLike | None = None
     bounds: Sequence[Range | None] | None = None
     name: str = "bias"
 
     def __post_init__(self) -> None:
         found = checked_variables(self.variables)
         object.__setattr__(self, "variables", found)
-        grid, d = numbers("grid", self.grid), len(found)
+        d = len(found)
+        if self.grid is None and self.bounds is None:
+            object.__setattr__(self, "bounds", [None if of.period else (0.0, 1.0) for of in found])
+        grid = np.zeros((*[2] * d, 1 << d)) if self.grid is None else numbers("grid", self.grid)
         if grid.ndim != d + 1 or grid.shape[-1] != 1 << d or min(grid.shape) < 2 or not np.isfinite(grid).all():
             raise InputError(f"grid has shape {grid.shape}; finite numbers ({'n, ' * d}{1 << d}) are needed")
         object.__setattr__(self, "grid", read_only(grid, np.float64))
@@ -347,6 +351,28 @@ def interpolated(grid: Floats, axes: Sequence[Axis], values: Sequence[float]) ->
             for k in range(d):
                 slopes[k] += value * slope_basis[k, corner[k], bits[k]] * np.prod(factors[:k] + factors[k + 1 :])
     return float(energy), slopes
+
+
+def interpolated_at(grid: Floats, axes: Sequence[Axis], values: Floats) -> Floats:
+    """Energies of a grid at many values of the variables (n, d), (n,), as `interpolated` gives them one by one."""
+    cells, basis = [], []
+    for axis, value in zip(axes, values.T, strict=True):
+        n, place = axis.n_cells, (value - axis.first) / axis.spacing
+        within = place % n if axis.is_periodic else np.clip(place, 0, n)
+        cell = np.minimum(within.astype(np.int64), n - 1)
+        t = within - cell
+        u = 1 - t
+        cells.append((cell, (cell + 1) % axis.n))
+        basis.append(((u * u * (1 + 2 * t), t * u * u), (t * t * (1 + 2 * u), -t * t * u)))
+    energies = np.zeros(len(values))
+    for corner in product((0, 1), repeat=len(axes)):
+        nodes = grid[tuple(of[c] for of, c in zip(cells, corner, strict=True))]
+        for bits in product((0, 1), repeat=len(axes)):
+            part = nodes[:, sum(bit << k for k, bit in enumerate(bits))].astype(np.float64)
+            for of, c, bit in zip(basis, corner, bits, strict=True):
+                part = part * of[c][bit]
+            energies += part
+    return energies
 
 
 def hill(axes: Sequence[Axis], center: Sequence[float], widths: Sequence[float]) -> Floats:

@@ -13,7 +13,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...atoms import Atoms, Floats, Ints
+from ...atoms import Atoms, Floats, Ints, selectable
+from ...atoms.selection import Selection
 from ...common.arguments import array, atoms_chosen, positions_of
 from ...common.errors import InputError
 from ...common.readonly import read_only
@@ -51,23 +52,38 @@ class Variable:
 class TorsionVariable(Variable):
     """Torsion of four atoms, -pi to pi rad.
 
-    atoms : four indices from 0
+    atoms : four indices from 0, or four selections of one atom each, as "resid 2 and name CA": docs/selection.md
     """
 
     kind: ClassVar[VariableKind] = VariableKind.TORSION
     unit: ClassVar[str] = "rad"
     period: ClassVar[float] = 2 * np.pi
 
-    atoms: ArrayLike
+    atoms: ArrayLike | Sequence[str | int]
 
     def __post_init__(self) -> None:
-        four = array("atoms of a torsion", self.atoms, "iu", "indices")
+        given = self.atoms
+        if isinstance(given, list | tuple) and any(isinstance(of, str) for of in given):
+            if len(given) != 4:
+                raise InputError(f"atoms of a torsion are {list(given)}; four of them are needed")
+            object.__setattr__(self, "atoms", tuple(given))
+            return
+        four = array("atoms of a torsion", given, "iu", "indices or four selections")
         if four.shape != (4,) or len(np.unique(four)) < 4:
             raise InputError(f"atoms of a torsion are {four.tolist()}; four different indices are needed")
         object.__setattr__(self, "atoms", read_only(four, np.int64))
 
     def groups(self, atoms: Atoms) -> list[Ints]:
-        return [_within(np.asarray(self.atoms), atoms)]
+        if not isinstance(self.atoms, tuple):
+            return [_within(np.asarray(self.atoms), atoms)]
+        found = [_chosen(of if isinstance(of, str) else np.array([of]), atoms) for of in self.atoms]
+        for given, of in zip(self.atoms, found, strict=True):
+            if len(of) != 1:
+                raise InputError(f"{given!r} takes {len(of)} atoms; each selection of a torsion must take one")
+        four = np.concatenate(found)
+        if len(np.unique(four)) < 4:
+            raise InputError(f"atoms of a torsion are {four.tolist()}; four different ones are needed")
+        return [four]
 
     def value(self, positions: Floats, atoms: Atoms) -> tuple[float, Floats]:
         (four,) = self.groups(atoms)
@@ -81,7 +97,7 @@ class TorsionVariable(Variable):
 class DistanceVariable(Variable):
     """Distance between two atoms, or between the centres of mass of two groups of atoms, A.
 
-    first, second : an index, indices or a mask of each group
+    first, second : an index, indices, a mask or a selection of each group, "resid 1 and not element H" say
     """
 
     kind: ClassVar[VariableKind] = VariableKind.DISTANCE
@@ -91,8 +107,7 @@ class DistanceVariable(Variable):
 
     def __post_init__(self) -> None:
         for name in ("first", "second"):
-            chosen = np.atleast_1d(atoms_chosen(name, getattr(self, name)))
-            object.__setattr__(self, name, read_only(chosen, chosen.dtype))
+            _keep(self, name)
 
     def groups(self, atoms: Atoms) -> list[Ints]:
         return [_chosen(of, atoms) for of in (self.first, self.second)]
@@ -111,7 +126,7 @@ class DistanceVariable(Variable):
 class GyrationVariable(Variable):
     """Radius of gyration of a group of atoms, by masses, A.
 
-    atoms : indices or a mask
+    atoms : indices, a mask or a selection
     """
 
     kind: ClassVar[VariableKind] = VariableKind.GYRATION
@@ -119,8 +134,7 @@ class GyrationVariable(Variable):
     atoms: ArrayLike
 
     def __post_init__(self) -> None:
-        chosen = atoms_chosen("atoms", self.atoms)
-        object.__setattr__(self, "atoms", read_only(chosen, chosen.dtype))
+        _keep(self, "atoms")
 
     def groups(self, atoms: Atoms) -> list[Ints]:
         return [_chosen(self.atoms, atoms)]
@@ -138,7 +152,7 @@ class GyrationVariable(Variable):
 class RMSDVariable(Variable):
     """Root mean square deviation of a group of atoms from a reference after the best superposition, A.
 
-    atoms : indices or a mask
+    atoms : indices, a mask or a selection
     reference : (n, 3) positions of all atoms, A; by default those of the molecule
     """
 
@@ -148,8 +162,7 @@ class RMSDVariable(Variable):
     reference: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        chosen = atoms_chosen("atoms", self.atoms)
-        object.__setattr__(self, "atoms", read_only(chosen, chosen.dtype))
+        _keep(self, "atoms")
         if self.reference is not None:
             object.__setattr__(self, "reference", read_only(positions_of(self.reference, "reference"), np.float64))
 
@@ -176,6 +189,14 @@ class RMSDVariable(Variable):
         return r, gradient
 
 
+def _keep(variable: Variable, name: str) -> None:
+    """Keep atoms that a variable is given, read-only; selections wait for the molecule."""
+    given = getattr(variable, name)
+    if not isinstance(given, str):
+        chosen = np.atleast_1d(atoms_chosen(name, given))
+        object.__setattr__(variable, name, read_only(chosen, chosen.dtype))
+
+
 def _within(chosen: Ints, atoms: Atoms) -> Ints:
     """Raise InputError for indices that the molecule does not have."""
     if not len(chosen) or chosen.min() < 0 or chosen.max() >= len(atoms):
@@ -183,9 +204,9 @@ def _within(chosen: Ints, atoms: Atoms) -> Ints:
     return chosen.astype(np.int32)
 
 
-def _chosen(given: ArrayLike, atoms: Atoms) -> Ints:
-    """Return the indices of a mask or of indices, each once."""
-    of = np.asarray(given)
+def _chosen(given: ArrayLike | str, atoms: Atoms) -> Ints:
+    """Return the indices of a selection, of a mask or of indices, each once."""
+    of = Selection(given).mask(selectable(atoms)) if isinstance(given, str) else np.asarray(given)
     if of.dtype == bool:
         if of.shape != (len(atoms),):
             raise InputError(f"a mask of atoms has shape {of.shape}; ({len(atoms)},) is needed")

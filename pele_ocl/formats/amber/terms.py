@@ -176,12 +176,12 @@ def _read_table(
     stray = (atoms < 0) | (atoms >= n_atoms) | (~np.bool_(numbered) & (size % 3 != 0))
     stray |= negative & (np.arange(n_members) < (2 if n_members == 4 and not numbered else n_members))
     for wrong, fault in (
-        (stray.any(axis=1), f"an atom that is not there; there are {n_atoms:,}"),
+        (stray, f"an atom that is not there; there are {n_atoms:,}"),
         ((types < 1) | (types > n_types), f"parameters that are not there; there are {n_types:,} sets"),
         (names_twice(atoms), "an atom twice"),
     ):
         if wrong.any():
-            k = int(np.argmax(wrong))
+            k = int(np.argmax(wrong)) // (wrong.size // len(wrong))
             raise FormatError(f"{sections.at(name, k * (n_members + 1))}: term {k + 1} names {fault}")
     return AmberTerms(atoms.astype(np.int32), negative, types - 1)
 

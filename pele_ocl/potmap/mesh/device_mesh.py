@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...atoms import Floats
+from ...atoms import Floats, Ints
 from ..bins import sorted_by_cell
 from ..problem import packed4
 from .geometry import MeshGeometry
@@ -24,48 +25,62 @@ if TYPE_CHECKING:
 BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh
 
 
+@dataclass(frozen=True, eq=False)
+class SortedCharges:
+    """Charges in the order of the blocks of nodes that each begins in.
+
+    blocks : (3,) along x, y, z; starts : (n_blocks + 1,) the first charge of each
+    first : (n, 4) the first node of each charge; placed : (n, 4) fractions of a spacing less 1/2, and the charge
+    """
+
+    blocks: NDArray[np.int64]
+    starts: Ints
+    first: Ints
+    placed: NDArray[np.floating]
+
+    @classmethod
+    def of(
+        cls, geometry: MeshGeometry, positions: Floats, charges: NDArray[np.floating], precision: str
+    ) -> SortedCharges:
+        """positions : (n, 3) A, around which the geometry has nodes; charges : (n,), rounded as in the near part"""
+        first, fractions = geometry.placed(positions)
+        blocks = -(-geometry.shape // BLOCK)
+        order, starts = sorted_by_cell([*(first // BLOCK).T], blocks)
+        first4, placed = packed4(*first.T, dtype=np.int32), packed4(*fractions.T, charges, dtype=precision)
+        return cls(blocks, starts, first4.take(order, axis=0), placed.take(order, axis=0))
+
+
 class Spreading:
     """Spreads charges by one kind of weights."""
 
     def __init__(self, queue: Queue, window: NodeWeights, scratch: Scratch) -> None:
         self._window, self._scratch, self._pieces = window, scratch, queue.upload(window.pieces)
 
-    def onto(
-        self, queue: Queue, geometry: MeshGeometry, positions: Floats, charges: NDArray[np.floating], nodes: Buffer
-    ) -> None:
-        """Fill nodes (nz, ny, nx).
-
-        positions : (n, 3) A, around which the geometry has nodes; charges : (n,), rounded as in the near part
-        """
+    def onto(self, queue: Queue, geometry: MeshGeometry, charges: SortedCharges, nodes: Buffer) -> None:
+        """Fill nodes (nz, ny, nx). charges : of this geometry"""
         shape, n_nodes = geometry.shape, self._window.nodes
-        first, fractions = geometry.placed(positions)
-        blocks = -(-shape // BLOCK)
-        order, starts = sorted_by_cell([*(first // BLOCK).T], blocks)
-        weights = self._weights(queue, fractions, charges, order)
-        first_nodes = packed4(*first.T, dtype=np.int32).take(order, axis=0)
+        weights = self._weights(queue, charges.placed)
         items, doubles = 1 if queue.device.kind == "CPU" else BLOCK * BLOCK, int(queue.device.has_float64)
         kernel = queue.kernel("potmap/mesh/spread.cl", "spread", NODES=n_nodes, ITEMS=items, DOUBLES=doubles)
-        bx, by, bz = blocks.tolist()
+        bx, by, bz = charges.blocks.tolist()
         queue.launch(
             kernel, (bx * items, by, bz), (items, 1, 1),
             dict(
-                shape=queue.int4(*shape.tolist()), blocks=queue.int4(bx, by, bz), starts=queue.hold(starts, np.int32),
-                first=queue.hold(first_nodes, np.int32), weights=weights, density=nodes,
+                shape=queue.int4(*shape.tolist()), blocks=queue.int4(bx, by, bz),
+                starts=queue.hold(charges.starts, np.int32), first=queue.hold(charges.first, np.int32), weights=weights,
+                density=nodes,
             ),
         )  # fmt: skip
 
-    def _weights(
-        self, queue: Queue, fractions: Floats, charges: NDArray[np.floating], order: NDArray[np.intp]
-    ) -> Buffer:
+    def _weights(self, queue: Queue, placed: NDArray[np.floating]) -> Buffer:
         """Compute the weights of the nodes around each charge; cl/potmap/mesh/spread.clh."""
-        window, n = self._window, len(order)
-        placed = packed4(*fractions.T, charges, dtype=queue.precision)
+        window, n = self._window, len(placed)
         weights = self._scratch(queue, "narrow", n * (3 * window.nodes + 2 * BLOCK))
         kernel = queue.kernel(
             "potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.pieces.shape[1]
         )
-        sorted_by_block = queue.hold(placed.take(order, axis=0))
-        queue.launch(kernel, (n,), (64,), dict(n_atoms=n, placed=sorted_by_block, pieces=self._pieces, weights=weights))
+        arguments = dict(n_atoms=n, placed=queue.hold(placed), pieces=self._pieces, weights=weights)
+        queue.launch(kernel, (n,), (64,), arguments)
         return weights
 
 
@@ -151,17 +166,14 @@ class DeviceMesh:
         key = queue.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), kind
         self._table = queue.cached(key, lambda: self._convolution.padded(table()))
 
-    def potential(
-        self, queue: Queue, geometry: MeshGeometry, positions: Floats, charges: NDArray[np.floating]
-    ) -> Buffer:
+    def potential(self, queue: Queue, geometry: MeshGeometry, charges: SortedCharges) -> Buffer:
         """Compute the potential at the nodes (nz, ny, nx), to be taken through the window.
 
-        geometry : of the mesh's shape, anywhere; positions : (n, 3) A, around which it has nodes
-        charges : (n,), rounded as in the near part
+        geometry : of the mesh's shape, anywhere; charges : of this geometry
         """
         nodes = self._scratch(queue, self._name, int(np.prod(geometry.shape)))
-        if len(positions):
-            self._spreading.onto(queue, geometry, positions, charges, nodes)
+        if len(charges.placed):
+            self._spreading.onto(queue, geometry, charges, nodes)
             self._convolution.apply(queue, nodes, self._table, self._scratch)
         else:  # around slices far from all atoms
             queue.clear(nodes)

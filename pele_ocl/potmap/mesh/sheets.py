@@ -9,7 +9,7 @@ import numpy as np
 from ...atoms import Floats
 from ..problem import MapProblem
 from ..slabs import MapSlab
-from .device_mesh import DeviceMesh, Interpolation
+from .device_mesh import DeviceMesh, Interpolation, SortedCharges
 from .geometry import MeshGeometry, SheetGeometry
 from .green import middle_table
 from .parameters import MeshParameters
@@ -85,7 +85,8 @@ class SheetsPart:
         geometry, problem = self._sheets.geometry, self._problem
         chosen = geometry.atoms_of(sheet, problem.positions)
         positions, charges = problem.positions[chosen], problem.rounded[chosen]
-        nodes = self._sheets.mesh.potential(queue, geometry.nodes_of(sheet), positions, charges)
+        own = geometry.nodes_of(sheet)
+        nodes = self._sheets.mesh.potential(queue, own, SortedCharges.of(own, positions, charges, queue.precision))
         self._sheets.from_coarse(queue, sheet).add(queue, self._sheets.scratch, self._coarse_nodes, nodes)
         return nodes
 

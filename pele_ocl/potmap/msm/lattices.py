@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..mesh import Nodes
-from ..mesh.device_mesh import Spreading
+from ..mesh.device_mesh import SortedCharges, Spreading
 from ..mesh.transform import Scratch
 from ..problem import MapProblem
 from .levels import LatticeLevel
@@ -46,10 +46,10 @@ class Lattices(Nodes):
             for stencil in (plan.between, plan.coarsest)
         ]  # fmt: skip
 
-    def potential(self, queue: Queue, problem: MapProblem) -> Buffer:
-        charges = self.scratch(queue, "charges 0", self.levels[0].n_points)
-        self._spreading.onto(queue, self.geometry, problem.positions, problem.rounded, charges)
-        return self.potential_of(queue, charges)
+    def potential(self, queue: Queue, charges: SortedCharges) -> Buffer:
+        on_nodes = self.scratch(queue, "charges 0", self.levels[0].n_points)
+        self._spreading.onto(queue, self.geometry, charges, on_nodes)
+        return self.potential_of(queue, on_nodes)
 
     def potential_of(self, queue: Queue, charges: Buffer) -> Buffer:
         """Compute the potential on the finest lattice of the charges there.
