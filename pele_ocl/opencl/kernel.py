@@ -235,7 +235,7 @@ class Kernel:
         """Work-items of a group along each axis, as `reqd_work_group_size` in the source says; None without it."""
         kernel_object = self.borrow()
         info = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
-        asked = tuple(int(n) for n in kernel_object.get_work_group_info(info, self._handle))
+        asked: tuple[int, ...] = tuple(kernel_object.get_work_group_info(info, self._handle))  # type: ignore[arg-type]
         self.give_back(kernel_object)
         return asked if any(asked) else None
 

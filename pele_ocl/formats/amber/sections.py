@@ -150,7 +150,9 @@ class Fields:
 def _has_others(known: NDArray[np.bool_], cells: Bytes) -> NDArray[np.bool_]:
     """Tell which fields (m, k) have a character that is not known, (m,). known : (256,)"""
     found = known[cells]
-    return np.zeros(len(cells), np.bool_) if found.all() else ~found.all(axis=1)  # a row's few bytes take longer
+    if found.all():  # usually, and a row's few bytes take longer
+        return np.zeros(len(cells), np.bool_)
+    return np.asarray(~found.all(axis=1))
 
 
 def _as_bytes(cells: Bytes) -> NDArray[np.bytes_]:
