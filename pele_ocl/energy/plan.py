@@ -142,8 +142,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def share_programs(self, other: Energy) -> None:
         """Take the layout of the plan of a larger molecule that is evaluated as often, before anything is evaluated.
 
-        On CPUs small molecules have smaller tiles, for which each kernel would be built once more; what these save is
-        nothing beside the larger molecule.
+        On CPUs small molecules have smaller tiles, for which each kernel would be built once more. The time that these
+        tiles save is negligible beside that of the larger molecule.
         """
         if self.device.kind == "CPU" and self.variant == other.variant and self.layout != other.layout:
             rewrite(self, layout=other.layout)
