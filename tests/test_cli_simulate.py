@@ -254,7 +254,7 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path, monkeypatch, fo
         file.write(b"half a frame")
     assert contents(tmp_path / "part") != contents(tmp_path / "whole")
     said = run("simulate", *words, "-o", tmp_path / "part", code=1)
-    assert "holds a run already; go on with it by --resume" in said.stderr
+    assert "holds a run already; continue it with --resume" in said.stderr
     said = run("simulate", *words[:-1], "h5", "-o", tmp_path / "part", "--resume", code=1)
     assert "was of other reports or trajectories" in said.stderr
     said = run("simulate", *words, "-o", tmp_path / "part", "--resume", "--gb", "none", code=1)

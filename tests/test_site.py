@@ -247,6 +247,9 @@ FIRST = {
     "GROMACS": "formats/inputs",
     "docking": "screen",
     "dynamics": "simulating",
+    "metadynamics": "sampling",
+    "screen": "screen",
+    "prmtop": "formats/amber",
 }
 
 

@@ -7,6 +7,7 @@ const MEANT = {
   "coming-from-amber": ["amber", "ambertools", "sander", "mmpbsa", "mmpbsa.py"],
   "course/README": ["opencl", "exercise", "exercises", "lecture"],
   "explore": ["monte carlo", "adaptivepele"],
+  "formats/amber": ["prmtop", "parm7", "inpcrd", "rst7", "netcdf"],
   "formats/inputs": ["gromacs", "charmm", "force field", "forcefield", "pdb", "namd"],
   "ligands": ["smiles", "sdf", "gaff", "gaff2", "parameters"],
   "many": ["cluster", "slurm", "dask", "workers", "journal", "resume"],

@@ -43,7 +43,7 @@ class Atoms(ReadOnlyArrays, Suggests):
     charges : (n,) e. Changing charges does not change the products in `bonded.one_four`, which may come from a force
         field. To scale all charges by f, multiply these products by f^2, too
     lj_sigma, lj_epsilon : (n,) A and kcal/mol, Lennard-Jones E = 4 epsilon ((sigma/r)^12 - (sigma/r)^6)
-    gb_radii : (n,) A, intrinsic Born radii before the offset is taken off
+    gb_radii : (n,) A, intrinsic Born radii before the offset is subtracted
     gb_scales : (n,) HCT overlap scales, dimensionless
     labels : Labels, optional
     bonds : (m, 2) pairs of atom indices, from 0, optional

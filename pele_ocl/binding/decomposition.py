@@ -48,7 +48,7 @@ class Moments:
         self._first = self._sum = self._squares = np.zeros(0)
 
     def add(self, values: Floats) -> None:
-        """Let (m, ...) count. Their first is taken off, so that sums of squares keep their digits."""
+        """Let (m, ...) count. Their first is subtracted, so that sums of squares keep their digits."""
         if not self.n:
             self._first = values[0].copy()
             self._sum, self._squares = np.zeros_like(self._first), np.zeros_like(self._first)

@@ -15,7 +15,7 @@ from .progress import ProgressLine
 from .showing import show
 
 _ALONE = "; leave out -rp, -lp and -cg for the energy of the complex alone"
-_ON = "; --resume with -O goes on with intermediate files"
+_ON = "; --resume with -O continues from intermediate files"
 _REFUSED = {
     "-make-mdins": ": no program is called that would read them",
     "-use-mdins": ": options of &gb take the place of mdin files",
@@ -119,7 +119,7 @@ def _refused(command: Callable[..., object]) -> Callable[..., object]:
 @click.option("-nogui", "no_gui", is_flag=True, help="Accepted; there is no window.")
 @click.option(
     "--resume", is_flag=True,
-    help="Keep the energies of frames in TEXTcomplex.h5 and the like as they come, and go on with these files.",
+    help="Keep the energies of frames in TEXTcomplex.h5 and the like as they are computed; continue from these files.",
 )  # fmt: skip
 @place_options
 @run_options

@@ -143,8 +143,8 @@ def worded(text: str, spell: Callable[[str, str | None], str | None]) -> str:
     text : with keywords in backquotes, also with a value: "choose one with `model`", "give `models='all'`"
     spell : gives the words for a keyword and its value (None where it has none), or None to leave them as they are
 
-        >>> worded("go on with `resume=True`", lambda name, value: f"--{name}")
-        'continue --resume'
+        >>> worded("continue with `resume=True`", lambda name, value: f"--{name}")
+        'continue with --resume'
     """
     return _KEYWORD.sub(lambda found: spell(found[1], found[2]) or found[0], text)
 

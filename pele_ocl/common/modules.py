@@ -227,7 +227,7 @@ def accept_former(cls: type[T], **names: str) -> type[T]:
 
     cls.__init__ = init  # type: ignore[method-assign]
     for old, new in names.items():
-        setattr(cls, old, property(attrgetter(new)))
+        setattr(cls, old, property(attrgetter(new), doc=f"Former name of `{new}`."))
     return cls
 
 

@@ -140,19 +140,19 @@ def require_same(theirs: str, ours: str, source: Path) -> None:
         for name, value in found.get("hills", {}).get(bias, words).items():  # former versions told of none
             if value != words[name]:
                 said = f"other nodes of {bias}" if name == "nodes" else f"{name} {value} of {bias}, not {words[name]}"
-                raise InputError(f"{source}: the checkpoint has {said}; go on with the settings that it was made by")
+                raise InputError(f"{source}: the checkpoint has {said}; use the settings that it was made with")
     for name, value in {**own.pop("settings"), **own}.items():
         there = {**found.get("settings", {}), **found}.get(name)
         if there != json.loads(json.dumps(value)):
             said = "is of other molecules" if name == "molecules" else f"has {name} {there}, not {value}"
-            raise InputError(f"{source}: the checkpoint {said}; go on with the settings that it was made by")
+            raise InputError(f"{source}: the checkpoint {said}; use the settings that it was made with")
 
 
 def require_same_restraints(theirs: str, ours: str, source: Path) -> None:
     """Raise InputError if the restraints of two texts of `described` differ; former versions told of none."""
     own = json.loads(ours)["restraints"]
     if json.loads(theirs).get("restraints", own) != own:
-        raise InputError(f"{source}: the checkpoint is of other restraints; go on with those that it was made by")
+        raise InputError(f"{source}: the checkpoint is of other restraints; use those that it was made with")
 
 
 def require_same_energies(own: Floats, energies: Floats, source: Path) -> None:

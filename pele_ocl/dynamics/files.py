@@ -127,7 +127,7 @@ def require_no_run(folder: Path) -> None:
 def held_already(folder: Path) -> FormatError:
     """Make the error about a folder that holds a run."""
     return FormatError(
-        f"{folder}: holds a run already; go on with it by `resume=True`, or name another folder", code="exists"
+        f"{folder}: holds a run already; continue it with `resume=True`, or name another folder", code="exists"
     )
 
 
@@ -263,7 +263,7 @@ class SimulationFiles:
         }
 
     def _finish(self) -> None:
-        """Write the ends of trajectories that have one, which a run that gets longer takes off again."""
+        """Write the ends of trajectories that have one, which a continued run removes again."""
         for path, size, structure in zip(self.files, self._sizes, self.structures, strict=False):  # of none, none
             layout = self._layouts[structure]
             if size is not None and layout.end():

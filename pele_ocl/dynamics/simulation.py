@@ -480,7 +480,7 @@ class Simulation(Suggests, Settled):
         if self._exchanges_all and self._motion.attempts and self.ensemble.state.exchanger is not self._exchanger:
             raise InputError(
                 "another simulation exchanged what these rows have of their own, so that rungs are no longer known "
-                "here; go on with that one, or make a new one"
+                "here; continue that one, or make a new one"
             )
 
     @property
@@ -638,7 +638,7 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def kinetic_energies(self) -> Floats:
-        """(n_rows,) kcal/mol, without the centre's motion where that is taken off; NaN for stopped replicas."""
+        """(n_rows,) kcal/mol, without the motion of the centre of mass if that is removed; NaN for stopped replicas."""
         self._catch_up()
         self._motion.launch([self._motion.present, self._motion.measure_present], self._rows)
         kinetic = self._motion.read("kinetic").astype(np.float64)

@@ -14,6 +14,7 @@ from ..formats import read_conformations
 from ..trajectories import trajectory
 from ..view.poses import Column, save_poses_page
 from .reports import HEADS, numbered, read_report
+from .sensors import column_of, title_of
 from .spec import BINDING, Exploration
 
 _MOST_POSES = 1_000  # in a page
@@ -50,11 +51,12 @@ def _write(path: Path, run: Exploration, atoms: Atoms, ligand: NDArray[np.int64]
     shown = _shown(table[:, lowest])
     metrics = [head for head in heads if head not in HEADS]
     tried, accepted = (table[shown, heads.index(name)] for name in HEADS[1:3])
-    columns = {head: Column(head, table[shown, heads.index(head)]) for head in metrics}
+    titles = {column_of(block): title_of(block) for task in run.tasks for block in task.metrics}
+    columns = {head: Column(titles.get(head, head), table[shown, heads.index(head)]) for head in metrics}
     columns |= {
         _ENERGY: Column("energy, kcal/mol", table[shown, heads.index(_ENERGY)]),
         "Step": Column("step", tried),
-        "acceptance": Column("accepted so far, share", np.where(tried > 0, accepted / np.maximum(tried, 1), np.nan)),
+        "acceptance": Column("fraction accepted so far", np.where(tried > 0, accepted / np.maximum(tried, 1), np.nan)),
     }
     save_poses_page(
         path, atoms, ligand, positions[shown], [names[k] for k in shown], columns,
@@ -62,8 +64,8 @@ def _write(path: Path, run: Exploration, atoms: Atoms, ligand: NDArray[np.int64]
         title=f"Explorers of {run.simulation.path.name}",
         facts=f"{len(numbers):,} explorer{'s' * (len(numbers) != 1)}, {len(table):,} accepted states, "
         f"{len(shown):,} in this page",
-        about="Click a state, or its row. Drag turns the molecule, the wheel scales it. The walk is a search: its"
-        " states are no Boltzmann sample.",
+        about="Click a state or its row; drag to rotate the molecule, scroll to zoom. The walk is a search: its states"
+        " are no Boltzmann sample.",
     )  # fmt: skip
 
 

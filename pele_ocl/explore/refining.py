@@ -240,8 +240,8 @@ class RefineBatch(Reported, Suggests):
             path, refiner.atoms, refiner.ligand, self.positions[good], [row["structure"] for row in rows], columns,
             ("rmsd" if has_native else "moved", "score"), title=f"Poses of {self.spec.ligand} in {self.spec.title}",
             facts=f"{counted(len(good), 'pose')} refined; {settings[-1].split(maxsplit=1)[1]}",
-            about="Click a pose, or its row. Drag turns the molecule, the wheel scales it. The score is binding energy "
-            "and strain of the minimized pose, and no free energy.",
+            about="Click a pose or its row; drag to rotate the molecule, scroll to zoom. The score is binding energy "
+            "and strain of the minimized pose, not a free energy.",
         )  # fmt: skip
 
 

@@ -208,7 +208,7 @@ def require_no_run(files: Files, numbers: Sequence[int], resume: bool) -> None:
         return
     if any(path == files.journal or part.count != files.part.count for path, part in journals.items()):
         raise FormatError(
-            f"{files.report.parent}: holds a run already; go on with it by `resume=True`, name another folder by "
+            f"{files.report.parent}: holds a run already; continue it with `resume=True`, name another folder by "
             "`output`, or write over it by `overwrite=True`", code="exists",
         )  # fmt: skip
     for path in (path for number in numbers for path in files.of_explorer(number)):

@@ -16,7 +16,24 @@ from .metrics import Metric, Random, States
 
 # Names of columns of metrics without a tag.
 _COLUMNS = {"bindingEnergy": "Binding Energy", "rmsd": "RMSD by Selection"}
+_ANGSTROMS = ("rmsd", "com_distance", "distanceToPoint")
+# Units of metrics by their type; others have none.
+_UNITS = {
+    "bindingEnergy": "kcal/mol", "internalEnergy": "kcal/mol", **dict.fromkeys(_ANGSTROMS, "\u00c5"),
+    "atomsAngle": "degrees", "atomsDihedral": "degrees",
+}  # fmt: skip
 CHANGING = ("parameters", "perturbation", "anm")  # blocks of a task that explorers have of their own
+
+
+def column_of(block: MetricBlock) -> str:
+    """Return the name of the column of a metric."""
+    return block.tag or _COLUMNS.get(block.kind, block.kind)
+
+
+def title_of(block: MetricBlock) -> str:
+    """Return the name of the column of a metric, with its unit."""
+    unit = _UNITS.get(block.kind)
+    return column_of(block) if unit is None else f"{column_of(block)}, {unit}"
 
 
 @dataclass(frozen=True)
@@ -37,7 +54,7 @@ class Sensor:
     @property
     def column(self) -> str:
         """Name of its column."""
-        return self.block.tag or _COLUMNS.get(self.block.kind, self.block.kind)
+        return column_of(self.block)
 
 
 class Sensors:

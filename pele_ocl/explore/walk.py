@@ -99,7 +99,7 @@ class Settings:
 
 
 class Move:
-    """A change of rows in place. Users' moves are classes like this.
+    """A change of rows in place. Users' moves are subclasses of it.
 
     Attributes made by `prepare` start with an underscore and are not pickled.
 

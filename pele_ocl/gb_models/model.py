@@ -38,7 +38,7 @@ class GBModel:
     name : by which users choose it
     source : the paper that defines it
     function : the macro of cl/physics/gb_radius.clh that selects its radius function
-    offset : A, taken off each radius; of a model's own, a user may set another
+    offset : A, subtracted from each radius; of a model's own, a user may set another
     alpha, beta, gamma : coefficients of the radius function, likewise; 0 where it has none, None where each element
         has its own
     neck_scale : of the neck integrals that pairs add; 0 for none

@@ -159,9 +159,9 @@ class Journal:
 
 @dataclass(frozen=True)
 class Notes:
-    """Files beside a journal: workers note down each item of a group, for others to go on after a death.
+    """Files beside a journal: workers note down each item of a group, so that others can continue after a crash.
 
-    journal : None for no notes; run : tells files of other jobs apart
+    journal : None for no notes; run : distinguishes the files of other jobs
     """
 
     journal: Path | None

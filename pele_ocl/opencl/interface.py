@@ -216,8 +216,8 @@ LIST_MODEL = Struct(
     own_charges="factor of a list's own charge products",
     inv_outside="1 / solvent dielectric",
     kappa="inverse screening length [1/step]",
-    coulomb_cut="share of 1-4 pairs' Coulomb energy that is taken off",
-    lj_cut="share of 1-4 pairs' Lennard-Jones energy that is taken off",
+    coulomb_cut="share of 1-4 pairs' Coulomb energy that is subtracted",
+    lj_cut="share of 1-4 pairs' Lennard-Jones energy that is subtracted",
 )
 STOPPING = Struct(
     "Stopping",

@@ -108,7 +108,7 @@ class Encoding:
         return 1.5 * 2**52 * self.step if self.is_fixed else 0.0
 
     def shift(self, lowest: Floats, highest: Floats) -> Floats:
-        """Return what is taken off positions before `encode`: their middle in whole steps, less `base`; (3,) A.
+        """Return what is subtracted from positions before `encode`: their middle in whole steps, less `base`; (3,) A.
 
         So positions less the shift are offsets from the middle with `base` added, by one subtraction.
 

@@ -18,7 +18,7 @@ _KINDS = {"protein": "protein", "nucleic": "nucleic", "ligand": "ligand", "ion":
 def selection_of(select: str | None, without: str | None = None, only: str | None = None) -> Selection | None:
     """One selection of the atoms that all three choose, None if none is given.
 
-    select : in the words of docs/selection.md, or an AMBER mask
+    select : a selection (docs/selection.md), or an AMBER mask
     without : residues to leave out by name, with commas, or by kind: water, ion, ligand
     only : the kinds to take, with commas
 

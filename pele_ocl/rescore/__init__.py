@@ -70,7 +70,7 @@ def rescore(
     group_cutoffs : True for PELE's long cutoffs of nonbonded energies, False for none; by default True with the
         constants of PELE
     reports : a folder for the run's reports with our energies as additional columns
-    plot : a picture of our energies by PELE's, .png or .svg
+    plot : a plot of our energies against PELE's, .png or .svg
     precision, device : as in `energy`; model : SolventModel, or the number of the model of the structure
     words : keywords about files, the solvent and the run, as in `energy`, which have priority over the control file:
         `forcefield`, `pele_data`; `like`, `gb`, `ionic_strength`; `output`, a file with a row for each pose, .h5, .csv

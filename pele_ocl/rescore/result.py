@@ -231,7 +231,7 @@ class RescoreResult(Reported):
                 own.write(target, {TOTAL: of.columns["total"], BINDING: of.columns["binding"]})
 
     def draw(self, path: str | PathLike[str]) -> None:
-        """Draw our energies by PELE's: .png or .svg. Needs matplotlib."""
+        """Plot our energies against PELE's: .png or .svg. Needs matplotlib."""
         draw_against(path, self.poses.pairs(), [self.source.path])
 
     def table(self) -> Report:

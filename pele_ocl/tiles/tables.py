@@ -32,7 +32,7 @@ class SphereTables:
     coefficients : (n_slots, 8) of the HCT series, the first is left free
     coefficient_columns : (READY_TERMS, n_slots) the same as columns
     largest_s : (n_tiles,) largest scaled radius, whatever its sign
-    intrinsic : (n_slots,) radius before the offset is taken off
+    intrinsic : (n_slots,) radius before the offset is subtracted
     constants : (n_slots, 4) of the radius function by atom, else None
     necks : of pairs, else None
     """

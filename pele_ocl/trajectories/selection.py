@@ -1,4 +1,4 @@
-"""Choice of atoms in a trajectory's frames: by index, or by a text in the words of docs/selection.md."""
+"""Choice of atoms in a trajectory's frames: by index, or by a selection (docs/selection.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// A molecule on a canvas: drag turns it, the wheel scales it. Pages of several kinds show one with this.
+// A molecule on a canvas: drag rotates it, the wheel zooms. Pages of several kinds show one with this.
 
 // Give the view of a canvas. show(model, place) : what poses.py collects of atoms, and the position of an atom by its
 // number and axis, A; draw() : again, after the canvas has another size

@@ -17,7 +17,7 @@ NO_ATOMS = "no_atoms"  # code of the error about a selection that takes none
 class Selection:
     """A selection that was read once and is applied to any number of molecules.
 
-    text : in the words of docs/selection.md; or indices, a mask, or a group of MDAnalysis, which become one
+    text : a selection (docs/selection.md); or indices, a mask, or a group of MDAnalysis, which become one
     n_atoms : of the molecules that it is about; by default any, or that of a mask or a universe
     """
 
