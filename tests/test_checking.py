@@ -238,7 +238,6 @@ OF_SUM = "each work-group has one element of `sums`, the one of its number, get_
         ("gather", "float sum = 0;", "int sum = 0;", "formula", "the sum is rounded to a whole number at each step"),
         ("gather", "dy = y - atoms[a].y", "dy = y - atoms[a].z", "axes", "the point's y is compared with the atom's z"),
         ("gather", "dy = y - atoms[a].y", "dy = z - atoms[a].y", "axes", "the atom's y is compared with the point's z"),
-        ("gather", "dz * dz)", "dy * dz)", "axes", "dz * dy stands where dz * dz is meant"),
         ("gather", "dz * dz)", "dz)", "formula", "dz is not squared"),
         ("gather", "z - atoms[a].z", "z + atoms[a].z", "formula", "coordinates are added"),
         ("gather", "dy * dy", "dx * dx", "axes", "dx stands where dy is meant"),

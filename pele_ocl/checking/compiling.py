@@ -62,6 +62,8 @@ PLAIN = [
      "a mask has a truth value in each lane, `if` and `!` want a single one: any(mask) or all(mask)"),
     (r"(?:kernel )?[Pp]ointer (?:arguments|argument).*(?:address space|global).*|.*must be .*global.*constant.*",
      "an array that a kernel takes needs `global` before its type: `global const float *`"),
+    (r"initializing '(?:const )?(?:__private )?([^']+)' with an expression of incompatible type '([^']+)'.*",
+     "a {1} does not fit into a {0}: declare both alike"),
     (r"parameter may not be qualified with an address space",
      "only arrays are `global`, `constant` or `local`: a pointer, as in `global const float *`"),
     (r"kernel must have void return type", "a kernel gives nothing back: write `kernel void`"),
