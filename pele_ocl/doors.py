@@ -130,7 +130,7 @@ class Door:
         if self.frames:
             from .trajectories.working import frames_by
 
-            return run.refused(frames_by(spec, paths, self.frames, run, alone))
+            return run.without_failures(frames_by(spec, paths, self.frames, run, alone))
         if run.resume:
             raise KeywordError("`resume` is about a trajectory or several structures; leave it out")
         run.refuse_sharing("one structure is computed by one process")
@@ -145,7 +145,7 @@ class Door:
         found = replace(found, heard=tuple(heard), seconds=seconds)
         if run.output is not None:
             found.save(run.output, run.call)
-        return run.refused(found) if found.numbers else found.one()
+        return run.without_failures(found) if found.numbers else found.one()
 
     def _several(self, spec: EvaluationSpec[Any], paths: Sequence[PathGiven], run: Run) -> Any:
         if self.frames:

@@ -387,7 +387,7 @@ def joined_cases(device: Device) -> None:
         np.testing.assert_array_equal(one.energies, several.energies[0])
         np.testing.assert_array_equal(one.gradient, several.gradients[0])
         row = Ensemble(atoms, device=device).evaluate()
-        assert len(row.state.resident.groups[0].launches) == 1
+        assert len(row.state.groups[0].launches) == 1
         np.testing.assert_array_equal(row.gradients[0], one.gradient)
         wells = replace(atoms, labels=labels_of_elements(["C"] * 70))
         with patch.object(motion, "ITEMS", 16):  # so that a row has several groups, the last of which adds up

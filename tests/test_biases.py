@@ -443,8 +443,39 @@ def test_samples_under_a_bias_that_cannot_be_weighted(device):
     Simulation(ATOMS, 2, temperature=[300.0, 310.0], **options).run(5, every=5, call=samples)
     with pytest.raises(InputError, match="replicas have several temperatures"):
         _ = samples.log_weights
+    ladder = Simulation(ATOMS, 2, temperature=[300.0] * 2, exchange_every=5, exchange="hamiltonian", **options)
+    with pytest.raises(InputError, match="replicas exchange their biases; StateSamples takes samples"):
+        ladder.run(5, every=5, call=BiasSamples("bias"))
+    later = BiasSamples("bias")
+    changed = Simulation(ATOMS, 2, **options).run(5, every=5, call=later)
+    changed.temperatures[:] = 310.0
+    with pytest.raises(InputError, match="replicas have several temperatures"):
+        changed.run(5, every=5, call=later).variables("bias"), later.log_weights
     with pytest.raises(InputError, match="these samples are of another simulation"):
         Simulation(ATOMS, 2, **options).run(5, every=5, call=samples)
+
+
+def test_masks_are_booleans_and_torsions_radians(device):
+    ones, options = np.ones(30, int), dict(device=device, timestep=1.0, model=VACUUM)
+    rows = Ensemble(ATOMS, device=device, model=VACUUM)
+    for wrong in (
+        lambda: GyrationVariable(ones).groups(ATOMS),
+        lambda: rest2(ATOMS, [300, 400], hot=ones, **options),
+        lambda: rows.frozen.__setitem__(0, ones),
+        lambda: Energy(ATOMS, frozen=ones, device=device),
+    ):
+        with pytest.raises(InputError, match="are 30 numbers 0 and 1; a mask has booleans"):
+            wrong()
+    simulation = rest2(ATOMS, [300, 400], hot="resid 2", **options)
+    np.testing.assert_array_equal(
+        simulation.ensemble.scales["torsions"][1] < 1, [number == 2 for number in ATOMS.labels.residue_numbers]
+    )
+    with pytest.raises(InputError, match="no atom is hot"):
+        rest2(ATOMS, [300, 400], hot=[], **options)
+    with pytest.raises(InputError, match="a torsion's width is 20; radians are needed"):
+        Metadynamics(PHI, 20.0, 0.3, 10)
+    with pytest.raises(InputError, match="a torsion's centre is 60; radians are needed"):
+        umbrella(ATOMS, PHI, [30.0, 60.0], 10.0, steps=40, sample_every=10, **options)
 
 
 def test_an_interrupt_neither_loses_nor_doubles_hills(device):
@@ -454,8 +485,8 @@ def test_an_interrupt_neither_loses_nor_doubles_hills(device):
     plain = Simulation(ATOMS, 2, **options).run(12)
     for at in range(2, 12, 3):
         simulation = Simulation(ATOMS, 2, **options)
-        resident, calls = simulation.ensemble.state.resident, [0]
-        own = resident.queue_up
+        state, calls = simulation.ensemble.state, [0]
+        own = state.queue_up
 
         def queue_up(launches, own=own, calls=calls, at=at):
             own(launches)
@@ -463,10 +494,10 @@ def test_an_interrupt_neither_loses_nor_doubles_hills(device):
             if calls[0] == at:
                 raise KeyboardInterrupt
 
-        resident.queue_up = queue_up
+        state.queue_up = queue_up
         with pytest.raises(KeyboardInterrupt):
             simulation.run(12)
-        del resident.queue_up
+        del state.queue_up
         simulation.run(12 - simulation.steps)
         np.testing.assert_array_equal(simulation.positions[:], plain.positions[:])
 
@@ -524,6 +555,19 @@ def test_surfaces_are_drawn_and_saved(tmp_path):
         found.save(tmp_path / f"{d}.csv")
         assert len((tmp_path / f"{d}.csv").read_text().splitlines()) > len(found.table())
         assert found.to_json()["temperature"] == 300.0
+    edges = np.linspace(-2, 2, 5)
+    np.testing.assert_array_equal(
+        free_energy(x[:, 0], edges, 300.0).energies, free_energy(x[:, 0], [edges], 300.0).energies
+    )
+    for wrong, sentence in (
+        (dict(bins=[[50.0, 60.0]]), "no sample with a weight lies within the bins"),
+        (dict(bins=4, log_weights=np.full(2000, np.nan)), "log_weights must be numbers"),
+        (dict(bins=4, log_weights=np.full(2000, -np.inf)), "no sample has a weight"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            free_energy(x[:, 0], temperature=300.0, **wrong)
+    with pytest.raises(InputError, match="u_n must be numbers, or infinity for samples without weight"):
+        MBAR(np.zeros((2, 4)), [0, 1, 0, 1]).mean(np.arange(4.0), np.full(4, np.inf))
     with pytest.raises(InputError, match="a surface of 3 variables has no picture"):
         free_energy(x, 6, 300.0).draw(tmp_path / "3.png")
 
@@ -748,6 +792,16 @@ def test_states_without_samples_in_common_have_no_difference():
     bridged = MBAR(np.stack([50 * x**2, 50 * (x - 5) ** 2, (x - 2.5) ** 2 / 3.92]), states)
     assert abs(bridged.f_k[1]) < 1.5
     assert np.isnan(bridged.free_energy(x, 4, 300.0, blocks=2).errors).all()
+
+
+def test_what_was_solved_is_not_written():
+    found = MBAR(np.zeros((2, 10)), np.arange(10) % 2)
+    with pytest.raises(InputError, match=r"MBAR\.u_kn cannot be written"):
+        found.u_kn = np.ones((2, 10))
+    with pytest.raises(ValueError, match="read-only"):
+        found.u_kn[0] = 1.0
+    values = np.arange(10.0)
+    assert found.error(values, blocks=5) == pytest.approx(np.std(values.reshape(5, 2).mean(1), ddof=1) / np.sqrt(5))
 
 
 def test_mbar_is_that_of_pymbar():

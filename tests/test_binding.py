@@ -9,6 +9,7 @@ import pytest
 from amber_helpers import ROOT, SAMPLES, netcdf
 from binding_helpers import LIGAND, N, complex_atoms, frames, positions, write_complex
 
+import pele_ocl
 from pele_ocl import Atoms, Binding, Energy, InputError, SolventModel, read
 from pele_ocl.atoms import Labels
 from pele_ocl.binding import spread_of
@@ -17,6 +18,7 @@ from pele_ocl.binding.naming import amber_terms
 from pele_ocl.binding.poses import evaluate_poses
 from pele_ocl.binding.separate import separate_energies
 from pele_ocl.binding.statistics import MOST_SIGMA, entropy_of, interaction_entropy
+from pele_ocl.opencl import Device
 from pele_ocl.trajectories import Trajectory
 from pele_ocl.units import BOLTZMANN_KCAL
 
@@ -50,6 +52,20 @@ def test_float32_keeps_the_difference(device):
     single, double = (plan.evaluate_batch(x) for plan in both)
     for term, values in double.delta.columns().items():
         assert single.delta.columns()[term] == pytest.approx(values, abs=2e-3), term
+
+
+def test_a_small_ligand_takes_the_programs_of_the_complex(device):
+    """On a CPU, where its own tiles would be smaller; numbers are those of the ligand alone."""
+    own = Device(device.index, device.handle)  # without programs
+    atoms = read(ROOT / "data" / "structures" / "ubiquitin.pdb")
+    Energy(atoms, gradient=False, born="pairs", device=own).evaluate()
+    of_complex = set(own.programs)
+    found = Binding(atoms, "resid 76", device=own).evaluate()
+    if device.kind == "CPU":
+        assert set(own.programs) == of_complex
+    alone = Energy(atoms[pele_ocl.selection(atoms, "resid 76")], gradient=False, device=own).evaluate()
+    for term, value in found.ligand.columns().items():
+        assert value == pytest.approx(alone.energy.get(term, 0.0), abs=1e-3), term
 
 
 def test_other_atoms_may_be_there(device):

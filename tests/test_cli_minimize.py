@@ -384,7 +384,7 @@ def test_refusals(peptide, tmp_path):
         # Before any file is read.
         assert reason in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb", f"{mistake}=-1")
     assert "no such file" in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb").lower()
-    assert "stands in the name of a folder" in error_of("minimize", *paths, "-o", tmp_path / "{name}" / "x.pdb")
+    assert "is in the name of a folder" in error_of("minimize", *paths, "-o", tmp_path / "{name}" / "x.pdb")
     assert "cannot be made" in error_of("minimize", *paths, "-o", paths[0] / "out")
     assert sorted(tmp_path.iterdir()) == paths
 

@@ -282,6 +282,28 @@ def test_what_cannot_be_checked_is_no_fault_of_a_kernel(tmp_path, monkeypatch):
     assert course._verdict("gather", binary).findings == [f"{binary}: is no text; give a file of OpenCL C"]
 
 
+def test_a_simulator_that_does_not_end_is_no_fault_of_a_kernel(monkeypatch, capsys):
+    """It takes a thousand times as long as the device, on a busy machine more; what it saw so far counts."""
+    import course
+    import exercises
+
+    def late(command, **_):
+        if said:
+            Path(log[0]).write_text(said)
+        raise subprocess.TimeoutExpired(command, 1)
+
+    log = []
+    monkeypatch.setattr(course, "simulated", lambda command, path: log.insert(0, path) or (command, {}))
+    monkeypatch.setattr(course.subprocess, "run", late)
+    monkeypatch.setattr(exercises, "simulator", lambda: "oclgrind")
+    said = ""
+    assert exercises.seen("segments", "", print) == []
+    assert "oclgrind did not end" in capsys.readouterr().out
+    said = "Invalid read of size 4 at global memory address 0x1000000000100\n    At line 14 (column 44) of text.cl:\n"
+    (found,) = exercises.seen("segments", "", print)
+    assert found.startswith("line 14: it reads outside an array")
+
+
 def test_a_file_of_another_exercise_is_told_as_such(capfd):
     import course
 

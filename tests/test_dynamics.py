@@ -387,6 +387,33 @@ def test_devices_without_float64_hold_bonds_and_energy(device, monkeypatch):
     np.testing.assert_allclose(total(verlet.run(100)), before, atol=0.3)
 
 
+def test_atoms_that_were_frozen_meanwhile_are_at_rest(device):
+    """Whether or not anything was read while they were."""
+    found = []
+    for reads in (True, False):
+        simulation = Simulation(START, 2, timestep=1.0, seed=1, device=device).run(5)
+        simulation.ensemble.frozen[0] = [0, 1]
+        if reads:
+            assert not simulation.velocities[0][:2].any()
+        simulation.ensemble.frozen[0] = [2]
+        found.append(simulation.run(3).velocities[:])
+    np.testing.assert_array_equal(*found)
+
+
+def test_rows_that_had_no_place_meanwhile_begin_again(device):
+    """With velocities that are drawn, whether or not anything was read while they had none."""
+    found = []
+    for reads in (True, False):
+        simulation = Simulation(START, 2, timestep=1.0, seed=1, device=device).run(5)
+        there = simulation.positions[0]
+        simulation.ensemble.positions[0] = np.full_like(there, np.nan)
+        if reads:
+            assert list(simulation.errors) == [0]
+        simulation.ensemble.positions[0] = there
+        found.append(simulation.velocities[:])
+    np.testing.assert_array_equal(*found)
+
+
 def test_frozen_atoms_and_restraints_hold(device):
     frozen = np.arange(12)
     simulation = Simulation(

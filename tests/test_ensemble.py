@@ -92,7 +92,7 @@ def test_molecules_with_other_terms_share_launches(device):
     assert PEPTIDE.bonded is not None
     fewer = replace(PEPTIDE, bonded=replace(PEPTIDE.bonded, torsions=Torsions(), impropers=Impropers()))
     together = Ensemble([PEPTIDE, fewer, PEPTIDE], device=device).evaluate()
-    assert len(together.state.resident.groups) == 1
+    assert len(together.state.groups) == 1
     for k, atoms in enumerate((PEPTIDE, fewer)):
         alone = Ensemble([atoms], device=device).evaluate()
         assert bits(together, k)[1:] == bits(alone, 0)[1:]
@@ -236,7 +236,7 @@ def test_the_name_of_a_file_is_no_text_of_a_kernel(device):
 
 def test_drivers_are_launched_in_parts(device, monkeypatch):
     """All rows are moved, even more than a launch of CUDA takes in its second dimension."""
-    monkeypatch.setattr("pele_ocl.energy.engine.rows.MOST_ROWS", 2)
+    monkeypatch.setattr("pele_ocl.ensemble.state.MOST_ROWS", 2)
     ensemble = Ensemble(MOLECULES[1], 5, device=device)
     drift, velocities = ensemble.kernel(DRIFT, "drift"), ensemble.array("atom", 3)
     velocities.write(1.0)
@@ -338,7 +338,7 @@ def test_memory_of_a_cpu_is_mapped_without_a_copy(device, monkeypatch):
 def test_a_row_with_results_that_are_no_numbers_has_no_energy(device):
     """If the kernel finds such results, a sum that is a number is no energy."""
     ensemble = Ensemble(PEPTIDE, 3, device=device).evaluate()
-    ensemble.state.resident.queue.write(ensemble.state.resident.numbers_on_device, np.array([1, 0, 1], np.int32))
+    ensemble.state.queue.write(ensemble.state.numbers_on_device, np.array([1, 0, 1], np.int32))
     assert np.flatnonzero(np.isnan(ensemble.energies)).tolist() == [1]
     assert list(ensemble.errors) == [1]
 
@@ -446,7 +446,7 @@ def test_large_rows_pass_by_memory_that_the_device_reads(device, monkeypatch):
         return found
 
     expected = results()
-    monkeypatch.setattr("pele_ocl.energy.engine.store.LARGE", 1)
+    monkeypatch.setattr("pele_ocl.opencl.queue.PINNED", 1)
     monkeypatch.setattr("pele_ocl.common.threads.LEAST", 1)
     monkeypatch.setattr("pele_ocl.common.threads.PART", 300)
     for one, other in zip(results(), expected, strict=True):

@@ -19,7 +19,7 @@ from pele_ocl import (
     PositionalRestraint,
     TorsionRestraint,
 )
-from pele_ocl.ensemble import minimizing
+from pele_ocl.ensemble import ensemble as ensembles
 from pele_ocl.minimize import driver
 from pele_ocl.minimize.driver import Seats
 from pele_ocl.minimize.job import Recipe
@@ -230,7 +230,7 @@ def test_more_rows_than_have_room_at_a_time(device, monkeypatch):
     assert minimized([0, 1, 2, 3, 1, 1], device, tolerance=1.0) == expected
     monkeypatch.setattr(driver, "most_bytes", lambda device: 1)
     assert minimized([0, 1, 2, 3, 1, 1], device, tolerance=1.0) == expected
-    monkeypatch.setattr(minimizing, "MOST_RECIPES", 1)
+    monkeypatch.setattr(ensembles, "MOST_RECIPES", 1)
     assert minimized([0, 1, 2, 3, 1, 1], device, tolerance=1.0) == expected
 
 
@@ -303,7 +303,7 @@ def test_rows_are_minimized_where_they_are(device):
     ensemble = Ensemble(PEPTIDE, 40, device=device)
     kept = device.held_bytes
     ensemble.minimize(max_iterations=2)
-    assert device.held_bytes - kept < minimizing.MOST_KEPT
+    assert device.held_bytes - kept < ensembles.MOST_KEPT
     found = ensemble.energies
     np.testing.assert_array_equal(found, ensemble.evaluate().energies)
     assert ensemble.minimize([3], tolerance=0.5)[0].stopped_by == "gradient"
@@ -313,9 +313,9 @@ def test_a_large_store_of_the_minimizer_is_given_back(device, monkeypatch):
     """With all that holds it, such as launches that copied to it; the next call makes another one."""
     ensemble = Ensemble(PEPTIDE, 40, device=device)
     ensemble.minimize(max_iterations=1)
-    kept = ensemble._minimizer._driver.size
+    kept = ensemble._driver.size
     held = device.held_bytes
-    monkeypatch.setattr(minimizing, "MOST_KEPT", 0)
+    monkeypatch.setattr(ensembles, "MOST_KEPT", 0)
     ensemble.minimize(max_iterations=1)
     assert device.held_bytes < held - 0.9 * kept
     assert not ensemble.minimize(max_iterations=1).errors

@@ -235,8 +235,8 @@ class Chain:
 
     def interrupt(self, k: int) -> None:
         """End a run by an interrupt, before or after the launches of a step."""
-        resident, at, before = self.simulation.ensemble.state.resident, self.rng.integers(1, 9), self.rng.random() < 0.5
-        own, calls = resident.queue_up, [0]
+        state, at, before = self.simulation.ensemble.state, self.rng.integers(1, 9), self.rng.random() < 0.5
+        own, calls = state.queue_up, [0]
 
         def queue_up(launches):
             calls[0] += 1
@@ -246,13 +246,13 @@ class Chain:
             if calls[0] == at:
                 raise KeyboardInterrupt
 
-        resident.queue_up = queue_up
+        state.queue_up = queue_up
         try:
             self.simulation.run(10)
         except KeyboardInterrupt:
             pass
         finally:
-            del resident.queue_up
+            del state.queue_up
         self.stepped(self.simulation.steps - self.steps)
 
     def explode(self, k: int) -> None:

@@ -98,7 +98,7 @@ def test_a_row_alone_takes_one_launch_on_cpus(device):
         pytest.skip("no CPU whose work may wait for other work")
     atoms = of_every_kind(100)
     alone, two = (Ensemble(atoms, n, device=device) for n in (1, 2))
-    assert len(alone.state.resident.groups[0].launches) == 1
+    assert len(alone.state.groups[0].launches) == 1
     for there in conformations(atoms):
         two.positions[1] = there
         two.evaluate()
@@ -115,7 +115,7 @@ def test_a_row_alone_takes_one_launch(device, monkeypatch):
     monkeypatch.setattr(SquaresLayout, "of", lambda *_: JOINED)
     atoms = of_every_kind(100)
     alone, two = (Ensemble(atoms, n, device=device) for n in (1, 2))
-    assert [len(rows.state.resident.groups[0].launches) for rows in (alone, two)] == [1, 4]
+    assert [len(rows.state.groups[0].launches) for rows in (alone, two)] == [1, 4]
     for there in conformations(atoms):
         two.positions[1] = there
         two.evaluate()

@@ -67,7 +67,7 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
     """
     (recipe, driver), queue = plan._prepared(plan.energy, True), Queue(plan.energy.device, plan.energy.precision)
     (job,), _ = recipe.jobs([0], plan.atoms.positions[np.newaxis])
-    job.start = job.origin = recipe.system.encoded(x[np.newaxis])[0][0]
+    job.start = job.origin = recipe.system.passes.encoded(x[np.newaxis])[0][0]
     driver.make_room([job])
     assert driver._bring([job]) == 1
     seats = driver._seats_for(job)
@@ -75,9 +75,9 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
     if gradient is not None:
         state = recipe.method.first_state(int(plan.free.sum()))
         state[StepState.EVALUATIONS], state[StepState.GRADIENT2] = 1, plan.free.sum() * gradient**2
-        queue.write(driver.scratch.buffer, state, job.place(recipe.piece("state")) // state.itemsize)
+        queue.write(driver.scratch.buffer, state, job.place(recipe.pieces["state"]) // state.itemsize)
     seats.iterate(1)
-    piece = recipe.piece("inverses")
+    piece = recipe.pieces["inverses"]
     blocks = np.empty(piece.size // queue.dtype.itemsize, queue.dtype)
     driver.stop()
     queue.read(blocks, driver.scratch.buffer, job.place(piece) // queue.dtype.itemsize)

@@ -139,7 +139,7 @@ def test_no_room_and_kernels_that_cannot_serve_rows(device, sharing, monkeypatch
         return refuse
 
     for owner, name, error in (
-        (driver, "Tables", DeviceMemoryError("no room for tables")),
+        (driver.Seats, "_to_tables", DeviceMemoryError("no room for tables")),
         (many, "suits", DeviceError("no names of arguments")),
         (many, "suits", KernelBuildError("no kernel of this form")),
         (many, "Driver", DeviceMemoryError("no room for the large buffer")),

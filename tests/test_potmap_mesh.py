@@ -10,7 +10,7 @@ from maps_helpers import odd_grid_on, relative
 
 from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl import Queue, get_device
-from pele_ocl.opencl.transfers import IN_TURN, read_without_padding
+from pele_ocl.opencl.queue import IN_TURN, read_without_padding
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import MapOptions, MapProblem
 from pele_ocl.potmap.computing import memory_bytes

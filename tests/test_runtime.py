@@ -24,7 +24,8 @@ from conftest import DEVICES, random_atoms
 from pele_ocl import Atoms, Energy, Grid, potmap, read, solvent
 from pele_ocl.common.errors import CacheWarning, DeviceError, KernelBuildError
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import Device, Queue, building, cache, get_device, transfers
+from pele_ocl.opencl import Device, Queue, building, cache, get_device
+from pele_ocl.opencl import queue as queues
 from pele_ocl.opencl.kernel import Parameter
 from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, ResultMemory, is_used
 from pele_ocl.opencl.runtimes import platforms
@@ -240,21 +241,6 @@ def test_memory_of_results_is_used_again_once_no_view_of_it_is_left():
     assert not any(map(is_used, [memory.array((10,), np.float64) for _ in range(2)]))
 
 
-@pytest.mark.parametrize("padded", [(6, 8), (5, 7)], ids=["padding", "none"])
-def test_memory_that_serves_again_is_filled_at_once(device, precision, padded, monkeypatch):
-    monkeypatch.setattr(transfers, "FILLED_BY_ITSELF", (device.vendor,))
-    queue, memory, n = Queue(device, precision), ResultMemory(), LEAST_REUSED // 4 // 35 + 1
-    slices = np.random.default_rng(0).normal(size=(n, *padded)).astype(precision)
-    buffer = queue.upload(np.concatenate([np.zeros(2 * slices[0].size), slices.ravel()]))
-    for turn in range(3):
-        found = memory.array((n, 5, 7), precision)
-        assert transfers.can_be_filled(queue, found) == (turn > 0)
-        found[:] = 0
-        transfers.read_part(queue, found, buffer, 2 * slices[0].size, padded)
-        np.testing.assert_array_equal(found, slices[:, :5, :7])
-        del found
-
-
 def test_a_large_map_takes_the_memory_of_one_that_is_gone(device):
     def energy_map(charge: float) -> np.ndarray:
         atoms = Atoms([[0.0, 0.0, 0.0]], [charge])
@@ -329,7 +315,7 @@ def test_large_buffers_of_cpus_are_to_have_large_pages(device):
 
 def test_large_buffers_are_cleared_in_pieces(device, monkeypatch):
     """The first piece is filled, the others are copies of it."""
-    monkeypatch.setattr(transfers, "FILLED", 100)
+    monkeypatch.setattr(queues, "FILLED", 100)
     queue, expected = Queue(device, "float32"), np.arange(1000, dtype=np.uint8)
     buffer = queue.empty(1000, np.uint8)
     queue.write(buffer, expected)

@@ -141,7 +141,7 @@ def test_memory_that_is_not_there_is_a_sentence(fresh, monkeypatch):
     def lacking(*arguments, **options):
         raise cl.MemoryError(cl._cl._ErrorRecord(msg="", code=cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE, routine=""))
 
-    monkeypatch.setattr("pele_ocl.opencl.transfers.Buffer", lacking)
+    monkeypatch.setattr("pele_ocl.opencl.queue.Buffer", lacking)
     with pytest.raises(DeviceError, match="lacks free memory for this; choose another device"):
         queue.empty(4)
 

@@ -137,27 +137,29 @@ def test_strain_is_added_where_it_is_asked_for(receptor, peptides):
 
 
 @needs_programs
-def test_a_docking_score_is_added_where_it_is_asked_for(receptor, tmp_path, monkeypatch):
-    """By a property of any name; a pose without it is a row, and is not computed."""
+def test_poses_of_a_molecule_have_a_consensus_with_docking(receptor, tmp_path, monkeypatch):
+    """Of all of its poses that did not fail, by a property of any name; other molecules have none."""
     monkeypatch.setenv("PELE_OCL_LIGANDS", str(tmp_path / "kept"))
-    path, few = tmp_path / "docked.sdf", [*(f"--{name.replace('_', '-')}={of}" for name, of in FEW.items())]
-    path.write_text(
-        sdf_of(receptor, {"methanol": "CO"}) + sdf_of(receptor, {"ethanol": "CCO"}).replace("pIC50", "other")
-    )
-    plain = screen(HEXAPEPTIDE, path, add_strain=True, **FEW)
-    found = screen(HEXAPEPTIDE, path, add_strain=True, add_docking=2, docking_score="pIC50", **FEW)
-    known = plain.table()["input_pIC50"][plain.table()["name"].tolist().index("methanol")]
-    assert found.score[0] == pytest.approx(plain.score[0] + 2 * float(known))
-    assert found.binding[0] == plain.binding[0]
-    assert list(found.errors) == [1]
-    assert found.errors[1] == "its file has no number 'pIC50', which is part of the score; it has other"
-    assert "with the ligand's strain and 2 times pIC50" in found.text()
-    assert "input pIC50" in str(found.table())
-    words = ["--add-strain", "--add-docking", "2", "--docking-score", "pIC50", *few]
-    record = json.loads(run("screen", HEXAPEPTIDE, path, "-o", tmp_path / "out", *words, "--json", code=1).stdout)
-    assert record["molecules"][0]["score"] == found.score[0]
-    with pytest.raises(InputError, match="add_docking"):
-        screen(HEXAPEPTIDE, path, add_docking=float("nan"))
+    first, last = (of + "$$$$\n" for of in sdf_of(receptor, {"a": "CCO", "b": "CO"}).split("$$$$\n")[:2])
+    poses = [first.replace("\n4\n", f"\n{score}\n").replace("pIC50", "vina") for score in (-6, -5, -3)]
+    lines = poses[1].splitlines(keepends=True)  # another pose: all atoms of the block 0.3 A higher
+    n = int(lines[3][:3])
+    lines[4 : 4 + n] = [f"{of[:20]}{float(of[20:30]) + 0.3:10.4f}{of[30:]}" for of in lines[4 : 4 + n]]
+    path = tmp_path / "docked.sdf"
+    path.write_text(poses[0] + "".join(lines) + last + last.replace("\nb\n", "\nc\n"))
+    found = screen(HEXAPEPTIDE, path, docking_score="vina", output=tmp_path / "out", **FEW)
+    energy = found.binding[:2] + found.strain[:2]
+    sign = np.sign(energy[0] - energy[1])
+    assert energy[0] != energy[1]
+    assert found.consensus[:2] == pytest.approx([sign - 1.5, 1.5 - sign])
+    assert np.isnan(found.consensus[2:]).all()
+    assert found.to_json()["molecules"][0]["consensus"] == found.consensus[0]
+    assert "consensus" in str(found.table())
+    assert "consensus" in (tmp_path / "out" / "screen.csv").read_text()
+    other = screen(HEXAPEPTIDE, path, **FEW)
+    assert np.isnan(other.consensus).all()
+    assert "consensus" not in str(other.table())
+    assert other.score.tolist() == found.score.tolist()
 
 
 def test_mean_over_frames_of_dynamics(receptor, peptides):

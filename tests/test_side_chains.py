@@ -121,7 +121,7 @@ def candidate_energies(ensemble: Ensemble, atoms: Atoms, chains: list[RotamerCha
     work = PredictionArrays(predictor, [0], [[number, *others]])
     work.begin(rebuild=False)
     work.meet(0, [0])
-    queue = ensemble.state.resident.queue
+    queue = ensemble.state.queue
     count = int(queue.download(work.counts, 1, np.int32)[0])
     alive = queue.download(work.alive, count, np.int32)
     energies = queue.download(work.least, work.n_candidates, queue.dtype)[alive]

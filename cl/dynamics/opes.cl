@@ -1,4 +1,4 @@
-// The bias of OPES by the density of rows; docs/theory/sampling.md. Densities and biases lie among the bytes of all rows.
+// The bias of OPES by the density of rows, which lie among the bytes of all rows; docs/theory/sampling.md.
 #include "common/real.clh"
 #include "dynamics/bodies.clh"
 
@@ -35,7 +35,7 @@ INLINE fine of_group(fine own, bool greatest, local fine *memory) {
     return found;
 }
 
-// What makes densities P / Z, after Gaussians were added. A work-group a grid (second dimension).
+// Inverse mean of densities where they were explored, after Gaussians were added. A work-group a grid (dimension two).
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void measure_density(
     const int n_nodes,

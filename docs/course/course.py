@@ -66,7 +66,8 @@ from pele_ocl.units import COULOMB_KCAL_A
 
 warnings.filterwarnings("ignore", category=cl.CompilerWarning)  # NVIDIA's remarks on every kernel
 HERE = Path(__file__).parent
-MOST_SECONDS = 120  # of a check, on the clock
+MOST_SECONDS = 480  # of a check, on the clock, which others may slow down
+SIMULATED_SECONDS = 120  # of them for the simulator
 SECONDS_OF_A_CASE = 10  # that a process computes
 CHAPTERS = sorted(HERE.glob("[0-9]-*.md"))
 Shape = int | Sequence[int]  # work-items along one axis, or along each
@@ -455,7 +456,8 @@ def race_in(source: str) -> str:
 def report_on(exercise: str, source: str) -> str:
     """Run a case of an exercise in oclgrind, and return its report; "" if it has nothing to say.
 
-    Raises InputError if it does not end, or crashes, as oclgrind does at `any` of a vector of comparisons.
+    Raises InputError if it has none because it does not end, or crashes, as oclgrind does at `any` of a vector of
+    comparisons.
     """
     with tempfile.TemporaryDirectory() as folder:
         log, file = Path(folder) / "report", Path(folder) / "kernel.cl"
@@ -464,9 +466,12 @@ def report_on(exercise: str, source: str) -> str:
             [sys.executable, str(HERE / "course.py"), "once", exercise, str(file)], str(log)
         )
         try:
-            done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=MOST_SECONDS)
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=SIMULATED_SECONDS)
         except subprocess.TimeoutExpired:
-            raise pele_ocl.InputError(f"oclgrind does not end within {MOST_SECONDS} s: a loop without end?") from None
+            report = log.read_text() if log.exists() else ""
+            if report.strip():  # of an access outside an array, after which loops may be very long
+                return report
+            raise pele_ocl.InputError(f"oclgrind did not end within {SIMULATED_SECONDS} s, and saw nothing") from None
         if done.returncode < 0:
             raise pele_ocl.InputError("oclgrind crashed, so nothing looked for races and invalid accesses")
         if "ran once" not in done.stdout:

@@ -63,13 +63,13 @@ def curve_of(
         assert driver._bring(jobs)
         seats = driver._seats_for(jobs[0])
         driver._seat(seats, jobs)
-        pipeline, base = recipe.system.pipeline, recipe.piece("base")
+        passes, base = recipe.system.passes, recipe.pieces["base"]
         while state[StepState.STOPPED] == Stop.RUNNING:
             seats.iterate(EVERY)
             seats.start_look()
             state = seats.look()[0]
-            there = driver._own_copies.gather(driver.scratch.buffer, places(jobs, base), base.size, base.dtype)
-            found.append((int(state[StepState.ITERATIONS]), pipeline.decode(there)[0]))
+            there = driver._own_queue.gather(driver.scratch.buffer, places(jobs, base), base.size, base.dtype)
+            found.append((int(state[StepState.ITERATIONS]), passes.decode(there)[0]))
     return [(iterations, exact(positions)) for iterations, positions in found]
 
 

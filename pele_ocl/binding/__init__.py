@@ -190,7 +190,7 @@ def binding(
             molecule = spec.molecule(read_file(complex))  # type: ignore[arg-type]
         results = spec.evaluate(molecule, run)
         for result in results:
-            run.refused(result.energies)
+            run.without_failures(result.energies)
             files.write(result)
             if run.output is not None and not result.is_recorded:
                 result.save(run.output)

@@ -14,6 +14,7 @@ from ..atoms import Atoms
 from ..common.errors import InputError
 from ..common.variant import Progress
 from ..energy import Energy, EnergyBatch
+from ..energy.plan import share_programs
 from ..gb_models.solvent_model import SolventModel
 from ..grid import Grid
 from ..results import Terms
@@ -39,7 +40,7 @@ class Systems:
         self.plans: dict[str, Energy] = {name: plan_in(pb, of, model, **choices) for name, of in of_parts.items()}
         whole = self.plans["complex"]
         for name in ("receptor", "ligand"):
-            self.plans[name].share_programs(whole)
+            share_programs(self.plans[name], whole)
         self.names, self._device, self._precision = whole.names, whole.device, whole.precision
         self._in_float64: Systems | None = None  # made for the first conformation that needs it
 

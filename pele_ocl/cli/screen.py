@@ -70,11 +70,9 @@ class Screening:
         type=click.IntRange(min=0),
     )  # fmt: skip
     add_strain: bool = option("Add the ligand's strain to the score.", like=library)
-    add_docking: float = option("Add so many times the docking score of each pose to the score.", like=library)
     docking_score: str = option(
-        "Property of an SDF file that is the docking score; docking_score of poses of Vina and AutoDock-GPU.",
-        like=library, metavar="NAME",
-    )  # fmt: skip
+        "Property of an SDF file that is the docking score of a pose, for the consensus.", like=library, metavar="NAME"
+    )
     keep_water: bool = option("Keep the receptor's water, which is left out otherwise.", like=library)
     reference: Path | None = option(
         "Measured values to compare with, by name: .csv, .tsv, .json, .yml, or .sdf with properties.", like=library,

@@ -163,6 +163,29 @@ def atoms_chosen(name: str, values: object) -> NDArray[Any]:
     return array(name, values, "iub", "indices or booleans")
 
 
+def atoms_mask(name: str, values: object, n: int, of: str = "") -> NDArray[np.bool_]:
+    """Return a mask (n,) of atoms for a mask, indices or a group of MDAnalysis.
+
+    of : what the atoms are of, for messages, "row 3" say
+
+    Raises InputError for anything else, and for a mask of whole numbers, whose 0 and 1 would be indices.
+    """
+    chosen, mask = atoms_chosen(name, values), np.zeros(n, np.bool_)
+    require_no_numbers_as_mask(name, chosen, n)
+    try:
+        mask[chosen if chosen.size else []] = True
+    except IndexError:
+        named, there = (f"{name} of {of}", "its atoms") if of else (name, f"{n} atoms")
+        raise InputError(f"{named} are no mask of {there} and no indices of them") from None
+    return mask
+
+
+def require_no_numbers_as_mask(name: str, chosen: NDArray[Any], n: int) -> None:
+    """Raise InputError for whole numbers 0 and 1 for each of n atoms: as indices they are the first two atoms."""
+    if chosen.dtype.kind in "iu" and chosen.shape == (n,) and n > 2 and 0 <= chosen.min() <= chosen.max() <= 1:
+        raise InputError(f"{name} are {n} numbers 0 and 1; a mask has booleans, such as values == 1")
+
+
 def as_array(values: object) -> NDArray[Any]:
     """Return the values as an array, which shares their memory if they allow it: by NumPy's protocol, or by DLPack."""
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):

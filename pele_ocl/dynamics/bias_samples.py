@@ -38,6 +38,7 @@ class BiasSamples:
     def __init__(self, name: str = "metadynamics") -> None:
         self._name = text("name", name)
         self._variables: list[Floats] = []
+        self._temperatures: list[Floats] = []
         self._simulation: Simulation | None = None
 
     def __call__(self, simulation: Simulation) -> None:
@@ -46,7 +47,10 @@ class BiasSamples:
             raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
         if self._simulation is not None and self._simulation is not simulation:
             raise InputError("these samples are of another simulation; take new ones for this one")
+        if simulation.settings.exchange_every is not None and simulation.settings.exchange == "hamiltonian":
+            raise InputError("replicas exchange their biases; StateSamples takes samples of these, for MBAR")
         self._variables.append(simulation.variables(self._name))
+        self._temperatures.append(np.array(simulation.temperatures))
         self._simulation = simulation
 
     def __repr__(self) -> str:
@@ -62,7 +66,7 @@ class BiasSamples:
     def log_weights(self) -> Floats:
         """Logarithms of the weights, (n_times n_rows,), by time, then by row; minus infinity where variables are NaN.
 
-        Raises InputError for replicas at several temperatures.
+        Raises InputError for samples at several temperatures.
         """
         simulation, values = self._sampled(), self.variables
         term, ensemble = simulation.bias_term(self._name), simulation.ensemble
@@ -95,7 +99,8 @@ class BiasSamples:
 
     @property
     def _temperature(self) -> float:
-        found = np.unique(np.asarray(self._sampled().temperatures))
+        self._sampled()
+        found = np.unique(self._temperatures)
         if len(found) != 1:
             raise InputError(
                 "replicas have several temperatures; put them together by MBAR, whose samples StateSamples takes"

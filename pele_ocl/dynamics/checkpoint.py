@@ -19,7 +19,6 @@ from ..common.arguments import file_path
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import npz_arrays
 from ..common.writing import replacing
-from ..energy.engine.rows import ResidentRows
 from ..energy.engine.system import System
 from ..energy.terms import Growing
 from ..ensemble.restraints import first_values, values_of_rows
@@ -59,48 +58,46 @@ def read(source: Path, needed: Collection[str]) -> dict[str, NDArray[Any]]:
 
 def read_rows(state: State) -> dict[str, NDArray[Any]]:
     """Read what rows have of their own: every bit of positions, values of restraints, frozen atoms, failed rows."""
-    resident = state.resident
-    positions = np.zeros(3 * int(resident.first_atoms[-1]), resident.coordinate)
-    for rows, places in _places(resident):
-        positions[places] = resident.read(rows, "positions", resident.coordinate)
-    failed = {k: why for k, why in state.failed.items() if resident.systems[k] is not None}
+    positions = np.zeros(3 * int(state.first_atoms[-1]), state.coordinate)
+    for rows, places in _places(state):
+        positions[places] = state.read_buffer(rows, "positions", state.coordinate)
+    failed = {k: why for k, why in state.failed.items() if state.systems[k] is not None}
     found: dict[str, NDArray[Any]] = {
         "positions": positions, "offsets": state.offsets.copy(), "frozen": state.frozen_atoms,
         "failed": np.array(json.dumps(failed)),
     }  # fmt: skip
-    for number, (rows, _) in enumerate(_places(resident)):
-        values = values_of_rows(state, resident.system(rows[0]), rows)
+    for number, (rows, _) in enumerate(_places(state)):
+        values = values_of_rows(state, state.system(rows[0]), rows)
         found |= {f"{name}, molecule {number}": array for name, array in values.items()}
     return found
 
 
 def write_rows(state: State, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write what `read_rows` read; checkpoints of former versions have positions alone."""
-    resident = state.resident
     state.changed(None)
-    for number, (rows, places) in enumerate(_places(resident)):
-        resident.write(rows, "positions", arrays["positions"][places])
-        for name in values_of_rows(state, resident.system(rows[0]), rows):
+    for number, (rows, places) in enumerate(_places(state)):
+        state.write_buffer(rows, "positions", arrays["positions"][places])
+        for name in values_of_rows(state, state.system(rows[0]), rows):
             if (values := arrays.get(f"{name}, molecule {number}")) is not None:
-                resident.write(rows, name, values)
+                state.write_buffer(rows, name, values)
     state.offsets[:] = arrays["offsets"]
     if "frozen" in arrays:
-        state.freeze(list(range(len(state))), np.split(arrays["frozen"], resident.first_atoms[1:-1]))
-        state.failed = {k: why for k, why in state.failed.items() if resident.systems[k] is None}
+        state.freeze(list(range(len(state))), np.split(arrays["frozen"], state.first_atoms[1:-1]))
+        state.failed = {k: why for k, why in state.failed.items() if state.systems[k] is None}
         state.failed |= {int(k): why for k, why in json.loads(str(arrays["failed"])).items()}
 
 
-def _places(resident: ResidentRows) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
+def _places(state: State) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
     """Return the rows of each molecule, and the places of their coordinates among all rows', (n_rows, 3 n_atoms)."""
     by_system: dict[System, list[int]] = {}
-    for k in resident.there.tolist():
-        by_system.setdefault(resident.system(k), []).append(k)
+    for k in state.with_molecule.tolist():
+        by_system.setdefault(state.system(k), []).append(k)
     for rows in by_system.values():
-        firsts = 3 * resident.first_atoms[rows]
-        yield rows, firsts[:, None] + np.arange(3 * resident.n_atoms[rows[0]])
+        firsts = 3 * state.first_atoms[rows]
+        yield rows, firsts[:, None] + np.arange(3 * state.n_atoms[rows[0]])
 
 
-def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body | None], resident: ResidentRows) -> str:
+def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body | None], state: State) -> str:
     """Write what a checkpoint must agree in with the simulation that goes on from it.
 
     atoms, bodies : of each row, these as the simulation began
@@ -110,8 +107,8 @@ def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body 
         digest.update(of.charges.tobytes() + of.positions.tobytes())
         if body is not None:
             digest.update(body.masses.tobytes() + body.free.tobytes())
-    for rows, _ in _places(resident):
-        for name, values in first_values(resident.system(rows[0])).items():
+    for rows, _ in _places(state):
+        for name, values in first_values(state.system(rows[0])).items():
             restraints.update(name.encode() + values.tobytes())
     chosen = asdict(settings)
     if settings.exchange == "temperature":  # the only ones of former versions
@@ -123,13 +120,13 @@ def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body 
             **{word: vars(of)[word] for word in GROWTH if word in vars(of)},
             "widths": np.asarray(of.widths).tolist(), "nodes": [asdict(axis) for axis in of.axes],
         }
-        for system in dict.fromkeys(resident.systems) if system
+        for system in dict.fromkeys(state.systems) if system
         for of in system.energy.further_terms if isinstance(of, Growing)
     }  # fmt: skip
     what = {
         "hills": hills,
-        "settings": chosen, "precision": resident.queue.dtype.name,
-        "coordinate": str(resident.coordinate), "rows": len(atoms), "molecules": digest.hexdigest(),
+        "settings": chosen, "precision": state.queue.dtype.name,
+        "coordinate": str(state.coordinate), "rows": len(atoms), "molecules": digest.hexdigest(),
         "restraints": restraints.hexdigest(),
     }  # fmt: skip
     return json.dumps(what)

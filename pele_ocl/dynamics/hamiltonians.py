@@ -12,47 +12,47 @@ import numpy as np
 
 from ..atoms import Floats
 from ..common.errors import InputError
-from ..energy.engine.rows import MOST_ROWS, Rows
-from ..energy.engine.store import WORD
+from ..ensemble.state import MOST_ROWS, Rows
+from ..opencl.interface import WORD
 from ..units import BOLTZMANN_KCAL
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from ..energy.engine.rows import ResidentRows
     from ..ensemble import Ensemble
+    from ..ensemble.state import State
     from ..opencl.kernel import Arguments
 
 ITEMS = 64  # of a work-group
 
 
-def bytes_of(resident: ResidentRows, k: int) -> int:
+def bytes_of(state: State, k: int) -> int:
     """Bytes that row k has of its own with values: they lie first in its region."""
-    return len(resident.system(k).own.image)
+    return len(state.system(k).own.image)
 
 
 class Swaps:
     """Rows of ladders whose Hamiltonians are swapped with their partners' on the device."""
 
     def __init__(self, ensemble: Ensemble, ladders: Rows) -> None:
-        resident, queue = ensemble.state.resident, ensemble.state.resident.queue
-        self._resident, n = resident, len(ensemble)
+        state, queue = ensemble.state, ensemble.state.queue
+        self._state, n = state, len(ensemble)
         by_size: dict[int, list[int]] = {}
         for k in ladders.ravel().tolist():
-            if resident.systems[k] is not None:
-                by_size.setdefault(bytes_of(resident, k) // WORD, []).append(k)
+            if state.systems[k] is not None:
+                by_size.setdefault(bytes_of(state, k) // WORD, []).append(k)
         self._rows = [(size, len(rows), queue.upload(rows, np.int32)) for size, rows in by_size.items() if size]
-        self._places = queue.upload(resident.own, np.uint64)
-        self.before = queue.zeros(n, resident.fine)
+        self._places = queue.upload(state.own, np.uint64)
+        self.before = queue.zeros(n, state.fine)
         self.partners = queue.zeros(n, np.int32)
 
     def swap(self, macros: dict[str, int]) -> None:
         """Start to swap all rows with their partners."""
-        resident, queue = self._resident, self._resident.queue
+        state, queue = self._state, self._state.queue
         kernel = queue.kernel("dynamics/hamiltonians.cl", "swap_images", **macros)
         for n_words, n, rows in self._rows:
             arguments: Arguments = dict(
-                n_words=n_words, rows=rows, partners=self.partners, places=self._places, bytes=resident.bytes_on_device
+                n_words=n_words, rows=rows, partners=self.partners, places=self._places, bytes=state.bytes_on_device
             )
             for first in range(0, n, MOST_ROWS):
                 queue.launch(kernel, (n_words, min(MOST_ROWS, n - first)), (ITEMS, 1), arguments, offset=(0, first))
@@ -68,23 +68,23 @@ def reduced_energies(ensemble: Ensemble, temperatures: Floats, ladders: Rows) ->
     Returns (n_states, n_rows); infinity where an energy is no number. Rows are evaluated as they were when it returns.
     Raises InputError if rows are of several molecules.
     """
-    state, resident = ensemble.state, ensemble.state.resident
+    state = ensemble.state
     rows = state.there(None)
-    if len(rows) < len(ensemble) or len({id(resident.systems[k]) for k in rows.tolist()}) != 1:
+    if len(rows) < len(ensemble) or len({id(state.systems[k]) for k in rows.tolist()}) != 1:
         raise InputError("energies of rows in each other's states need rows of one molecule, none of them failed")
-    n_states, size = ladders.shape[1], bytes_of(resident, 0)
+    n_states, size = ladders.shape[1], bytes_of(state, 0)
     found = np.full((n_states, len(rows)), np.inf)
-    copies, sizes = resident._copies, np.full(len(rows), size, np.int64)
-    begin = resident.own[ladders]
+    queue, sizes = state.queue, np.full(len(rows), size, np.int64)
+    begin = state.own[ladders]
     sources, targets = np.roll(begin, -1, axis=1).ravel(), begin.ravel()
     with uninterrupted():
         for shift in range(n_states if size else 1):  # the row of state k has the Hamiltonian of state k + shift
-            resident.evaluate(rows)
-            energies, are_numbers = resident.energies()
+            state.start_evaluation(rows)
+            energies, are_numbers = state.read_energies()
             states = (np.arange(n_states) + shift) % n_states
             found[states, ladders] = np.where(are_numbers, energies, np.inf)[ladders]
             if size:
-                copies.move(resident.bytes_on_device, resident.bytes_on_device, sources, targets, sizes)
+                queue.move_pieces(state.bytes_on_device, state.bytes_on_device, sources, targets, sizes)
     state.changed(None, moved=False)
     state.evaluate(None)
     if not size:

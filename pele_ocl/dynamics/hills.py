@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..common.errors import InputError
-from ..energy.engine.rows import MOST_ROWS, Rows
 from ..energy.terms import OPES, Growing, Interpolated
+from ..ensemble.state import MOST_ROWS, Rows
 from ..opencl.interface import VARIABLE_REALS
 from ..units import BOLTZMANN_KCAL
 from .hamiltonians import uninterrupted
@@ -31,18 +31,18 @@ class Hills:
     """
 
     def __init__(self, ensemble: Ensemble, motion: Motion, term: Growing) -> None:
-        self._resident, self._motion, self.term, self.pace = ensemble.state.resident, motion, term, term.pace
-        resident, queue = self._resident, self._resident.queue
-        fine, n = resident.fine, len(resident.systems)
+        self._state, self._motion, self.term, self.pace = ensemble.state, motion, term, term.pace
+        state, queue = self._state, self._state.queue
+        fine, n = state.fine, len(state.systems)
         names = list(dict.fromkeys([term.grown, "grid"]))
         places, variables = np.zeros((len(names), n), np.uint64), np.zeros(n, np.uint64)
         owners = np.arange(n)
         firsts: dict[int, int] = {}
-        for k in resident.there.tolist():
-            places[:, k] = [resident.places([k], f"{name} of {term.name}")[0][0] for name in names]
-            variables[k] = resident.places([k], term.found)[0][0]
+        for k in state.with_molecule.tolist():
+            places[:, k] = [state.places([k], f"{name} of {term.name}")[0][0] for name in names]
+            variables[k] = state.places([k], term.found)[0][0]
             if term.shared:
-                owners[k] = firsts.setdefault(id(resident.systems[k]), k)
+                owners[k] = firsts.setdefault(id(state.systems[k]), k)
         self._owners = owners
         axes = [(axis.n, axis.first, axis.spacing, axis.is_periodic) for axis in term.axes]
         self._macros = {"N_VARIABLES": len(term.axes), **motion.macros}
@@ -87,13 +87,13 @@ class Hills:
             self._add(rows, number)
 
     def _add(self, rows: Rows, number: int) -> None:
-        resident, queue, term = self._resident, self._resident.queue, self.term
+        state, queue, term = self._state, self._state.queue, self.term
         self._launch(
             "measure_hills", (len(rows), 1),
             dict(
                 n_rows=len(rows), walkers=self._walkers, stopped=self._motion.buffer("stopped"),
                 temperatures=self._motion.buffer("temperatures"), places=self._of_variables, height=term.first_height,
-                decay=term.decay, bytes=resident.bytes_on_device, hills=self._hills,
+                decay=term.decay, bytes=state.bytes_on_device, hills=self._hills,
             ),
         )  # fmt: skip
         n_nodes = int(np.prod([axis.n for axis in term.axes]))
@@ -101,14 +101,14 @@ class Hills:
             "add_hills", (n_nodes, self._n_grids),
             dict(
                 n_nodes=n_nodes, number=number, owners=self._of_grids, starts=self._starts, walkers=self._walkers,
-                places=self._places[term.grown], bytes=resident.bytes_on_device, axes=self._axes, widths=self._widths,
+                places=self._places[term.grown], bytes=state.bytes_on_device, axes=self._axes, widths=self._widths,
                 hills=self._hills, made=self._made,
             ),
         )  # fmt: skip
         if isinstance(term, OPES):
             given = dict(
                 n_nodes=n_nodes, owners=self._of_grids, temperatures=self._motion.buffer("temperatures"),
-                densities=self._places[term.grown], bytes=resident.bytes_on_device, barrier_height=term.barrier,
+                densities=self._places[term.grown], bytes=state.bytes_on_device, barrier_height=term.barrier,
                 inverses=self._inverses,
             )  # fmt: skip
             self._launch("measure_density", (self._items, self._n_grids), given, "dynamics/opes.cl")
@@ -120,7 +120,7 @@ class Hills:
             self._launch(
                 "share_grids", (n_numbers, self._n_targets),
                 dict(
-                    n_numbers=n_numbers, owners=owners, targets=targets, places=places, bytes=resident.bytes_on_device
+                    n_numbers=n_numbers, owners=owners, targets=targets, places=places, bytes=state.bytes_on_device
                 ),
             )  # fmt: skip
         queue.submit()
@@ -128,7 +128,7 @@ class Hills:
     def _launch(
         self, name: str, shape: tuple[int, int], arguments: dict[str, Any], file: str = "dynamics/hills.cl"
     ) -> None:
-        queue, items = self._resident.queue, self._items
+        queue, items = self._state.queue, self._items
         kernel = queue.kernel(file, name, **self._macros, **({} if file == "dynamics/hills.cl" else {"GROUP": items}))
         for first in range(0, shape[1], MOST_ROWS):
             queue.launch(
@@ -137,7 +137,7 @@ class Hills:
 
     def _list(self, rows: Rows) -> None:
         """Have hills of these rows be added from now on."""
-        queue, owners = self._resident.queue, self._owners[rows]
+        queue, owners = self._state.queue, self._owners[rows]
         order = np.argsort(owners, kind="stable")
         of_grids, starts = np.unique(owners[order], return_index=True)
         self._n_grids, self._listed = len(of_grids), rows.copy()
@@ -145,29 +145,29 @@ class Hills:
         self._of_grids = queue.upload(of_grids, np.int32)
         self._starts = queue.upload(np.append(starts, len(rows)), np.int32)
         if self.term.shared:  # rows that stopped have the bias, too
-            there = self._resident.there
+            there = self._state.with_molecule
             self._n_targets = len(there)
             self._shared = queue.upload(there, np.int32), queue.upload(self._owners[there], np.int32)
 
     @property
     def made(self) -> int:
         """Hills that each row was given so far, read from the device."""
-        return int(self._resident.queue.download(self._made, 1, np.uint32)[0])
+        return int(self._state.queue.download(self._made, 1, np.uint32)[0])
 
     @made.setter
     def made(self, number: int) -> None:
-        self._resident.queue.write(self._made, np.full(1, number, np.uint32))
+        self._state.queue.write(self._made, np.full(1, number, np.uint32))
 
     @property
     def state(self) -> NDArray[np.floating[Any]]:
         """The last hill of each row as the device has it, (n_rows, HILL); None writes that there was none, NaN."""
-        n = len(self._resident.systems)
-        return self._resident.queue.download(self._hills, n * HILL, self._resident.fine).reshape(n, HILL)
+        n = len(self._state.systems)
+        return self._state.queue.download(self._hills, n * HILL, self._state.fine).reshape(n, HILL)
 
     @state.setter
     def state(self, hills: NDArray[np.floating[Any]] | None) -> None:
-        n, fine = len(self._resident.systems), self._resident.fine
-        self._resident.queue.write(self._hills, np.full(n * HILL, np.nan if hills is None else hills.ravel(), fine))
+        n, fine = len(self._state.systems), self._state.fine
+        self._state.queue.write(self._hills, np.full(n * HILL, np.nan if hills is None else hills.ravel(), fine))
 
     @property
     def last(self) -> Floats:
@@ -181,10 +181,10 @@ def variables_of(ensemble: Ensemble, term: Interpolated) -> tuple[Floats, Floats
 
     They are of the last evaluation; NaN of rows that failed.
     """
-    resident = ensemble.state.resident
+    state = ensemble.state
     found = np.full((len(ensemble), VARIABLE_REALS), np.nan)
     for rows, _ in ensemble.state.by_system(np.arange(len(ensemble))):
-        found[rows] = resident.read(rows, term.found, ensemble.precision)
+        found[rows] = state.read_buffer(rows, term.found, ensemble.precision)
     return found[:, : len(term.axes)], found[:, -1]
 
 

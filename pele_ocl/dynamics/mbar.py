@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Floats, Ints
 from ..common.arguments import array, number, numbers, texts, whole_number
 from ..common.errors import InputError
+from ..common.settled import Settled
 from ..common.writing import replacing
 from ..formats.maps.pictures import require_png
 from ..report import Column, Report, Reported
@@ -107,7 +108,7 @@ class FreeEnergyResult(Reported):
         return str(self.table())
 
 
-class MBAR:
+class MBAR(Settled):
     """Free energies of states from samples of all of them (Shirts and Chodera, J. Chem. Phys. 2008, 129, 124105).
 
     u_kn : (n_states, n_samples) reduced energies U / (k_B T) of all samples in all states
@@ -124,8 +125,9 @@ class MBAR:
     """
 
     def __init__(self, u_kn: ArrayLike, states: ArrayLike) -> None:
-        self.u_kn = numbers("u_kn", u_kn)
+        self.u_kn = numbers("u_kn", u_kn).view()
         self.states = array("states", states, "iu", "whole numbers").astype(np.int64)
+        self.u_kn.flags.writeable = self.states.flags.writeable = False  # as f_k, once found, would not follow
         if self.u_kn.ndim != 2 or self.states.shape != self.u_kn.shape[1:] or not self.states.size:
             raise InputError(
                 f"u_kn has shape {self.u_kn.shape} and states {self.states.shape}; (n_states, n_samples) and "
@@ -199,6 +201,8 @@ class MBAR:
         found = self.u_kn[0] if u_n is None else numbers("u_n", u_n)
         if found.shape != self.states.shape:
             raise InputError(f"u_n has shape {found.shape}; {self.states.shape} is needed")
+        if not (found > -np.inf).all() or not np.isfinite(found).any():
+            raise InputError("u_n must be numbers, or infinity for samples without weight; some must be finite")
         return found
 
     def mean(self, values: ArrayLike, u_n: ArrayLike | None = None) -> Floats:
@@ -244,7 +248,8 @@ def free_energy(
     """Free energy of variables from samples, -k_B T ln of their weights in bins, with errors by blocks.
 
     values : (n_samples, d) or (n_samples,), in the order of time
-    bins : of each variable, their number between the smallest and the largest value; or edges, a sequence for each
+    bins : of each variable, their number between the smallest and the largest value; or edges, a sequence for each,
+        or of one variable its edges alone
     temperature : K
     log_weights : (n_samples,) logarithms of weights, by default all equal: V / (k_B T) to remove a bias V
     blocks : number of consecutive parts of the samples; errors are the standard error of their mean
@@ -260,6 +265,8 @@ def free_energy(
     weights = np.zeros(len(given)) if log_weights is None else numbers("log_weights", log_weights)
     if weights.shape != given.shape[:1]:
         raise InputError(f"log_weights have shape {weights.shape}; {given.shape[:1]} is needed")
+    if not (weights < np.inf).all():
+        raise InputError("log_weights must be numbers, or minus infinity for samples without weight")
     return _surface(given, bins, temperature, lambda part: weights[part], blocks, names, units)
 
 
@@ -284,7 +291,11 @@ def _surface(
 
     def energies(part: slice) -> Floats:
         found = np.asarray(weights(part))
-        counts, _ = np.histogramdd(of[part], edges, weights=np.exp(found - found.max()))
+        if (most := found.max()) == -np.inf:
+            raise InputError("no sample has a weight")
+        counts, _ = np.histogramdd(of[part], edges, weights=np.exp(found - most))
+        if not counts.any():
+            raise InputError("no sample with a weight lies within the bins")
         with np.errstate(divide="ignore"):
             energy: Floats = -kt * np.log(counts / counts.sum())
         return energy
@@ -292,7 +303,7 @@ def _surface(
     def of_block(part: slice) -> Floats:
         try:
             return energies(part)
-        except InputError:  # of states that have no samples in common within a block
+        except InputError:  # a block with no sample in the bins, or whose states have none in common
             return np.full([len(of) - 1 for of in edges], np.inf)
 
     whole = energies(slice(0, len(of)))
@@ -306,6 +317,9 @@ def _surface(
 
 def _edges(values: Floats, bins: int | Sequence[ArrayLike]) -> list[Floats]:
     d = values.shape[1]
+    listed = bins.tolist() if isinstance(bins, np.ndarray) else bins
+    if d == 1 and isinstance(listed, list | tuple) and all(isinstance(of, int | float | np.number) for of in listed):
+        bins = [listed]  # edges of the only variable
     if not isinstance(bins, list | tuple):
         count = whole_number("bins", bins, least=1, most=MOST_BINS)
         most = np.abs(values).max()

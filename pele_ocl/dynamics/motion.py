@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..energy.engine.rows import RowLaunches, Rows, joined
+from ..ensemble.state import RowLaunches, Rows, joined
 from .bodies import MOST_MEMBERS, Body
 from .hamiltonians import Swaps, uninterrupted
 from .integrators import INTEGRATORS
@@ -44,7 +44,7 @@ class Motion:
 
         Nothing can be launched before `take_bodies`.
         """
-        self._ensemble, self._resident, self._settings = ensemble, ensemble.state.resident, settings
+        self._ensemble, self._state, self._settings = ensemble, ensemble.state, settings
         self._ladders = ladders
         fine = ensemble.energy_dtype
         make: dict[str, tuple[Any, int, Any]] = {
@@ -64,12 +64,12 @@ class Motion:
 
     def take_bodies(self, bodies: Sequence[Body | None], removes: bool) -> None:
         """Move these bodies from now on. bodies : of each row; removes : whether their centres of mass are at rest"""
-        self._common = {**self._resident.arguments, **self._upload(bodies)}
+        self._common = {**self._state.arguments, **self._upload(bodies)}
         self._bind(removes)
 
     def _upload(self, bodies: Sequence[Body | None]) -> dict[str, Buffer]:
         """Send the bodies, each once."""
-        queue, fine = self._resident.queue, self._ensemble.energy_dtype
+        queue, fine = self._state.queue, self._ensemble.energy_dtype
         distinct = list(dict.fromkeys(body for body in bodies if body is not None))
         clusters = np.cumsum([0, *(len(body.starts) - 1 for body in distinct)])
         atoms = np.cumsum([0, *(len(body.members) for body in distinct)])
@@ -87,7 +87,7 @@ class Motion:
 
     def _bind(self, removes: bool) -> None:
         """Bind the launches of rows."""
-        settings, queue, of = self._settings, self._resident.queue, self.buffer
+        settings, queue, of = self._settings, self._state.queue, self.buffer
         schedule = queue.upload(np.array(settings.anneal), self._ensemble.energy_dtype)
         drawn: Arguments = dict(
             velocities=of("velocities"), replicas=of("replicas"), molecules=of("molecules"), done=of("done"),
@@ -130,7 +130,7 @@ class Motion:
 
     def _parts_of_sums(self) -> Arguments:
         """Make room for the sums of each group of a row."""
-        queue, n, most = self._resident.queue, len(self._ensemble), -(-self._most_clusters // ITEMS)
+        queue, n, most = self._state.queue, len(self._ensemble), -(-self._most_clusters // ITEMS)
         return dict(
             parts=queue.empty(n * most * SUMS, self._ensemble.energy_dtype), faults=queue.empty(n * most, np.int32),
             arrivals=queue.zeros(n, np.int32), most_groups=most,
@@ -138,7 +138,7 @@ class Motion:
 
     def _bind_ladders(self) -> None:
         """List the rows of each ladder, as they begin, and find the exchange."""
-        queue = self._resident.queue
+        queue = self._state.queue
         counts = self._settings.dimensions * self._ladders.size
         sizes = {"row_of": self._ladders.size, "tried": counts, "accepted": counts}
         self._of_ladders = {name: queue.zeros(size, np.int32) for name, size in sizes.items()}
@@ -152,7 +152,7 @@ class Motion:
     def macros(self) -> dict[str, int]:
         """Build definitions of kernels that see rows and their clusters."""
         members = MOST_MEMBERS if self._settings.constraints else 1
-        return {"MOST_MEMBERS": members, **self._resident.macros}
+        return {"MOST_MEMBERS": members, **self._state.macros}
 
     def buffer(self, name: str) -> Buffer:
         """Return an array's buffer."""
@@ -161,43 +161,43 @@ class Motion:
     def _of_clusters(self, file: str, name: str, arguments: Arguments, **defines: int) -> BoundLaunch:
         """Bind a launch with a work-item a cluster."""
         shape, macros = (self._most_clusters, 1), {**self.macros, **defines}
-        return self._resident.queue.bind(file, name, shape, (ITEMS, 1), {**self._common, **arguments}, **macros)
+        return self._state.queue.bind(file, name, shape, (ITEMS, 1), {**self._common, **arguments}, **macros)
 
     def launch(self, launches: Sequence[BoundLaunch], rows: Rows) -> None:
         """Launch for rows."""
-        self._resident.list(rows)
-        for first, count in self._resident.parts(len(rows)):
-            self._resident.queue.launch_bound(launches, count, first=first)
+        self._state.list_rows(rows)
+        for first, count in self._state.parts(len(rows)):
+            self._state.queue.launch_bound(launches, count, first=first)
 
     def launches_of_step(self, rows: Rows) -> list[RowLaunches]:
         """Return the launches of a step of rows: they move, and forces are computed where they come to."""
-        self._resident.list(rows)
-        moves = [RowLaunches(self.moves, count, first) for first, count in self._resident.parts(len(rows))]
-        return joined([*moves, *self._resident.launches_of(rows)])
+        self._state.list_rows(rows)
+        moves = [RowLaunches(self.moves, count, first) for first, count in self._state.parts(len(rows))]
+        return joined([*moves, *self._state.launches_of(rows)])
 
     def exchange(self, rows: Rows, number: int) -> None:
         """Start an exchange of temperatures; number : of the attempt, from 0"""
-        self._resident.add_up(rows)
+        self._state.add_up(rows)
         if self._swaps is not None:
             self._exchange_hamiltonians(self._swaps, rows, number)
             return
         n_ladders, n_rungs = self._ladders.shape
         arguments = dict(
             n_rungs=n_rungs, n_ladders=n_ladders, stopped=self.buffer("stopped"),
-            energies=self._resident.energies_on_device, replicas=self.buffer("replicas"),
+            energies=self._state.energies_on_device, replicas=self.buffer("replicas"),
             first_rows=self._first_rows, rung_of=self.buffer("rung_of"), temperatures=self.buffer("temperatures"),
             scales=self.buffer("scales"), attempts=self._attempts, number=number, seed=self._settings.seed,
             **self._of_ladders,
         )  # fmt: skip
-        self._resident.queue.launch(self._exchange, (n_rungs // 2 + 1, n_ladders), (1, 1), arguments)
+        self._state.queue.launch(self._exchange, (n_rungs // 2 + 1, n_ladders), (1, 1), arguments)
         self.launch([self.rescale], rows)
 
     def _exchange_hamiltonians(self, swaps: Swaps, rows: Rows, number: int) -> None:
         """Start an exchange of all that rows have of their own; forces follow."""
-        resident, queue, (n_ladders, n_rungs) = self._resident, self._resident.queue, self._ladders.shape
+        state, queue, (n_ladders, n_rungs) = self._state, self._state.queue, self._ladders.shape
         common: Arguments = dict(
             n_rungs=n_rungs, n_ladders=n_ladders, n_inner=self._settings.n_inner, number=number,
-            energies=resident.energies_on_device, before=swaps.before, partners=swaps.partners,
+            energies=state.energies_on_device, before=swaps.before, partners=swaps.partners,
             row_of=self._of_ladders["row_of"], scales=self.buffer("scales"),
         )  # fmt: skip
         decided: Arguments = dict(
@@ -213,21 +213,21 @@ class Motion:
         with uninterrupted():
             launch("pair_up", n_rungs, {**common, "stopped": self.buffer("stopped")})
             swaps.swap(self.macros)
-            resident.evaluate(rows)
+            state.start_evaluation(rows)
             launch("decide", n_rungs, {**common, **decided})
             swaps.swap(self.macros)
             self.launch([self.rescale], rows)
-            resident.launch(rows)
+            state.launch(rows)
 
     @property
     def attempts(self) -> int:
         """Exchanges that were started so far, read from the device."""
-        found = self._resident.queue.download(self._attempts, len(self._ladders), np.int32)
+        found = self._state.queue.download(self._attempts, len(self._ladders), np.int32)
         return int(found.max(initial=0))
 
     @attempts.setter
     def attempts(self, number: int) -> None:
-        self._resident.queue.write(self._attempts, np.full(len(self._ladders), number, np.int32))
+        self._state.queue.write(self._attempts, np.full(len(self._ladders), number, np.int32))
 
     def read(self, name: str) -> NDArray[Any]:
         """Read an array: of atoms (n, columns), of rows (n_rows,) or (n_rows, 3), of ladders (n_ladders, n_rungs).
@@ -238,7 +238,7 @@ class Motion:
             values = self.arrays[name].read()
             return values[:, 0] if values.shape[1] == 1 else values
         dimensions = 1 if name == "row_of" else self._settings.dimensions
-        values = self._resident.queue.download(self._of_ladders[name], dimensions * self._ladders.size, np.int32)
+        values = self._state.queue.download(self._of_ladders[name], dimensions * self._ladders.size, np.int32)
         return values.reshape(self._ladders.shape if dimensions == 1 else (dimensions, *self._ladders.shape))
 
     def write(self, name: str, values: NDArray[Any]) -> None:
@@ -246,7 +246,7 @@ class Motion:
         if name in self.arrays:
             self.arrays[name].write(values.reshape(self.arrays[name].shape))
         else:
-            self._resident.queue.write(self._of_ladders[name], np.ascontiguousarray(values, np.int32))
+            self._state.queue.write(self._of_ladders[name], np.ascontiguousarray(values, np.int32))
 
     @property
     def state(self) -> tuple[str, ...]:

@@ -16,11 +16,10 @@ from ..atoms import Atoms, Floats
 from ..common.arguments import choice, file_path, flag, function, numbers, text, texts, whole_number
 from ..common.errors import InputError, PeleError, Suggests
 from ..common.settled import Settled, rewrite
-from ..energy.engine.rows import Rows
 from ..energy.terms import Growing, Interpolated
 from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
-from ..ensemble.state import Lock, locked
+from ..ensemble.state import Lock, Rows, locked
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import Halt
 from ..results import Terms
@@ -153,7 +152,7 @@ class Simulation(Suggests, Settled):
         self._positions = Column(state, state.read_positions, self._write_positions)
         with self._lock:
             self._take_bodies()
-            self._what = checkpoint.described(self.settings, self.ensemble.atoms, self._bodies, state.resident)
+            self._what = checkpoint.described(self.settings, self.ensemble.atoms, self._bodies, state)
             self._catch_up()
 
     @property
@@ -198,7 +197,7 @@ class Simulation(Suggests, Settled):
         motion.take_bodies(self._bodies, self.removes_motion)
         if self._masks >= 0:
             velocities = motion.read("velocities")
-            velocities[state.frozen_atoms] = 0
+            velocities[state.frozen_after(self._masks)] = 0
             motion.write("velocities", velocities)
         self._masks = state.masks
         self._note()
@@ -210,7 +209,7 @@ class Simulation(Suggests, Settled):
         for k, atoms in enumerate(self.ensemble.atoms):
             frozen = self.ensemble.state.frozen[k]
             key = id(atoms), frozen.tobytes()
-            if self.ensemble.state.resident.systems[k] is None:
+            if self.ensemble.state.systems[k] is None:
                 bodies.append(None)
                 continue
             if key not in found:
@@ -292,6 +291,7 @@ class Simulation(Suggests, Settled):
         if self._under_way is not None:
             self._recover()
         self._lost[list(state.failed)] = True
+        self._lost[state.failed_last > self._moves] = True
         has_moved = self._moves[there] != state.moves[there]
         moved, to_place = there[has_moved], there[has_moved]
         if self._masks != state.masks:
@@ -408,7 +408,7 @@ class Simulation(Suggests, Settled):
         state.changed(self._under_way)
         try:
             self._run_to(end)
-            state.resident.add_up(self._under_way)  # with rows that stopped, where they did
+            state.add_up(self._under_way)  # with rows that stopped, where they did
         except BaseException:
             with suppress(PeleError):  # of a device that fails; then the next call tries again
                 self._recover()
@@ -417,18 +417,18 @@ class Simulation(Suggests, Settled):
         return self
 
     def _run_to(self, end: int) -> None:
-        every, resident = self.settings.exchange_every, self.ensemble.state.resident
+        every, state = self.settings.exchange_every, self.ensemble.state
         while self.steps < end and len(rows := self._rows):
             stop = min(end, self.steps + STEPS_AT_ONCE)
             launches = self._motion.launches_of_step(rows)
             while self.steps < stop:
-                resident.queue_up(launches)
+                state.queue_up(launches)
                 self.__dict__["_steps"] += 1  # without the check of written attributes, which costs time
                 self._add_hills(rows, self.steps)
                 if every is not None and self.steps % every == 0:
                     self._motion.exchange(rows, self.steps // every - 1)
                 if self.steps % STEPS_A_FLUSH == 1:
-                    resident.queue.submit()
+                    state.queue.submit()
             self._drop_stopped()
 
     def _add_hills(self, rows: Rows, step: int, *, missing: bool = False) -> None:
@@ -440,7 +440,7 @@ class Simulation(Suggests, Settled):
             number, rest = divmod(step, hills.pace)
             if rest == 0 and number and not (missing and hills.made >= number):
                 hills.add(rows, number)
-                self.ensemble.state.resident.launch(rows)
+                self.ensemble.state.launch(rows)
 
     def _settle(self, steps: int) -> None:
         """End a run: rows are evaluated where they came to."""
@@ -454,17 +454,17 @@ class Simulation(Suggests, Settled):
         """End an interrupted run after the last step that the device began, and make that whole."""
         rows, state, motion = self._under_way, self.ensemble.state, self._motion
         assert rows is not None
-        state.resident.forget_lists()
+        state.forget_lists()
         self._drop_stopped()
         made = motion.read("done").astype(np.int64) + self._behind
         last = int(made[rows].max()) if len(rows) else self.steps
         if len(late := rows[(made[rows] < last) & ~self._lost[rows]]):
-            state.resident.queue_up(motion.launches_of_step(late))
+            state.queue_up(motion.launches_of_step(late))
             self._drop_stopped()
         state.evaluate(rows)
         if self._hills:
             self._add_hills(rows[~self._lost[rows]], last, missing=True)
-            state.resident.add_up(rows)
+            state.add_up(rows)
         every = self.settings.exchange_every
         if every is not None and last and last % every == 0 and motion.attempts < last // every:
             motion.exchange(rows[~self._lost[rows]], last // every - 1)
@@ -519,7 +519,7 @@ class Simulation(Suggests, Settled):
     def potential_energies(self) -> Floats:
         """Energies with all restraints and other terms, (n_rows,) kcal/mol; NaN for stopped replicas."""
         self._catch_up()
-        energies, are_numbers = self.ensemble.state.resident.energies()
+        energies, are_numbers = self.ensemble.state.read_energies()
         return np.where(self._goes_on & are_numbers, energies, np.nan)
 
     @property

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..atoms import Atoms, Floats, Ints, require_atoms
-from ..common.arguments import checked, described, flag, numbers, texts, whole_number
+from ..atoms import Atoms, Floats, Ints, require_atoms, selectable
+from ..atoms.selection import Selection
+from ..common.arguments import atoms_mask, checked, described, flag, numbers, texts, whole_number
 from ..common.errors import InputError
 from ..common.modules import takes_structures
 from ..units import BOLTZMANN_KCAL
@@ -25,7 +26,7 @@ def rest2(
     temperatures: Sequence[float],
     *,
     ladders: int = 1,
-    hot: ArrayLike | None = None,
+    hot: ArrayLike | str | None = None,
     exchange_every: int | str = 500,
     **options: Any,
 ) -> Simulation:
@@ -36,7 +37,7 @@ def rest2(
 
     temperatures : of the rungs, K, increasing
     ladders : number of ladders of replicas
-    hot : indices or a mask (n,) of atoms; by default all
+    hot : indices, a mask (n,) or a selection of atoms; by default all
     exchange_every : steps, or time with its unit, between exchanges; options : of Simulation, and of its Ensemble
 
     Raises InputError for invalid temperatures.
@@ -50,11 +51,7 @@ def rest2(
     require_atoms(atoms)
     of_rungs = _ladder(temperatures)
     whole_number("ladders", ladders, least=1)
-    mask = np.zeros(len(atoms), bool)
-    try:
-        mask[slice(None) if hot is None else np.asarray(hot)] = True
-    except (IndexError, TypeError, ValueError):
-        raise InputError(f"hot atoms are no mask of {len(atoms)} atoms and no indices of them") from None
+    mask = np.ones(len(atoms), np.bool_) if hot is None else _hot(hot, atoms)
     n = len(of_rungs)
     simulation = Simulation(
         atoms, n * ladders, temperature=[float(of_rungs[0])] * n, exchange_every=exchange_every,
@@ -66,6 +63,16 @@ def rest2(
     scales["lennard_jones"][:] = list(np.where(mask, shares, 1.0))
     scales["torsions"][:] = list(np.where(mask, shares, 1.0))
     return simulation
+
+
+def _hot(hot: ArrayLike | str, atoms: Atoms) -> NDArray[np.bool_]:
+    """Return a mask (n,) of hot atoms. Raises InputError where there are none."""
+    if isinstance(hot, str):
+        return Selection(hot).mask(selectable(atoms))
+    mask = atoms_mask("hot atoms", hot, len(atoms))
+    if not mask.any():
+        raise InputError("no atom is hot; leave out `hot` for all")
+    return mask
 
 
 def _ladder(temperatures: Sequence[float]) -> Floats:

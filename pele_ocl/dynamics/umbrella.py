@@ -15,7 +15,7 @@ from ..atoms import Atoms, Floats, require_atoms
 from ..common.arguments import checked, number, numbers, whole_number
 from ..common.errors import InputError
 from ..common.modules import takes_structures
-from ..energy.terms import GridBias, Variable
+from ..energy.terms import GridBias, Term, Variable
 from ..energy.terms.grid_bias import Axis, Range
 from ..energy.terms.variables import checked_variables
 from ..report import Column, Report, Reported
@@ -188,7 +188,8 @@ def umbrella(
     axes, bounds = harmonic_axes(members, at)
     grids = [harmonic_grid(axes, center, k) for center, k in zip(at, stiff, strict=True)]
     term = GridBias(members, grids[0], bounds, NAME)
-    options["terms"] = (*options.get("terms", ()), term)
+    others = options.get("terms", ())
+    options["terms"] = (*((others,) if isinstance(others, Term) else others), term)
     simulation = Simulation(atoms, len(at), temperature=temperature, **options)
     simulation.ensemble.values(NAME, "grid")[:] = grids
     if positions is not None:
@@ -211,6 +212,9 @@ def harmonic_axes(variables: Sequence[Variable], centers: Floats) -> tuple[list[
     bounds: list[Range | None] = []
     for of, at in zip(variables, centers.T, strict=True):
         bounds.append(None if of.period else (min(0.0, float(at.min())), float(at.max()) + FARTHEST))
+    for of, at in zip(variables, centers.T, strict=True):
+        if of.period and np.abs(at).max() > of.period:
+            raise InputError(f"a torsion's centre is {at[np.abs(at).argmax()]:g}; radians are needed, -2 pi to 2 pi")
     axes = [Axis.of(of, span, n=NODES if of.period else 2) for of, span in zip(variables, bounds, strict=True)]
     return axes, bounds
 

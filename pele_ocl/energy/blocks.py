@@ -40,10 +40,13 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and self.frozen is None
         in_other_ways = self.model.gb_model.vacuum or self.tree is not None or self.of_surface is not None
         is_apart = self.options.gradient and not self.options.chain  # at radii of an evaluation before
-        return is_able and is_small and not in_other_ways and not is_apart and not self.queue.is_shared
+        if not is_able or not is_small or in_other_ways or is_apart or self.queue.is_shared:
+            return False
+        bonded = (each for each in self.contents.grouped if isinstance(each, BondedTerms))
+        return all(each.is_of_single_items(self.context) for each in bonded)
 
     def _runs_first(self, kernels: TermKernels) -> bool:
-        return (self.joined and isinstance(kernels, BondedTerms)) or super()._runs_first(kernels)
+        return (isinstance(kernels, BondedTerms) and self.joined) or super()._runs_first(kernels)
 
     @property
     def n_born_parts(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import atoms_chosen
+from ..common.arguments import atoms_mask
 from ..common.errors import InputError
 from ..plan.conformations import Encoding
 from ..tiles import Tiles
@@ -58,14 +58,7 @@ def frozen_atoms(atoms: Atoms, frozen: ArrayLike | None) -> NDArray[np.bool_]:
 
     Raises InputError if it is neither.
     """
-    chosen = np.zeros(len(atoms), np.bool_)
-    if frozen is not None:
-        which = atoms_chosen("frozen atoms", frozen)
-        try:
-            chosen[which if which.size else []] = True
-        except IndexError:
-            raise InputError(f"frozen atoms are no mask of {len(atoms)} atoms and no indices of them") from None
-    return chosen
+    return np.zeros(len(atoms), np.bool_) if frozen is None else atoms_mask("frozen atoms", frozen, len(atoms))
 
 
 def are_in_place(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_]) -> bool:

@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..common.arguments import described
+from ..common.errors import InputError
 from ..common.variant import Machine
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import PAIR_MODEL
@@ -196,8 +198,18 @@ class EnergyPasses(TiledPasses, Generic[L]):
             launch
             for kernels, k in zip(term_kernels, index, strict=False)
             if self._runs_first(kernels) == first
-            for launch in kernels.launches(self.context, k)
+            for launch in self._listed(kernels, k)
         ]
+
+    def _listed(self, kernels: TermKernels, index: int) -> Sequence[Launch]:
+        """List the launches of a term, which may be a user's. Raises InputError where it gives no list."""
+        found = kernels.launches(self.context, index)
+        if not isinstance(found, list | tuple):
+            raise InputError(
+                f"launches of {' and '.join(kernels.names)} are {described(found)}; a list of what context.bind "
+                "returns is needed"
+            )
+        return found
 
     def _runs_first(self, kernels: TermKernels) -> bool:
         """Tell if kernels of a term run before the passes, or with them."""

@@ -19,6 +19,7 @@ from ..common.variant import Machine, Progress
 from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import Encoding, check_span
 from ..plan.evaluator import Failures, Outputs
+from ..plan.passes import reason_of
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_plan_options
@@ -139,16 +140,6 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         row_tiles = VARIANTS[self.variant].run().row_tiles(self.layout)
         return Tiles.of(self.atoms.positions, self.layout.tile, self.frozen).aligned(row_tiles)
 
-    def share_programs(self, other: Energy) -> None:
-        """Take the layout of the plan of a larger molecule that is evaluated as often, before anything is evaluated.
-
-        On CPUs small molecules have smaller tiles, for which each kernel would be built once more. The time that these
-        tiles save is negligible beside that of the larger molecule.
-        """
-        if self.device.kind == "CPU" and self.variant == other.variant and self.layout != other.layout:
-            rewrite(self, layout=other.layout)
-            self._tiles = self._cut_into_tiles()
-
     @cached_property
     def _check(self) -> RadiusCheck:
         from ..solvent.error import RadiusCheck  # which radii that approximate alone need
@@ -184,14 +175,15 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _prepare(self, m: int) -> Pipeline:
         from ..opencl.queue import Queue
 
-        return self._prepared(Queue(self.device, self.precision), m)
+        passes = self.passes_of(Queue(self.device, self.precision), m)
+        return Pipeline(self.atoms, passes, partial(_explain, self.model, self.precision))
 
-    def _prepared(self, queue: Binder, m: int) -> Pipeline:
-        """An evaluator for up to m conformations at a time, whose buffers and launches some queue makes."""
+    def passes_of(self, queue: Binder, m: int) -> AnyPasses:
+        """Make the passes for up to m conformations at a time, whose buffers and launches some queue makes."""
         passes = self._make_passes(queue, m)
         queue.finish()  # evaluations may go to another queue
-        movable = all(kernels.movable for kernels in self._contents.term_kernels)
-        return Pipeline(self.atoms, passes, partial(_explain, self.model, self.precision), movable=movable)
+        passes.movable = all(kernels.movable for kernels in self._contents.term_kernels)
+        return passes
 
     def _make_passes(self, queue: Binder, m: int) -> AnyPasses:
         """Make the passes for up to m conformations, which leave out the interactions among frozen atoms."""
@@ -233,6 +225,9 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         if found.gradients is not None and self._has_frozen:
             found.gradients[:, self.frozen] = 0
 
+    def _reason(self, positions: NDArray[Any], found: Outputs, k: int) -> InputError:
+        return reason_of(self.atoms, positions, found, k, partial(_explain, self.model, self.precision))
+
     def _outputs(self, m: int) -> Outputs:
         n, n_terms, options = len(self.atoms.positions), len(self._contents.names), self.options
         return Outputs(
@@ -242,11 +237,11 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             per_atom=np.empty((m, n, n_terms)) if options.per_atom else None,
         )
 
-    def _batch_of(self, pipeline: Pipeline, results: NDArray[Any], positions: Floats) -> EnergyBatch:
-        """Make the batch of an evaluator's results (m, n_results) of positions (m, n, 3) A."""
+    def batch_of(self, passes: AnyPasses, results: NDArray[Any], positions: Floats) -> EnergyBatch:
+        """Make the batch of results (m, n_results) that passes left of positions (m, n, 3) A; errors are recorded."""
         m = len(results)
         found, failures = self._outputs(m), Failures(m, record=True)
-        pipeline.unpack_and_check(results, slice(0, m), positions, found, failures)
+        passes.unpack_and_check(results, slice(0, m), positions, found, failures, self._reason)
         for k in failures.reasons:
             found.erase(k)
         return self._batch(positions, found, failures.in_order if failures.reasons else {}, {})
@@ -303,6 +298,22 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         )
 
 
+def _explain(model: SolventModel, precision: str, atoms: Atoms, found: Outputs, k: int) -> InputError:
+    """Explain a conformation whose energy overflows, by the atom that is the cause."""
+    assert found.born_radii is not None
+    bad = found.bad_atoms(k)
+    if bad.any() and found.born_radii[k, np.argmax(bad)] <= 0:
+        return born_radius_error(atoms, int(np.argmax(bad)), found.born_radii[k], model)
+    if crowded := crowding(atoms, found, k, model):
+        return crowded
+    where = f"of {atoms.describe(int(np.argmax(bad)))} " if bad.any() else ""
+    precise = "" if precision == "float64" else ", or use float64"
+    return InputError(
+        f"the energy {where}is too large for {precision}; check for atoms on top of each other, radii and "
+        f"charges{precise}"
+    )
+
+
 class EnergyAndAtoms(Energy):
     """Energies with the bits of a plan without `per_atom`, and with energies of single atoms.
 
@@ -338,20 +349,15 @@ class EnergyAndAtoms(Energy):
         return replace(found, per_atom=of_atoms.per_atom, seconds=_sums(found.seconds, of_atoms.seconds))
 
 
-def _explain(model: SolventModel, precision: str, atoms: Atoms, found: Outputs, k: int) -> InputError:
-    """Explain a conformation whose energy overflows, by the atom that is the cause."""
-    assert found.born_radii is not None
-    bad = found.bad_atoms(k)
-    if bad.any() and found.born_radii[k, np.argmax(bad)] <= 0:
-        return born_radius_error(atoms, int(np.argmax(bad)), found.born_radii[k], model)
-    if crowded := crowding(atoms, found, k, model):
-        return crowded
-    where = f"of {atoms.describe(int(np.argmax(bad)))} " if bad.any() else ""
-    precise = "" if precision == "float64" else ", or use float64"
-    return InputError(
-        f"the energy {where}is too large for {precision}; check for atoms on top of each other, radii and "
-        f"charges{precise}"
-    )
+def share_programs(plan: Energy, other: Energy) -> None:
+    """Give a plan the layout of a larger molecule's that is evaluated as often, before anything is evaluated.
+
+    On CPUs small molecules have smaller tiles, for which each kernel would be built once more; what these save is
+    nothing beside the larger molecule.
+    """
+    if plan.device.kind == "CPU" and plan.variant == other.variant and plan.layout != other.layout:
+        rewrite(plan, layout=other.layout)
+        rewrite(plan, _tiles=plan._cut_into_tiles())
 
 
 def _sums(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:

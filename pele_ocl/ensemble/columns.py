@@ -140,8 +140,8 @@ class DeviceArray:
     """
 
     def __init__(self, state: State, shape: tuple[int, int], dtype: np.dtype[Any], per: str) -> None:
-        self._queue, self._lock, self.shape, self.dtype, self._per = state.resident.queue, state.lock, shape, dtype, per
-        self._firsts = state.resident.first_atoms if per == "atom" else np.arange(len(state) + 1)
+        self._queue, self._lock, self.shape, self.dtype, self._per = state.queue, state.lock, shape, dtype, per
+        self._firsts = state.first_atoms if per == "atom" else np.arange(len(state) + 1)
         self.buffer = self._queue.zeros(shape[0] * shape[1], dtype)
 
     def __repr__(self) -> str:

@@ -33,16 +33,15 @@ class DriverKernel:
     def __init__(self, state: State, source: str | Path, name: str, defines: Mapping[str, int], width: int = 1) -> None:
         from ..opencl.building import kernel_file, named_source
 
-        resident = state.resident
         words = _words_of(source)
         if arguments.text("name", name) not in (names := re.findall(r"\bkernel\s[^;{]*?\bvoid\s+(\w+)\s*\(", words)):
             where = str(source) if isinstance(source, Path) else "the source"
             there = f"; there are {', '.join(names)}" if names else ""
             raise InputError(f"there is no kernel named {arguments.described(name)} in {where}{there}")
         file = kernel_file(source) if isinstance(source, Path) else named_source(words)
-        macros = {**resident.macros, **defines}
+        macros = {**state.macros, **defines}
         self._state, self.name = state, name
-        self._kernel = resident.queue.kernel(file, name, width, **macros)
+        self._kernel = state.queue.kernel(file, name, width, **macros)
         names = [parameter.name for parameter in self._kernel.signature.parameters]
         self.parameters = names[4:]
         self._owned = [name for name in names if name in _OWN]
@@ -51,10 +50,10 @@ class DriverKernel:
 
     def _own(self, name: str) -> Buffer:
         """Return what the ensemble has, by the name of a parameter."""
-        resident = self._state.resident
+        state = self._state
         if name == "free":
             return self._state.free_on_device
-        return resident.energies_on_device if name == "energies" else resident.numbers_on_device
+        return state.energies_on_device if name == "energies" else state.numbers_on_device
 
     @property
     def _lock(self) -> Lock:
@@ -75,7 +74,7 @@ class DriverKernel:
 
         Raises InputError that names a missing or unknown parameter, or one of another type.
         """
-        state, resident = self._state, self._state.resident
+        state = self._state
         chosen = state.there(rows)
         if not len(chosen):
             return
@@ -83,14 +82,14 @@ class DriverKernel:
             name: value.buffer if isinstance(value, DeviceArray) else value for name, value in values.items()
         }
         given |= {name: self._own(name) for name in self._owned if name not in given}
-        arguments = {**resident.arguments, **given}
-        resident.list(chosen)
-        n_items = int(resident.n_atoms[chosen].max()) if per == "atom" else 1 if per == "row" else per
+        arguments = {**state.arguments, **given}
+        state.list_rows(chosen)
+        n_items = int(state.n_atoms[chosen].max()) if per == "atom" else 1 if per == "row" else per
         group = 1 if n_items == 1 else min(64, state.device.largest_group)
         if per not in ("atom", "row") and state.device.kind == "CPU":
             group = 1  # such work-items are long, and shared out best one by one
-        for first, count in resident.parts(len(chosen)):
-            resident.queue.launch(self._kernel, (n_items, count), (group, 1), arguments, offset=(0, first))
+        for first, count in state.parts(len(chosen)):
+            state.queue.launch(self._kernel, (n_items, count), (group, 1), arguments, offset=(0, first))
         if moves:
             state.changed(chosen)
 

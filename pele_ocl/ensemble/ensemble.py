@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +17,7 @@ from ..common.arguments import choice, described, flag, former_keywords, whole_n
 from ..common.errors import InputError
 from ..common.settled import Settled
 from ..energy import Term
+from ..energy.engine.system import System
 from ..energy.result import ALL_TERMS
 from ..gb_models.solvent_model import SolventModel, choose_radii_of
 from ..results import Terms
@@ -22,15 +25,20 @@ from .columns import Column, DeviceArray
 from .drivers import DriverKernel
 from .mapped import MappedRows, mapped
 from .restraints import KINDS, RESTRAINTS
-from .state import Arrays, Lock, RowsLike, State, locked
+from .state import Arrays, Lock, Rows, RowsLike, State, locked
 from .values import Scales, TermArrays, names_of_arrays
 
 if TYPE_CHECKING:
-    from ..minimize import MinimizeBatch
+    from ..minimize.driver import Driver
+    from ..minimize.job import Job, Recipe
+    from ..minimize.result import MinimizeBatch, MinimizeResult
     from ..opencl.device import Device
-    from .minimizing import RowMinimizer
 
 MOST_ROWS = 1 << 24  # of one molecule
+MOST_RECIPES = 256  # molecules with options of minimization that are kept prepared
+MOST_KEPT = 1 << 25  # bytes besides those of rows that are kept between calls
+
+Named = tuple[tuple[str, str], ...]  # options by name, as a key
 
 
 class Ensemble(Settled):
@@ -89,7 +97,9 @@ class Ensemble(Settled):
         self.device, self.precision = get_device(device), precision
         self.atoms: tuple[Atoms, ...] = _rows_of(molecules, copies, SolventModel.or_default(model))
         self.state = State(self.atoms, self.device, options, errors)
-        self._minimizer: RowMinimizer | None = None
+        self._driver: Driver | None = None  # of minimization
+        self._recipes: dict[tuple[System, Named], Recipe | str] = {}  # molecules prepared for options, or why not
+        self._known: set[Named] = set()  # options of minimization that there are
         self.positions = Column(self.state, self.state.read_positions, self.state.place)
         self.gradients = Column(self.state, self._read_gradients)
         self.born_radii = Column(self.state, self._read_radii)
@@ -121,7 +131,7 @@ class Ensemble(Settled):
             "positions": dict(zip(good, self.positions[good], strict=True)),
             "restraints": self._restraints(),
             "arrays": self._arrays(),
-            "failed": {k: why for k, why in self.state.failed.items() if self.state.resident.systems[k] is not None},
+            "failed": {k: why for k, why in self.state.failed.items() if self.state.systems[k] is not None},
             "frozen": {k: mask for k, mask in enumerate(self.state.frozen) if mask.any()},
         }
         options = {**self.state.options, "scales": self.state.scales, "device": self.device}
@@ -131,7 +141,7 @@ class Ensemble(Settled):
     def names(self) -> tuple[str, ...]:
         """Terms of all rows, in the order of results."""
         found = dict.fromkeys(
-            name for system in dict.fromkeys(self.state.resident.systems) if system for name in system.energy.names
+            name for system in dict.fromkeys(self.state.systems) if system for name in system.energy.names
         )
         ordered = [name for name in ALL_TERMS if name in found]
         return (*ordered, *(name for name in found if name not in ordered))
@@ -139,7 +149,7 @@ class Ensemble(Settled):
     @property
     def energy_dtype(self) -> np.dtype[Any]:
         """Type of energies on the device: float64 if supported; `fine` in kernels."""
-        return self.state.resident.fine
+        return self.state.fine
 
     @locked
     def evaluate(self, rows: RowsLike = None, *, keep_radii: bool = False) -> Ensemble:
@@ -172,7 +182,7 @@ class Ensemble(Settled):
         """
         chosen = self.state.chosen(rows)
         self.state.require_evaluated(chosen)
-        energies, are_numbers = self.state.resident.energies()
+        energies, are_numbers = self.state.read_energies()
         energies[~are_numbers] = np.nan
         energies[list(self.state.failed)] = np.nan
         return energies[chosen]
@@ -182,8 +192,8 @@ class Ensemble(Settled):
     def errors(self) -> dict[int, str]:
         """Reasons why rows failed, by index from 0."""
         state = self.state
-        _, are_numbers = state.resident.energies()
-        there = state.resident.there
+        _, are_numbers = state.read_energies()
+        there = state.with_molecule
         for k in there[state.evaluated[there] & ~are_numbers[there]].tolist():
             if k not in state.failed and k not in state.explained:
                 state.explained[k] = state.batch([k]).errors.get(0, "its energy is no number")
@@ -267,10 +277,10 @@ class Ensemble(Settled):
         if len(begin) != len(end) or len(np.unique(end)) < len(end):
             raise InputError(f"{len(begin)} sources do not go to {len(end)} targets, each named once")
         for k, to in zip(begin.tolist(), end.tolist(), strict=True):
-            if k in state.failed or state.resident.systems[k] is not state.resident.systems[to]:
+            if k in state.failed or state.systems[k] is not state.systems[to]:
                 raise InputError(f"row {k} cannot be copied to row {to}: their molecules are not the same Atoms")
         if len(begin):
-            state.resident.copy(begin, end)
+            state.copy_rows(begin, end)
             is_known = state.evaluated[begin]
             state.changed(end)
             state.offsets[end], state.has_radii[end] = state.offsets[begin], state.has_radii[begin]
@@ -287,7 +297,7 @@ class Ensemble(Settled):
         """
         choice("per", per, ("atom", "row"))
         whole_number("columns", columns, least=1)
-        n = int(self.state.resident.first_atoms[-1]) if per == "atom" else len(self)
+        n = int(self.state.first_atoms[-1]) if per == "atom" else len(self)
         return DeviceArray(self.state, (n, columns), self._dtype_of(dtype), per)
 
     def _dtype_of(self, dtype: object) -> np.dtype[Any]:
@@ -295,7 +305,7 @@ class Ensemble(Settled):
         if dtype is None:
             return np.dtype(self.precision)
         if isinstance(dtype, str) and dtype == "coordinate":
-            return self.state.resident.coordinate
+            return self.state.coordinate
         try:
             kind: np.dtype[Any] = np.dtype(dtype)  # type: ignore[call-overload]
         except (TypeError, ValueError, SyntaxError):
@@ -325,14 +335,107 @@ class Ensemble(Settled):
         >>> ensemble.minimize(max_iterations=2).iterations.tolist()
         [2, 2]
         """
-        from .minimizing import RowMinimizer
+        from ..minimize.result import MinimizeBatch
 
         chosen = [k for k in self.state.chosen(rows).tolist() if k not in self.state.failed]
         if not self.state.options["gradient"]:
             return self._minimized_by_another(chosen, options)
-        if self._minimizer is None:
-            self._minimizer = RowMinimizer(self.state)
-        return self._minimizer.minimize(self.state, chosen, options)
+        begin, state = time.perf_counter(), self.state
+        named = self._named(options)
+        found: dict[int, MinimizeResult | str] = {}
+        jobs = self._jobs(np.unique(np.array(chosen, np.int64)), options, named, found)
+        if jobs:
+            try:
+                self._run(jobs, options.get("max_seconds"))
+            except BaseException:
+                self._forget()
+                state.put_back(jobs)
+                raise
+            found |= {job.number: job.result for job in jobs}
+            done = [job for job in jobs if not isinstance(job.result, str)]
+            if len(done) < len(jobs):
+                state.put_back([job for job in jobs if isinstance(job.result, str)])
+            if done:
+                state.minimized([job.number for job in done], [job.offset for job in done])
+        if failed := [k for k in chosen if isinstance(found[k], str)]:
+            state.evaluate(failed)
+        results = [found[k] for k in chosen]
+        errors = {place: result for place, result in enumerate(results) if isinstance(result, str)}
+        there = [None if isinstance(result, str) else result for result in results]
+        return MinimizeBatch(there, errors, time.perf_counter() - begin)
+
+    def _named(self, options: Mapping[str, Any]) -> Named:
+        """Return options of Minimizer as a key. Raises InputError for others, and for the ensemble's own."""
+        from ..minimize.options import check_options
+
+        named = tuple(sorted((name, repr(value)) for name, value in options.items()))
+        if named not in self._known:
+            own = self.state.energy_options
+            if twice := [name for name in options if name in own or name in ("frozen", "device")]:
+                raise InputError(f"{twice[0]} is the ensemble's own; leave it out")
+            check_options(options)
+            self._known.add(named)
+        return named
+
+    def _jobs(
+        self, rows: Rows, options: Mapping[str, Any], named: Named, found: dict[int, MinimizeResult | str]
+    ) -> list[Job]:  # fmt: skip
+        """Return the structures of rows. named : the options as a key; found : gets why others are none"""
+        jobs: list[Job] = []
+        state = self.state
+        for there, system in state.by_system(rows):
+            own_rows = rows[there]
+            recipe = self._recipe(system, options, named)
+            if isinstance(recipe, str):
+                found |= dict.fromkeys(own_rows.tolist(), recipe)
+                continue
+            encoded, offsets = state.encoded(own_rows.tolist()), state.offsets[own_rows]
+            given = system.passes.decode(encoded) + offsets[:, None]
+            free = [~state.frozen[k] for k in own_rows.tolist()]
+            own, errors = recipe.jobs(own_rows.tolist(), given, free, encoded, offsets, state.own[own_rows])
+            found |= {k: str(error) for k, error in errors.items()}
+            jobs += own
+        return jobs
+
+    def _recipe(self, system: System, options: Mapping[str, Any], named: Named) -> Recipe | str:
+        """Prepare a molecule for some options, once for all rows and calls; give it, or why it cannot be.
+
+        Frozen atoms and references of restraints are data of rows, for which nothing is prepared again.
+        """
+        from ..minimize.job import Protocol, Recipe
+
+        key = system, named
+        if key not in self._recipes:
+            if len(self._recipes) >= MOST_RECIPES:
+                self._forget()
+            try:
+                self._recipes[key] = Recipe(system, Protocol(system.energy, **options), is_resident=True)
+            except InputError as error:
+                self._recipes[key] = str(error)
+        return self._recipes[key]
+
+    def _run(self, jobs: Sequence[Job], limit: float | None) -> None:
+        """Minimize structures where they are, for so many seconds at most."""
+        from ..minimize.driver import Driver
+
+        if self._driver is None:
+            stack, queue = ExitStack(), self.state.queue
+            self._driver = Driver(queue, stack.enter_context(queue.beside()), self.state.store)
+            stack.callback(self._driver.stop)  # waits for what is left
+            weakref.finalize(self, stack.close).atexit = False
+        self._driver.make_room(jobs)
+        self._driver.begin(limit)
+        for _ in self._driver.minimized(iter([jobs])):
+            pass
+        if self._driver.size > MOST_KEPT:
+            self._driver.reset()
+
+    def _forget(self) -> None:
+        """Give up all that is prepared for minimization."""
+        self._recipes.clear()
+        if self._driver is not None:
+            self._driver.stop()
+            self._driver.reset()
 
     def _minimized_by_another(self, rows: list[int], options: dict[str, Any]) -> MinimizeBatch:
         """Minimize rows without gradients as those of an ensemble that has them."""
@@ -349,8 +452,8 @@ class Ensemble(Settled):
     def _restraints(self) -> dict[tuple[str, str], dict[int, Floats]]:
         """Read the values of restraints by their kind, by the name of the restraint and by row."""
         found: dict[tuple[str, str], dict[int, Floats]] = {}
-        there = self.state.resident.there.tolist()
-        names = {term.name for k in there for term in self.state.resident.system(k).energy.further_terms}
+        there = self.state.with_molecule.tolist()
+        names = {term.name for k in there for term in self.state.system(k).energy.further_terms}
         for kind, values in KINDS.items():
             for name in names:
                 with suppress(InputError):  # of another kind
@@ -359,11 +462,11 @@ class Ensemble(Settled):
 
     def _arrays(self) -> dict[tuple[str, str], dict[int, NDArray[Any]]]:
         """Read the arrays of users' terms and the scales, by term and name and by row."""
-        there, found = self.state.resident.there.tolist(), dict[tuple[str, str], dict[int, NDArray[Any]]]()
-        restraints = {of for k in there for of in self.state.resident.system(k).energy.further_terms
+        there, found = self.state.with_molecule.tolist(), dict[tuple[str, str], dict[int, NDArray[Any]]]()
+        restraints = {of for k in there for of in self.state.system(k).energy.further_terms
                       if isinstance(of, RESTRAINTS)}  # fmt: skip
         for k in there:
-            for name in names_of_arrays(self.state.resident.system(k)):
+            for name in names_of_arrays(self.state.system(k)):
                 array, _, term = name.partition(" of ")
                 if term not in {of.name for of in restraints}:
                     found.setdefault((term, array), {})[k] = self.values(term, array)[k]
@@ -395,7 +498,7 @@ class Ensemble(Settled):
     @locked
     def finish(self) -> None:
         """Wait until the device has finished all work."""
-        self.state.resident.queue.finish()
+        self.state.queue.finish()
 
     @locked
     def _read_gradients(self, rows: list[int]) -> Arrays:

@@ -44,45 +44,45 @@ def mapped(state: State) -> Iterator[MappedRows]:
 
     Raises InputError for a device that is no CPU, and for one without float64, whose positions are integers.
     """
-    resident, device = state.resident, state.device
-    if device.kind != "CPU" or resident.coordinate.kind == "i":
+    device = state.device
+    if device.kind != "CPU" or state.coordinate.kind == "i":
         which = "has memory of its own"
         if device.kind == "CPU":
             which = "has no float64, and so keeps positions as integers"
         raise InputError(f"{device} {which}; read positions[:] and gradients[:] in place of mapping them")
-    queue = resident.queue
-    size, n = resident.bytes_on_device.size, len(state)
-    with queue.mapped(resident.bytes_on_device, (size,), np.uint8) as memory:
-        with queue.mapped(resident.energies_on_device, (n,), resident.fine) as energies:
+    queue = state.queue
+    size, n = state.bytes_on_device.size, len(state)
+    with queue.mapped(state.bytes_on_device, (size,), np.uint8) as memory:
+        with queue.mapped(state.energies_on_device, (n,), state.fine) as energies:
             yield _rows(state, memory, energies)
 
 
 def _rows(state: State, memory: NDArray[np.uint8], energies: NDArray[Any]) -> MappedRows:
     """Lay arrays of all rows over the memory of the device."""
-    resident, real = state.resident, np.dtype(state.precision)
+    real = np.dtype(state.precision)
 
     def arrays(place: Callable[[System], tuple[int, tuple[int, ...]]], dtype: DTypeLike) -> Arrays:
         """Make the array of each row. place : of a molecule, its first byte in a row and its shape"""
         kind, found = np.dtype(dtype), list[NDArray[Any] | None]()
-        for k, system in enumerate(resident.systems):
+        for k, system in enumerate(state.systems):
             if system is None:
                 found.append(None)
                 continue
             first, shape = place(system)
-            first += int(resident.own[k])
+            first += int(state.own[k])
             found.append(memory[first : first + int(np.prod(shape)) * kind.itemsize].view(kind).reshape(shape))
-        return _as_one(found, resident.systems, resident.own)
+        return _as_one(found, state.systems, state.own)
 
     def results(system: System, first: int, columns: int) -> tuple[int, tuple[int, ...]]:
         """Columns of the atoms in the results, from the place `first` of the Born radii on."""
         n, n_energies = len(system.passes.atoms), system.passes.n_energies
-        begin = system.piece("results").first + (N_TERMS * n_energies + first * n) * real.itemsize
+        begin = system.pieces["results"].first + (N_TERMS * n_energies + first * n) * real.itemsize
         return begin, (n, columns) if columns > 1 else (n,)
 
     has_gradient = state.options["gradient"]
-    origins = np.array([np.zeros(3) if system is None else system.origin for system in resident.systems])
+    origins = np.array([np.zeros(3) if system is None else system.origin for system in state.systems])
     return MappedRows(
-        positions=arrays(lambda of: (of.piece("positions").first, (len(of.passes.atoms), 3)), resident.coordinate),
+        positions=arrays(lambda of: (of.pieces["positions"].first, (len(of.passes.atoms), 3)), state.coordinate),
         gradients=arrays(lambda of: results(of, 1, 3), real) if has_gradient else None,
         born_radii=arrays(lambda of: results(of, 0, 1), real),
         energies=energies, origins=origins + state.offsets,

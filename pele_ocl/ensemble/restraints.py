@@ -31,8 +31,8 @@ class RowValues:
     def __init__(self, state: State, name: str) -> None:
         """name : of the restraint. Raises InputError if a molecule has no such values under it"""
         self._state, self._name = state, text("name", name)
-        for k in state.resident.there.tolist():
-            system = state.resident.system(k)
+        for k in state.with_molecule.tolist():
+            system = state.system(k)
             if self._term(system) is None:
                 raise InputError(
                     f"no restraint of the ensemble that has {self.words} is named {described(name)}; {_calls(system)}"
@@ -43,7 +43,7 @@ class RowValues:
         found: dict[int, Floats] = {}
         for numbers_, system in self._by_system(rows):
             piece, kind = self._buffer(system)
-            raw = self._state.resident.read(numbers_, piece, kind)
+            raw = self._state.read_buffer(numbers_, piece, kind)
             found |= zip(numbers_, self._decoded(system, raw), strict=True)
         return [found[k] for k in rows]
 
@@ -53,12 +53,12 @@ class RowValues:
         ready: list[tuple[list[int], str, NDArray[Any]]] = []
         for numbers_, system in self._by_system(list(given)):
             piece, kind = self._buffer(system)
-            raw = self._state.resident.read(numbers_, piece, kind)
+            raw = self._state.read_buffer(numbers_, piece, kind)
             for k, own in zip(numbers_, raw, strict=True):
                 self._encode(system, self._checked(k, system, given[k]), own, k)
             ready.append((numbers_, piece, raw))
         for numbers_, piece, raw in ready:
-            self._state.resident.write(numbers_, piece, raw)
+            self._state.write_buffer(numbers_, piece, raw)
         self._state.changed(rows, moved=False)
 
     def _by_system(self, rows: Sequence[int]) -> Iterator[tuple[list[int], System]]:
@@ -85,7 +85,7 @@ class RowValues:
         passes = system.passes
         if isinstance(self._term(system), PositionalRestraint):
             return f"constants of {self._name}", passes.queue.dtype
-        return f"parameters of {self._name}", self._state.resident.fine
+        return f"parameters of {self._name}", self._state.fine
 
     def _shape(self, system: System) -> tuple[int, ...]:
         """Shape of the values of a row."""
@@ -109,16 +109,16 @@ class References(RowValues):
     words, kinds = "references", (PositionalRestraint,)
 
     def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
-        return f"reference of {self._name}", self._state.resident.coordinate
+        return f"reference of {self._name}", self._state.coordinate
 
     def _shape(self, system: System) -> tuple[int, ...]:
         return len(system.energy.atoms), 3
 
     def _decoded(self, system: System, raw: NDArray[Any]) -> Sequence[Floats]:
-        return list(system.pipeline.decode(raw))
+        return list(system.passes.decode(raw))
 
     def _encode(self, system: System, values: Floats, raw: NDArray[Any], k: int) -> None:
-        encoded, offsets, errors = system.encoded(values[np.newaxis])
+        encoded, offsets, errors = system.passes.encoded(values[np.newaxis])
         if errors or offsets.any():
             raise InputError(errors.get(0, f"the references of row {k} lie far from the molecule"))
         raw[:] = encoded[0]
@@ -170,12 +170,12 @@ KINDS: dict[str, type[RowValues]] = {"references": References, "force_constants"
 
 def values_of_rows(state: State, system: System, rows: list[int]) -> dict[str, NDArray[np.uint8]]:
     """Read all arrays that rows of one molecule have of their own, bytes (n_rows, size) by names of buffers."""
-    return {name: state.resident.read(rows, name, np.uint8) for name in first_values(system)}
+    return {name: state.read_buffer(rows, name, np.uint8) for name in first_values(system)}
 
 
 def first_values(system: System) -> dict[str, NDArray[Any]]:
     """Return what a molecule has by itself in the arrays that rows have of their own, by names of buffers."""
-    pieces = {name: system.piece(name) for name in system.passes.buffers}
+    pieces = {name: system.pieces[name] for name in system.passes.buffers}
     return {name: of.values for name, of in pieces.items() if of.values is not None and not of.is_shared}
 
 

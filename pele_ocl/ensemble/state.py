@@ -1,32 +1,37 @@
-"""State of the rows of an ensemble: what each has on its device, and what is known of it."""
+"""Rows of an ensemble: what lies where on its device, what is launched for which rows, and what is known of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from functools import wraps
+from dataclasses import dataclass
+from functools import cached_property, wraps
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import described, numbers
-from ..common.errors import InputError, PeleError
+from ..common.arguments import atoms_mask, described, numbers
+from ..common.errors import DeviceMemoryError, InputError, PeleError
 from ..energy import Energy, EnergyBatch, Term
-from ..energy.engine.rows import ResidentRows, Rows
-from ..energy.engine.system import System
+from ..energy.engine.store import Store
+from ..energy.engine.system import System, Tables
 from ..energy.result import PASS_TERMS
+from ..opencl.interface import N_TERMS, ROW, ROW_BLOCK, WORD
 
 if TYPE_CHECKING:
+    from ..minimize.job import Job
+    from ..opencl.binding import BoundLaunch
     from ..opencl.device import Device
+    from ..opencl.kernel import Arguments
     from ..opencl.memory import Buffer
+    from ..opencl.queue import Queue
 
 RowsLike = int | slice | ArrayLike | None
 Lock = AbstractContextManager[bool]
 Arrays = Sequence[Floats] | Floats  # of rows: one array if all are of one molecule
-
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -42,14 +47,62 @@ def locked(method: Method) -> Method:
     return cast(Method, called)
 
 
+Rows = NDArray[np.int64]
+MOST_ROWS = 65_535  # of a launch, which CUDA's devices take in the second and third dimension
+ITEMS = 64  # of a group that adds up a row on a GPU
+
+
+@dataclass(eq=False)
+class Group:
+    """Rows whose molecules share launches.
+
+    launches : of an evaluation; at_radii : of one at the radii of the one before, none if radii are not held
+    rows : their numbers; slots of the tables are places in them
+    listed : the rows that are launched at the moment
+    """
+
+    tables: Tables
+    launches: Sequence[BoundLaunch]
+    at_radii: Sequence[BoundLaunch]
+    rows: Rows
+    listed: Rows
+
+
+@dataclass(frozen=True)
+class RowLaunches:
+    """Launches one after another, each for `count` rows of the list from place `first` on."""
+
+    launches: Sequence[BoundLaunch]
+    count: int
+    first: int
+
+
+def joined(all_launches: Sequence[RowLaunches]) -> list[RowLaunches]:
+    """Join successive launches of as many rows, which spares calls."""
+    found: list[RowLaunches] = []
+    for of in all_launches:
+        if found and (found[-1].count, found[-1].first) == (of.count, of.first):
+            found[-1] = RowLaunches([*found[-1].launches, *of.launches], of.count, of.first)
+        else:
+            found.append(of)
+    return found
+
+
 class State:
     """Rows of an ensemble as they are; what reads, moves or minimizes rows works on this.
 
+    All that molecules share and that rows have, such as positions and results, lies in one large buffer.
+
     atoms, frozen, offsets : of each row, the last in A from the place that its molecule has on the device
-    resident : the rows on the device; device, precision : of all
+    device, precision, queue : of all
+    systems : of each row; None where a molecule cannot be computed, whose row is empty; with_molecule : other rows
+    distinct : the molecules, each once; numbers : of each row's among them
+    store : what they have and share; own : first byte of each row there
+    coordinate, fine : types of positions and of energies on the device; the latter float64 where it has that
     options : of `Energy`, for all rows; scales : if rows scale parameters
     failed, explained : messages about rows that cannot be placed, or whose energies are no numbers, by their numbers
     moves : (n_rows,) how often the positions of each were changed; masks : how often frozen atoms were
+    failed_last : (n_rows,) of `moves`, with which each could not be placed the last time; -1 of none
     has_radii : (n_rows,) if rows have Born radii
     exchanger : what exchanged all that rows have of their own last, whose rungs are theirs; None if nothing did
     is_mapped : if the host uses the memory of the rows, as long as nothing else may
@@ -67,17 +120,18 @@ class State:
         self.options = {name: value for name, value in options.items() if name != "scales"}
         self.precision: str = options["precision"]
         self.failed: dict[int, str] = {}
-        systems = self._systems(errors)
-        self.resident = ResidentRows(Queue(device, self.precision, profile=False), systems)
+        self._place_on(Queue(device, self.precision, profile=False), self._systems(errors))
         self.lock: Lock = RLock()
         self.offsets = np.zeros((len(self), 3))
         self.moves, self.masks = np.zeros(len(self), np.int64), 0
+        self.failed_last = np.full(len(self), -1)
         self._versions = np.zeros(len(self), np.int64)  # of all that energies depend on
         self._evaluated = np.full(len(self), -1)  # versions at the last evaluation
         self._rewrites = 0  # of buffers of terms, that were seen
         self.has_radii = np.zeros(len(self), bool)
         self.explained: dict[int, str] = {}
         self.frozen: list[NDArray[np.bool_]] = [np.zeros(len(of), bool) for of in atoms]
+        self._frozen_last = [np.zeros(len(of), np.int64) for of in atoms]  # number of the last mask with each atom
         self.exchanger: object = None
         self.is_mapped = False
         self._free: Buffer | None = None
@@ -101,12 +155,38 @@ class State:
         of_rows = (found[id(atoms)] for atoms in self.atoms)
         return [None if isinstance(of_row, str) else of_row for of_row in of_rows]
 
+    def _place_on(self, queue: Queue, systems: Sequence[System | None]) -> None:
+        """Lay out the rows of a device. Raises DeviceMemoryError where it has no room for all."""
+        self.queue, self.systems = queue, systems
+        there = [k for k, system in enumerate(systems) if system is not None]
+        self.with_molecule = np.array(there, np.int64)
+        numbers = {system: number for number, system in enumerate(dict.fromkeys(systems))}
+        self.distinct = list(numbers)
+        self.numbers = np.array([numbers[system] for system in systems], np.int64)
+        self.n_atoms = np.array([0 if system is None else len(system.energy.atoms) for system in systems], np.int64)
+        self.first_atoms = np.cumsum([0, *self.n_atoms])
+        encodings = {system.passes.encoding.dtype for system in systems if system is not None}
+        if len(encodings) > 1:
+            raise InputError(
+                "on a device without float64 molecules wider than 1,000 A cannot share an ensemble with others; "
+                "make an ensemble of them alone"
+            )
+        self.coordinate = next(iter(encodings), np.dtype(np.float64))
+        self.fine = queue.dtype if self.coordinate.kind == "i" else np.dtype(np.float64)
+        self._lay_out()
+        self.groups = list(self._groups())
+        self.rows_on_device, self.steps_on_device, self._further = self._describe()
+        self._listed = queue.empty(max(1, len(systems)), np.int32)
+        self._listed_rows: Rows = np.zeros(0, np.int64)
+        self.energies_on_device = queue.zeros(len(systems), self.fine)
+        self.numbers_on_device = queue.zeros(len(systems), np.int32)
+
     def __len__(self) -> int:
         return len(self.atoms)
 
     def system(self, k: int) -> System:
         """Molecule of a row as it is recorded. Raises InputError if it cannot be computed."""
-        system = self.resident.systems[k]
+        system = self.systems[k]
         if system is None:
             raise InputError(self.failed[k])
         return system
@@ -153,8 +233,8 @@ class State:
 
     def _see_rewrites(self) -> None:
         """Take note of buffers of terms that were written, which change the energies of all rows."""
-        if self._rewrites != self.resident.store.rewrites:
-            self._rewrites = self.resident.store.rewrites
+        if self._rewrites != self.store.rewrites:
+            self._rewrites = self.store.rewrites
             self._versions += 1
 
     def changed(self, rows: Rows | Sequence[int] | None, *, moved: bool = True) -> None:
@@ -193,20 +273,21 @@ class State:
         good = self.there(chosen)
         if keep_radii and (new := good[~self.has_radii[good]]).size:
             raise InputError(f"row {new[0]} was never evaluated, and has no radii to be kept")
-        self.resident.evaluate(good, keep_radii)
+        self.start_evaluation(good, keep_radii)
         self.has_radii[good] = True
         self.settled(chosen)
 
     def batch(self, rows: list[int]) -> EnergyBatch:
         """Read the energies of rows of one molecule as results have them."""
-        results = self.resident.read(rows, "results", self.precision)
-        return self.resident.system(rows[0]).energies(results, np.asarray(self.read_positions(rows)))
+        results = self.read_buffer(rows, "results", self.precision)
+        system = self.system(rows[0])
+        return system.energy.batch_of(system.passes, results, np.asarray(self.read_positions(rows)))
 
     def read_positions(self, rows: list[int]) -> Arrays:
         """Read the positions of rows, (n, 3) A each; NaN of rows that failed."""
 
         def read(there: Rows, system: System) -> Floats:
-            positions = system.pipeline.decode(self.encoded(there.tolist()))
+            positions = system.passes.decode(self.encoded(there.tolist()))
             if self.offsets[there].any():
                 positions += self.offsets[there, None]
             return positions
@@ -238,24 +319,25 @@ class State:
         def read(there: Rows, system: System) -> Floats:
             n = len(system.energy.atoms)
             begin = len(PASS_TERMS) * system.passes.n_energies + first * n
-            found = self.resident.read_part(there.tolist(), "results", begin, count * n)
+            found = self.read_part(there.tolist(), "results", begin, count * n)
             found = found.reshape(len(there), n, *shape)
             found[~are_numbers[there]] = np.nan
             return found
 
-        _, are_numbers = self.resident.energies()
+        _, are_numbers = self.read_energies()
         return self.read(rows, read, shape)
 
     def encoded(self, rows: list[int]) -> NDArray[Any]:
         """Read the positions of rows of one molecule as the device has them, (m, 3 n)."""
-        return self.resident.read(rows, "positions", self.resident.coordinate)
+        return self.read_buffer(rows, "positions", self.coordinate)
 
-    def put_back(self, rows: Sequence[int], encoded: Sequence[NDArray[Any]]) -> None:
-        """Place rows where `encoded` had them, before something moved them."""
-        for places, _ in self.by_system(np.array(rows, np.int64)):
-            there = [rows[place] for place in places.tolist()]
-            self.resident.write(there, "positions", np.stack([encoded[place] for place in places.tolist()]))
-            self.changed(there, moved=False)
+    def put_back(self, jobs: Sequence[Job]) -> None:
+        """Place rows where they were before they were to be minimized."""
+        for places, _ in self.by_system(np.array([job.number for job in jobs], np.int64)):
+            there = [jobs[place] for place in places.tolist()]
+            rows = [job.number for job in there]
+            self.write_buffer(rows, "positions", np.stack([job.origin for job in there]))
+            self.changed(rows, moved=False)
 
     def minimized(self, rows: list[int], offsets: Sequence[Floats]) -> None:
         """Take note of rows that were moved and evaluated where they are, and add up their energies.
@@ -264,8 +346,8 @@ class State:
         """
         self.changed(rows)
         self.offsets[rows] = offsets
-        self.resident.add_up(np.array(rows, np.int64))
-        self.resident.queue.submit()
+        self.add_up(np.array(rows, np.int64))
+        self.queue.submit()
         self.has_radii[rows] = True
         self.settled(rows)
 
@@ -284,13 +366,14 @@ class State:
             self.changed(rows)
             if self.failed or self.explained:
                 for k in rows:
-                    if self.resident.systems[k] is not None:
+                    if self.systems[k] is not None:
                         self.failed.pop(k, None)
                     self.explained.pop(k, None)
             self.failed |= failed
+            self.failed_last[list(failed)] = self.moves[list(failed)]
             for there, encoded, offsets in ready:
                 self.offsets[there] = offsets
-                self.resident.write(there, "positions", encoded)
+                self.write_buffer(there, "positions", encoded)
 
     def _encoded(
         self, rows: list[int], positions: Sequence[ArrayLike] | NDArray[Any], failed: dict[int, str], stack: ExitStack
@@ -307,19 +390,19 @@ class State:
             there = [rows[place] for place in places]
             own = given if len(there) == len(rows) else [given[place] for place in places]
             shape = len(there), 3 * len(system.energy.atoms)
-            out = stack.enter_context(self.resident.pinned(shape, self.resident.coordinate))
-            encoded, offsets, reasons = system.encoded(np.asarray(own), out)
+            out = stack.enter_context(self.pinned(shape, self.coordinate))
+            encoded, offsets, reasons = system.passes.encoded(np.asarray(own), out)
             failed |= {there[k]: reason for k, reason in reasons.items()}
             yield there, encoded, offsets
 
     def _places(self, rows: Rows, good: NDArray[np.bool_] | None = None) -> dict[System, list[int]]:
         """Places in `rows` by molecule; without rows that have none, and those that are not `good`."""
-        resident, numbers_ = self.resident, self.resident.numbers[rows]
+        numbers_ = self.numbers[rows]
         kept = np.arange(len(rows)) if good is None else np.flatnonzero(good)
         found: dict[System, list[int]] = {}
-        for number in dict.fromkeys(numbers_[kept].tolist()) if len(resident.distinct) > 1 else [0]:
-            system = resident.distinct[number]
-            places = kept if len(resident.distinct) == 1 else kept[numbers_[kept] == number]
+        for number in dict.fromkeys(numbers_[kept].tolist()) if len(self.distinct) > 1 else [0]:
+            system = self.distinct[number]
+            places = kept if len(self.distinct) == 1 else kept[numbers_[kept] == number]
             if system is not None and len(places):
                 found[system] = places.tolist()
         return found
@@ -338,26 +421,222 @@ class State:
         """
         found: dict[int, NDArray[np.bool_]] = {}
         for k, given in zip(rows, frozen, strict=True):
-            mask = np.zeros(len(self.atoms[k]), bool)
-            try:
-                mask[np.asarray(given) if np.size(given) else []] = True
-            except (IndexError, TypeError, ValueError):
-                raise InputError(f"frozen atoms of row {k} are no mask of its atoms and no indices of them") from None
-            found[k] = mask
+            found[k] = atoms_mask("frozen atoms", given if np.size(given) else [], len(self.atoms[k]), f"row {k}")
+        self.masks += 1
         for k, mask in found.items():
             self.frozen[k] = mask
+            self._frozen_last[k][mask] = self.masks
         self._free = None
-        self.masks += 1
 
     @property
     def free_on_device(self) -> Buffer:
         """Reals of all atoms of all rows: 1, or 0 of atoms that are frozen."""
         if self._free is None:
-            self._free = self.resident.queue.upload(1.0 - self.frozen_atoms)
+            self._free = self.queue.upload(1.0 - self.frozen_atoms)
         return self._free
 
     @property
     def frozen_atoms(self) -> NDArray[np.bool_]:
         """Tell of all atoms on the device if they are frozen, (n_atoms of all rows that have a molecule there,)."""
-        there = [mask for mask, n in zip(self.frozen, self.resident.n_atoms, strict=True) if n]
+        there = [mask for mask, n in zip(self.frozen, self.n_atoms, strict=True) if n]
         return np.concatenate(there) if there else np.zeros(0, bool)
+
+    def frozen_after(self, masks: int) -> NDArray[np.bool_]:
+        """Tell of all atoms on the device if they are frozen, or were at any time after so many changes of masks."""
+        there = [last > masks for last, n in zip(self._frozen_last, self.n_atoms, strict=True) if n]
+        return self.frozen_atoms | (np.concatenate(there) if there else False)
+
+    def _lay_out(self) -> None:
+        """Place what molecules share, then the rows in their order."""
+        systems = dict.fromkeys(system for system in self.systems if system is not None)
+        for system in systems:
+            _ = system.launches  # which bring the last of the arrays
+        distinct = [system.recorder for system in systems]
+        own = [self.system(k).recorder.own.size for k in self.with_molecule.tolist()]
+        size, device = max(sum(recorder.shared.size for recorder in distinct) + sum(own), ROW_BLOCK), self.queue.device
+        if size > device.largest_buffer:
+            raise DeviceMemoryError(
+                f"{len(self.systems):,} rows take {size / 2**30:.1f} GiB; {device} has buffers of "
+                f"{device.largest_buffer / 2**30:.1f} GiB at most; take fewer rows"
+            )
+        queue, self.store = self.queue, Store(self.queue, size)
+        queue.clear(self.store.buffer)
+        self.own = np.zeros(len(self.systems), np.uint64)
+        for recorder in distinct:
+            self.store.share(recorder)
+        for k in self.with_molecule.tolist():
+            recorder = self.system(k).recorder
+            first = self.store.take(recorder)
+            assert first is not None
+            self.own[k] = first
+            if len(recorder.own.image):
+                queue.write(self.store.buffer, recorder.own.image, first)
+        queue.finish()
+
+    @property
+    def bytes_on_device(self) -> Buffer:
+        """The buffer that has all rows."""
+        return self.store.buffer
+
+    def begins(self, rows: Rows) -> tuple[np.uint64, NDArray[np.uint64]]:
+        """First bytes of what rows of one molecule share, and of each."""
+        return np.uint64(self.store.shared[self.system(int(rows[0])).recorder]), self.own[rows]
+
+    def _groups(self) -> Iterator[Group]:
+        by_key: dict[Hashable, list[int]] = {}
+        for k in self.with_molecule.tolist():
+            by_key.setdefault(self.system(k).key, []).append(k)
+        for there in by_key.values():
+            first, rows = self.system(there[0]), np.array(there, np.int64)
+            tables = Tables(self.queue, [self.store], first, len(rows), self.begins(rows[:1]))
+            for system in dict.fromkeys(self.system(k) for k in there):
+                slots = np.flatnonzero([self.system(k) is system for k in there])
+                tables.put(slots, system.rows, self.begins(rows[slots]))
+            launches, at_radii = tables.bound(first.passes.launches), tables.bound(first.at_radii)
+            yield Group(tables, launches, at_radii, rows, np.zeros(0, np.int64))
+
+    def _describe(self) -> tuple[Buffer, Buffer, Buffer]:
+        """Make the table of rows as kernels of drivers see it, their steps, and where further energies are."""
+        rows = np.zeros(max(1, len(self.systems)), ROW.dtype(self.queue.precision))
+        steps, further = np.ones(len(rows)), np.zeros((len(rows), 2), np.int32)
+        for k in self.with_molecule.tolist():
+            system, passes = self.system(k), self.system(k).passes
+            n, n_energies, own = len(passes.atoms), passes.n_energies, int(self.own[k])
+            counted = sum(1 << bit for bit, name in enumerate(PASS_TERMS) if name in passes.contents.names)
+            places = [(own + system.pieces[name].first) // ROW_BLOCK for name in ("positions", "results")]
+            rows[k] = n, self.first_atoms[k], *places, n_energies, counted
+            steps[k] = passes.encoding.step
+            first = N_TERMS * n_energies + n * (4 if passes.options.gradient else 1)
+            further[k] = first, passes.n_results - first
+        queue = self.queue
+        return queue.upload(rows, rows.dtype), queue.upload(steps), queue.upload(further, np.int32)
+
+    def start_evaluation(self, rows: Rows, keep_radii: bool = False) -> None:
+        """Start an evaluation of rows that have a molecule, and the sums of their energies.
+
+        keep_radii : at the Born radii of the evaluation before, if radii are held
+        """
+        self.launch(rows, keep_radii)
+        self.add_up(rows)
+        self.queue.submit()
+
+    def launch(self, rows: Rows, keep_radii: bool = False) -> None:
+        """Start an evaluation of rows that have a molecule: their terms and gradients, no sums."""
+        self.queue_up(self.launches_of(rows, keep_radii))
+
+    def launches_of(self, rows: Rows, keep_radii: bool = False) -> list[RowLaunches]:
+        """List rows in the tables, and give the launches of their evaluation, good until others are listed."""
+        wanted, found = np.zeros(len(self.systems), bool), []
+        wanted[rows] = True
+        for group in self.groups:
+            slots = np.flatnonzero(wanted[group.rows])
+            if not np.array_equal(group.listed, slots):
+                group.tables.send(slots)
+                group.listed = slots
+            launches = (keep_radii and group.at_radii) or group.launches
+            found += [RowLaunches(launches, count, first) for first, count in self.parts(len(slots))]
+        return found
+
+    def queue_up(self, launches: Sequence[RowLaunches]) -> None:
+        """Start launches."""
+        for of in launches:
+            self.queue.launch_bound(of.launches, of.count, first=of.first)
+
+    @staticmethod
+    def parts(n: int) -> Iterator[tuple[int, int]]:
+        """First row and number of rows of each launch that n rows take."""
+        return ((first, min(MOST_ROWS, n - first)) for first in range(0, n, MOST_ROWS))
+
+    def add_up(self, rows: Rows) -> None:
+        """Start the sums of energies."""
+        self.list_rows(rows)
+        for first, count in self.parts(len(rows)):
+            if first:
+                kernel, items = self._adding.kernel, self._adding.group[0]
+                self.queue.launch(kernel, (items, count), (items, 1), self._adding_arguments, offset=(0, first))
+            else:
+                self._adding.shape = self._adding.shape[0], count
+                self.queue.launch_bound([self._adding], 1)
+
+    @cached_property
+    def _adding(self) -> BoundLaunch:
+        """Launch that sums the energies of rows that are listed, a group each."""
+        items = ITEMS if self.queue.device.kind == "GPU" else 1
+        return self.queue.bind(
+            "engine/energies.cl", "row_energies", (items, 1), (items, 1), self._adding_arguments, GROUP=items,
+            **self.macros,
+        )  # fmt: skip
+
+    @property
+    def _adding_arguments(self) -> Arguments:
+        has_radii = any(self.system(k).passes.contents.has_gb for k in self.with_molecule.tolist())
+        return dict(
+            further=self._further, has_radii=has_radii, energies=self.energies_on_device,
+            are_numbers=self.numbers_on_device, **self.arguments,
+        )  # fmt: skip
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """Build definitions of kernels that see rows."""
+        return {"FIXED_BITS": 8 * self.coordinate.itemsize if self.coordinate.kind == "i" else 0}
+
+    @property
+    def arguments(self) -> Arguments:
+        """ENSEMBLE of cl/engine/rows.clh."""
+        return dict(
+            rows=self.rows_on_device, steps=self.steps_on_device, listed=self._listed, bytes=self.bytes_on_device
+        )  # fmt: skip
+
+    def list_rows(self, rows: Rows) -> None:
+        """Have kernels of drivers be launched for these rows."""
+        if not np.array_equal(rows, self._listed_rows):
+            self.queue.post(self._listed, rows.astype(np.int32))
+            self._listed_rows = rows.copy()
+
+    def forget_lists(self) -> None:
+        """Have all lists of rows be rewritten, after an interrupt that may have come between two of their parts."""
+        self._listed_rows = np.full(1, -1)
+        for group in self.groups:
+            group.listed = np.full(1, -1)
+
+    def read_buffer(self, rows: Sequence[int] | Rows, name: str, dtype: DTypeLike) -> NDArray[Any]:
+        """Read what rows of one molecule keep in a buffer of their passes, (n_rows, size), once all before is done."""
+        return self.queue.gather(self.bytes_on_device, *self.places(rows, name), dtype)
+
+    def read_part(self, rows: Sequence[int], name: str, first: int, count: int) -> Floats:
+        """Read `count` reals from number `first` on of such a buffer, (n_rows, count), as float64."""
+        places, _ = self.places(rows, name)
+        each = self.queue.dtype.itemsize
+        before = first * each % WORD // each  # pieces begin at whole words
+        begin = places + np.uint64((first - before) * each)
+        size, real = (count + before) * each, self.queue.dtype
+        return self.queue.gather(self.bytes_on_device, begin, size, real, np.float64)[:, before:]
+
+    def write_buffer(self, rows: Sequence[int], name: str, values: NDArray[Any]) -> None:
+        """Write (n_rows, size) to a buffer of the passes of rows of one molecule, after all that was launched."""
+        self.queue.scatter(self.bytes_on_device, [(self.places(rows, name)[0], values)])
+
+    def pinned(self, shape: tuple[int, int], dtype: DTypeLike) -> AbstractContextManager[NDArray[Any]]:
+        """Lend an array that is to be filled and then written."""
+        return self.queue.pinned(shape, dtype)
+
+    def places(self, rows: Sequence[int] | Rows, name: str) -> tuple[NDArray[np.uint64], int]:
+        """Return the first bytes of a buffer of the passes of rows of one molecule, and the bytes of each."""
+        piece = self.system(rows[0]).pieces[name]
+        return self.own[np.asarray(rows)] + np.uint64(piece.first), piece.size
+
+    def copy_rows(self, sources: Rows, targets: Rows) -> None:
+        """Start the copy of all that rows have of their own to other rows of the same molecules."""
+        sizes = np.array([self.system(k).own.size for k in sources.tolist()], np.int64)
+        there = self.bytes_on_device
+        self.queue.move_pieces(there, there, self.own[sources], self.own[targets], sizes)
+        for buffer, values in ((self.energies_on_device, self.fine), (self.numbers_on_device, np.dtype(np.int32))):
+            array = self.queue.download(buffer, len(self.systems), values)
+            array[targets] = array[sources]
+            self.queue.write(buffer, array)
+
+    def read_energies(self) -> tuple[Floats, NDArray[np.bool_]]:
+        """Read the energies of all rows, kcal/mol, and whether the results of each are numbers."""
+        n = len(self.systems)
+        energies = self.queue.download(self.energies_on_device, n, self.fine).astype(np.float64)
+        return energies, self.queue.download(self.numbers_on_device, n, np.int32) != 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,8 +31,8 @@ class TermArrays(RowValues):
         """Raises InputError if a molecule has no such array"""
         self._state, self.words = state, f"{text('name', name)} of {text('term', term)}"
         self._name, self._of = self.words, (term, name)
-        for k in state.resident.there.tolist():
-            if self._name not in names_of_arrays(system := state.resident.system(k)):
+        for k in state.with_molecule.tolist():
+            if self._name not in names_of_arrays(system := state.system(k)):
                 there = ", ".join(names_of_arrays(system)) or "none"
                 raise InputError(f"rows have no array {described(self._name)}; there are: {there}")
 
@@ -44,8 +44,8 @@ class TermArrays(RowValues):
                 one, *others = (of for k, of in given.items() if self._state.system(k) is system)
                 if any(of is not one and not np.array_equal(of, one) for of in others):
                     raise InputError(f"{self._name} are shared by rows of a molecule; write one array for all of them")
-                resident = self._state.resident
-                given |= {k: one for k in resident.there.tolist() if resident.systems[k] is system}
+                state = self._state
+                given |= {k: one for k in state.with_molecule.tolist() if state.systems[k] is system}
         super().write(list(given), list(given.values()))
 
     def _is_shared(self, system: System) -> bool:
@@ -54,10 +54,10 @@ class TermArrays(RowValues):
         return any(isinstance(of, Growing) and of.shared for of in terms)
 
     def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
-        return self._name, system.piece(self._name).dtype
+        return self._name, system.pieces[self._name].dtype
 
     def _shape(self, system: System) -> tuple[int, ...]:
-        values = system.piece(self._name).values
+        values = system.pieces[self._name].values
         assert values is not None
         return values.shape
 
@@ -116,7 +116,7 @@ class Scales(Mapping[str, Column]):
 
     def _all(self, system: System, rows: list[int]) -> Floats:
         """Scales of rows of one molecule, (n_rows, n_kinds, n_atoms)."""
-        raw = self._state.resident.read(rows, SCALES, np.float64)
+        raw = self._state.read_buffer(rows, SCALES, np.float64)
         return raw.reshape(len(rows), len(KINDS), -1).copy()
 
     def _by_system(self, rows: Sequence[int]) -> dict[System, list[int]]:
@@ -142,7 +142,7 @@ class Scales(Mapping[str, Column]):
             ready.append((own, system.scaled.of(scales)))
         for own, buffers in ready:
             for name, array in buffers.items():
-                self._state.resident.write(own, name, array)
+                self._state.write_buffer(own, name, array)
         self._state.changed(rows, moved=False)
 
 
@@ -159,8 +159,8 @@ def _checked(k: int, values: ArrayLike, n: int) -> Floats:
 def names_of_arrays(system: System) -> list[str]:
     """Names of the arrays of terms that each row of a molecule has of its own."""
     return [
-        name for name, buffer in system.passes.buffers.items()
-        if _is_own(cast("BufferPiece", buffer)) and any(name.endswith(f" of {of}") for of in _terms(system))
+        name for name, piece in system.pieces.items()
+        if _is_own(piece) and any(name.endswith(f" of {of}") for of in _terms(system))
     ]  # fmt: skip
 
 

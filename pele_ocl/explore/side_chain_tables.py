@@ -93,7 +93,7 @@ class SideChainTables:
     def __init__(self, ensemble: Ensemble, atoms: Atoms, chains: Sequence[RotamerChain]) -> None:
         """Raises InputError for atoms whose energies the prediction does not know."""
         self.chains = tuple(chains)
-        queue = ensemble.state.resident.queue
+        queue = ensemble.state.queue
         model = SolventModel.or_default(ensemble.state.options["model"])
         pairs = Pairwise(atoms, ensemble, model)
         self.has_gb = not model.gb_model.vacuum
@@ -133,7 +133,7 @@ class SideChainTables:
         traits = np.column_stack([pairs.charges, pairs.sigmas, pairs.wells, pairs.inverses])
         halves = np.zeros(self.n_columns)
         halves[: len(atoms)] = pairs.sigma / 2
-        fine = ensemble.state.resident.fine
+        fine = ensemble.state.fine
         self.halves = queue.upload(halves)
         self.buffers: dict[str, Buffer | np.void | int] = dict(
             model=PAIR_MODEL.pack(ensemble.precision, outside=model.outside, kappa=model.kappa, cutoff2=0.0),

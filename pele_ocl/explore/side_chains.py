@@ -130,7 +130,7 @@ class PredictionArrays:
         self.predictor, self.rows, self.orders = predictor, rows, orders
         self._given: dict[str, dict[str, Any]] = {}  # arguments of each kernel that stay
         ensemble, tables = predictor.ensemble, predictor.tables
-        queue, n = ensemble.state.resident.queue, len(rows)
+        queue, n = ensemble.state.queue, len(rows)
         self.n_slots = max(map(len, orders))
         turns, firsts = [], np.zeros((n, self.n_slots + 1), np.int32)
         slots = np.full((n, self.n_slots), -1, np.int32)
@@ -224,7 +224,7 @@ class PredictionArrays:
 
     def sweep(self, rows: list[int]) -> dict[int, bool]:
         """Predict each slot once; tell of each row if any side chain moved."""
-        queue = self.predictor.ensemble.state.resident.queue
+        queue = self.predictor.ensemble.state.queue
         queue.clear(self.changed)
         for slot in range(self.n_slots):
             self.meet(slot, rows)
@@ -234,7 +234,7 @@ class PredictionArrays:
 
     def clashing(self) -> dict[int, tuple[int, ...]]:
         """Numbers of the side chains of each row that clash with what stays, by the lesser factor."""
-        queue, n, least = self.predictor.ensemble.state.resident.queue, len(self.rows), self.predictor.overlaps[1]
+        queue, n, least = self.predictor.ensemble.state.queue, len(self.rows), self.predictor.overlaps[1]
         clearances = queue.download(self.clearances, n * self.n_candidates).reshape(n, -1)
         chosen = queue.download(self.chosen, n * self.n_slots, np.int32).reshape(n, -1)
         return {

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, Ints, require_atoms
-from ..common.arguments import atoms_chosen, flag, instance, number, whole_number
+from ..common.arguments import atoms_mask, flag, instance, number, whole_number
 from ..common.errors import InputError
 from ..common.installation import shipped
 from ..energy import Term
@@ -247,7 +247,7 @@ class Walk:
 
     def upload(self, values: ArrayLike, dtype: Any = None) -> Buffer:
         """Upload a table for kernels, by default as reals."""
-        return self.ensemble.state.resident.queue.upload(np.asarray(values), dtype)
+        return self.ensemble.state.queue.upload(np.asarray(values), dtype)
 
     def note(self, row: int, sentence: str) -> None:
         """Record a note for the user about a row in the current step."""
@@ -298,13 +298,7 @@ def in_parts(points: Floats, n: int) -> list[Floats]:
 
 def atoms_among(name: str, values: ArrayLike, atoms: Atoms) -> NDArray[np.bool_]:
     """Return a mask (n,) of atoms for a mask or indices. Raises InputError for others."""
-    mask = np.zeros(len(atoms), bool)
-    chosen = atoms_chosen(name, values)
-    try:
-        mask[chosen if chosen.size else []] = True
-    except (IndexError, TypeError, ValueError):
-        raise InputError(f"{name} is no mask of {len(atoms)} atoms and no indices of them") from None
-    return mask
+    return atoms_mask(name, values, len(atoms))
 
 
 def chosen_atoms(name: str, values: ArrayLike, atoms: Atoms) -> Ints:

@@ -88,7 +88,7 @@ class StructureFormat:
     has_lennard_jones, advice : whether atoms of the format have Lennard-Jones parameters, and what to give where not
     has_bonds : whether atoms of the format have bonds, where they bring parameters
     topology : the parameters of a file without positions, where the format is of such files; `read` then raises
-    with_parameters : `topology` of a format whose parameters stand in other files
+    with_parameters : `topology` of a format whose parameters are in other files
     conformations : numbers and positions (m, n, 3) A of all models, where the format's models can be read together; a
         model that cannot be read is NaN where a dict takes the reasons, by place
     has_pdb_records : whether a file's lines can be kept in a PDB file

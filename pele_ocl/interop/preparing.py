@@ -211,7 +211,7 @@ class _Work:
         for kind, others in cut.items():
             self.warnings.append(
                 f"{_few(others)} {'were' if len(others) > 1 else 'was'} bonded to {kind}, which was taken out; "
-                "hydrogens stand in place of the bonds"
+                "hydrogens are in place of the bonds"
             )
         _bond_rings(fixer)
         self.phosphates = _remove_phosphates(fixer)

@@ -102,7 +102,7 @@ def relax(fixer: PDBFixer, there: set[Key], tell: Callable[[float], None]) -> li
         _give_sizes(system)
         found = minimum()
     if found is None:
-        raise InputError("atoms that were built stand in others, and no minimum of their energy was found")
+        raise InputError("atoms that were built overlap with others, and no minimum of their energy was found")
     fixer.positions = found
     return [_name(residue) for residue in strangers]
 

@@ -14,6 +14,7 @@ from ..forcefield import is_parameter_file
 from ..formats import StructureFormat, is_structure, structure_format
 
 _LONGEST = 60  # letters of a name that is made of a title
+_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names that Windows has for devices
 NAME = "{name}"  # in an output: the structure's name without its suffix
 
 
@@ -66,7 +67,8 @@ class UniqueNames:
 
     @staticmethod
     def _safe(text: str) -> str:
-        return re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._-")[:_LONGEST]
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._-")[:_LONGEST]
+        return f"_{plain}" if _RESERVED.fullmatch(plain) else plain
 
 
 def expanded(paths: Iterable[Path]) -> tuple[Path, ...]:

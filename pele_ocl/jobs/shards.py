@@ -115,7 +115,7 @@ class Run:
         """Place of the computation."""
         return Place(self.workers, self.scheduler, self.device)
 
-    def refused(self, found: T) -> T:
+    def without_failures(self, found: T) -> T:
         """Return a result; raise InputError if parts of it failed and `errors` is "raise"."""
         failed: Mapping[int, str] = getattr(found, "errors", {})
         if self.errors == "raise" and failed:

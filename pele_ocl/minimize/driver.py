@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..common.errors import DeviceMemoryError
-from ..energy.engine.store import WORD, Copies, Places, Store
-from ..energy.engine.system import Alone, Tables
-from ..opencl.interface import N_STATE, StepState, Stop
+from ..energy.engine.store import Store
+from ..energy.engine.system import Tables
+from ..opencl.interface import N_STATE, WORD, StepState, Stop
 from ..plan.passes import BATCH_BYTES
 from ..plan.plan import CHUNK_ATOMS
 from .job import FREE, Job, Recipe, computable
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from ..energy.engine.system import Begins
     from ..opencl.device import Device
     from ..opencl.memory import Buffer
-    from ..opencl.queue import Queue
+    from ..opencl.queue import Event, Places, Queue
     from ..opencl.recording import BufferPiece
-    from ..opencl.transfers import Event
 
 LOOK = 8  # iterations after which the host looks which structures are done, if others may follow
 # So many of them are started after the states are read, so that the device is busy until the host, which may be
@@ -94,8 +93,8 @@ class Driver:
     def reset(self, size: int = 0) -> None:
         """Drop all seats, and make an empty store of `size` bytes for structures that are brought."""
         self._by_key.clear()
-        self._copies = Copies(self._queue)  # whose launches keep buffers
-        self._own_copies = self._copies if self._own_queue is self._queue else Copies(self._own_queue)
+        for queue in dict.fromkeys((self._queue, self._own_queue)):
+            queue.drop_staged()
         self._stores = [] if self._rows is None else [self._rows]  # frees the former store first
         self._stores.append(Store(self._own_queue, size))
 
@@ -188,10 +187,10 @@ class Driver:
         for recipe, own in by_recipe(brought).items():
             region, firsts = recipe.recorder.own, np.array([job.scratch for job in own], np.uint64)
             zeros = np.full(len(own), region.n_zeros)
-            self._own_copies.clear(self.scratch.buffer, firsts + np.uint64(len(region.image)), zeros)
+            self._own_queue.clear_pieces(self.scratch.buffer, firsts + np.uint64(len(region.image)), zeros)
             images = np.broadcast_to(region.image, (len(own), len(region.image)))
-            self._own_copies.scatter(self.scratch.buffer, [(firsts, images)])
-        self._write(self._own_copies, brought, lambda own: {**begin_of(own), **data_of(own)})
+            self._own_queue.scatter(self.scratch.buffer, [(firsts, images)])
+        self._write(self._own_queue, brought, lambda own: {**begin_of(own), **data_of(own)})
         self._own_queue.finish()
         return len(brought)
 
@@ -200,7 +199,7 @@ class Driver:
         begins = begins_of(stores, recipe, [job])
         key = recipe.key if recipe.recorder.is_shared else (recipe.key, *(int(np.ravel(each)[0]) for each in begins))
         if key not in self._by_key:
-            self._by_key[key] = Seats(self._queue, self._copies, self._own_copies, stores, recipe, begins)
+            self._by_key[key] = Seats(self._queue, stores, recipe, begins)
         return self._by_key[key]
 
     def _start(self) -> None:
@@ -248,11 +247,11 @@ class Driver:
         seats.take([job for job in jobs if job not in moved] + moved)
         seats.evaluate(first, len(jobs))
         for recipe, own in by_recipe(new).items():
-            results = recipe.piece("results")
+            results = recipe.pieces["results"]
             sizes = np.full(len(own), results.size)
             self._move(own, results, recipe.before, sizes)
         if moved:
-            self._write(self._copies, moved, lambda own: {"positions": [job.start for job in own]})
+            self._write(self._queue, moved, lambda own: {"positions": [job.start for job in own]})
             seats.evaluate(first + len(jobs) - len(moved), len(moved))
 
     @property
@@ -300,9 +299,9 @@ class Driver:
         jobs, again, end = [seats.jobs[seat] for seat in stopped], list[Job](), list[Job]()
         state_of = dict(zip(jobs, states[stopped], strict=True))
         for recipe, own in by_recipe(jobs).items():
-            base = recipe.piece("base")
+            base = recipe.pieces["base"]
             kind = recipe.system.passes.encoding.dtype
-            bases = self._own_copies.gather(self._buffer(base), places(own, base), base.size, kind)
+            bases = self._own_queue.gather(self._buffer(base), places(own, base), base.size, kind)
             for job, where in zip(own, bases, strict=True):
                 job.end(where, state_of[job], self._now)
         for job in jobs:
@@ -310,10 +309,10 @@ class Driver:
         for job in again:
             job.begin_again()
         # In the queue of the launches, after the iteration at work, which may write there, too.
-        self._write(self._copies, again, begin_of)
+        self._write(self._queue, again, begin_of)
         for recipe, own in by_recipe(jobs).items():
-            positions = recipe.piece("positions")
-            self._move(own, recipe.piece("base"), positions, np.full(len(own), positions.size))
+            positions = recipe.pieces["positions"]
+            self._move(own, recipe.pieces["base"], positions, np.full(len(own), positions.size))
         seats.leave(stopped, end)
         self._ready.extend(again)
         self._ended += end
@@ -322,11 +321,11 @@ class Driver:
         """Take the results of structures that have left their seats, whose room is free from now on."""
         for recipe, own in by_recipe(ended).items():
             system, energies = recipe.system, []
-            for piece, name in ((recipe.before, "given"), (recipe.piece("results"), "final")):
+            for piece, name in ((recipe.before, "given"), (recipe.pieces["results"], "final")):
                 positions = np.stack([computable(getattr(job, name), system.energy.atoms) for job in own])
                 kind = recipe.real
-                results = self._own_copies.gather(self._buffer(piece), places(own, piece), piece.size, kind)
-                energies.append(system.energies(results, positions))
+                results = self._own_queue.gather(self._buffer(piece), places(own, piece), piece.size, kind)
+                energies.append(system.energy.batch_of(system.passes, results, positions))
             before, after = energies
             for k, job in enumerate(own):
                 job.result = before.errors.get(k, "") or after.errors.get(k, "")
@@ -342,46 +341,38 @@ class Driver:
     def _move(self, jobs: Sequence[Job], source: BufferPiece, target: BufferPiece, sizes: NDArray[np.int64]) -> None:
         """Start to copy what structures of one molecule keep, in the queue of the launches."""
         begin, end = places(jobs, source), places(jobs, target)
-        self._copies.move(self._buffer(source), self._buffer(target), begin, end, sizes)
+        self._queue.move_pieces(self._buffer(source), self._buffer(target), begin, end, sizes)
 
     def _write(
-        self, copies: Copies, jobs: Iterable[Job], values: Callable[[list[Job]], Mapping[str, Sequence[NDArray[Any]]]]
+        self, queue: Queue, jobs: Iterable[Job], values: Callable[[list[Job]], Mapping[str, Sequence[NDArray[Any]]]]
     ) -> None:
         """Start to write what structures keep. values : of structures of one molecule, by name, an array for each"""
         pieces: dict[int, list[tuple[Places, NDArray[Any]]]] = {}
         for recipe, own in by_recipe(jobs).items():
             for name, arrays in values(own).items():
-                piece = recipe.piece(name)
+                piece = recipe.pieces[name]
                 pieces.setdefault(piece.store, []).append((places(own, piece), np.stack(arrays)))
         for store, there in pieces.items():
-            copies.scatter(self._stores[store].buffer, there)
+            queue.scatter(self._stores[store].buffer, there)
 
 
-class Seats:
-    """Seats of structures whose molecules have one key: each launch is one for all of them.
+class Seats(Tables):
+    """Tables with seats of structures whose molecules have one key: each launch is one for all of them.
 
     jobs : the structures by seat; most : seats that there are; count : iterations so far
     both : launches of an iteration, for either buffer of the states; begin : of an evaluation from the beginning
     """
 
-    def __init__(
-        self, queue: Queue, copies: Copies, own_copies: Copies, stores: Sequence[Store], recipe: Recipe, begins: Begins
-    ) -> None:
-        """recipe : any with the key; copies : in the queue of the launches; own_copies : in another one
-
-        begins : where the first structure is, as in Tables.put
-        """
+    def __init__(self, queue: Queue, stores: Sequence[Store], recipe: Recipe, begins: Begins) -> None:
+        """recipe : any with the key; begins : where the first structure is, as of Tables.put"""
         method = recipe.method
         self.jobs: list[Job] = []
         self.most, self.count = CAPACITY if recipe.recorder.is_shared else 1, 0
-        self._queue, self._copies, self._own_copies, self._stores = queue, copies, own_copies, stores
-        if recipe.recorder.is_shared:
-            self._tables: Tables | Alone = Tables(queue, stores, recipe.launches, recipe.rows, self.most)
-        else:
-            self._tables = Alone(queue, stores, recipe.launches, begins)
-        self.both = [self._tables.bound(launches) for launches in method.both]
-        self._builds = self._tables.bound(method.builds)
-        self.begin = self._tables.bound([*method.begin, *method.evaluation])
+        super().__init__(queue, stores, recipe, self.most, begins)
+        self._stores = stores
+        self.both = [self.bound(launches) for launches in method.both]
+        self._builds = self.bound(method.builds)
+        self.begin = self.bound([*method.begin, *method.evaluation])
         self._state_bytes = method.state_size * method.fine.itemsize
         looked = queue.host_array((self.most, -(-self._state_bytes // WORD)), np.uint64)
         self._looked = looked.view(method.fine)
@@ -398,17 +389,17 @@ class Seats:
             recipes.setdefault(job.recipe, []).append(job)
         for recipe, own in recipes.items():
             slots = np.array([job.slot for job in own], np.intp)
-            self._tables.put(slots, recipe.rows, begins_of(self._stores, recipe, own))
+            self.put(slots, recipe.rows, begins_of(self._stores, recipe, own))
         self.jobs += jobs
-        self._list(self.jobs)
+        self.send_jobs(self.jobs)
 
-    def _list(self, jobs: Iterable[Job]) -> None:
+    def send_jobs(self, jobs: Iterable[Job]) -> None:
         """Have launches serve these structures in this order."""
-        self._tables.send(np.array([job.slot for job in jobs], np.int32))
+        self.send(np.array([job.slot for job in jobs], np.int32))
 
     def evaluate(self, first: int, count: int) -> None:
         """Start an evaluation of so many structures of the list, from place `first` on."""
-        self._tables.launch(self.begin, count, first)
+        self.launch(self.begin, count, first)
 
     def iterate(self, count: int) -> None:
         """Start so many iterations of all structures."""
@@ -439,7 +430,7 @@ class Seats:
         n = len(self.jobs)
         if n == 1:
             name = ("state", "next_state")[self.count % 2]
-            place = self.jobs[0].place(self.jobs[0].recipe.piece(name))
+            place = self.jobs[0].place(self.jobs[0].recipe.pieces[name])
             state = self._looked[0].view(np.uint8)[: self._state_bytes]
             self._seen = self._queue.start_read(state, self._stores[-1].buffer, place)
         else:
@@ -448,10 +439,10 @@ class Seats:
     def _states(self) -> Buffer:
         """Return a buffer with the states as they are now, in the order of the seats."""
         name = ("state", "next_state")[self.count % 2]
-        begin = np.array([job.place(job.recipe.piece(name)) for job in self.jobs], np.uint64)
+        begin = np.array([job.place(job.recipe.pieces[name]) for job in self.jobs], np.uint64)
         end = np.arange(len(self.jobs), dtype=np.uint64) * np.uint64(self._looked[0].nbytes)
         sizes = np.full(len(self.jobs), self._state_bytes)
-        self._copies.move(self._stores[-1].buffer, self._gathered, begin, end, sizes)
+        self._queue.move_pieces(self._stores[-1].buffer, self._gathered, begin, end, sizes)
         return self._gathered
 
     def look(self) -> Floats:
@@ -471,7 +462,7 @@ class Seats:
         gone = set(seats)
         self._free += [self.jobs[seat].slot for seat in seats]
         self.jobs = [job for seat, job in enumerate(self.jobs) if seat not in gone]
-        self._list([*self.jobs, *ended])
+        self.send_jobs([*self.jobs, *ended])
         self.evaluate(len(self.jobs), len(ended))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from ..atoms.close_pairs import close_pair
 from ..common.arguments import flag
 from ..common.errors import InputError
 from ..energy import Energy
-from ..energy.engine.system import System, key_of
+from ..energy.engine.system import Recorded, System
 from ..opencl.interface import N_STATE, StepState, Stop
 from .constraints import BondConstraints, check_rigid
 from .options import Stopping, method_of, rounds_of
@@ -23,7 +23,7 @@ from .result import REASONS, MinimizeResult
 
 if TYPE_CHECKING:
     from ..energy import EnergyBatch
-    from ..opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch, Recorder
+    from ..opencl.recording import BufferPiece, RecordedLaunch, Recorder
     from .method import Method
 
 COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
@@ -127,7 +127,7 @@ class Protocol:
         return found if constraints is None else constraints.tangent(positions[np.newaxis], found[np.newaxis])[0]
 
 
-class Recipe:
+class Recipe(Recorded):
     """A molecule prepared for minimization on a device: its launches, and what is kept of each of its structures.
 
     system : the molecule, whose rows have positions and results
@@ -152,7 +152,6 @@ class Recipe:
             passes, self.recorder, protocol.stopping.packed(system.energy.precision), protocol.free,
             protocol.constraints, not passes.options.chain,
         )  # fmt: skip
-        self._pieces: dict[str, BufferPiece] = {}  # by name, as they were asked for
         self._states: dict[int, NDArray[Any]] = {}  # in which rounds begin, by how many atoms move
         self.real = np.dtype(system.energy.precision)
         self.before = self.recorder.empty(passes.n_results)  # results of where a structure began
@@ -164,22 +163,14 @@ class Recipe:
 
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
-        """Return all launches, each once, in an order that is the same for molecules with the same key."""
         of = self.method
         listed = [*of.begin, *of.evaluation, *of.both[0], *of.both[1], *of.builds]
         return self.recorder.recorded(listed)
 
     @cached_property
-    def rows(self) -> list[ArgumentRow]:
-        """Return the arguments of all launches."""
-        for recorder in (self.system.recorder, self.recorder):
-            _ = recorder.shared, recorder.own  # which lay out the arrays
-        return [launch.row(self.recorder.slot) for launch in self.launches]
-
-    @cached_property
-    def key(self) -> Hashable:
-        """Return a key that is equal for molecules that can share all launches."""
-        return key_of(self.launches) if self.recorder.is_shared else id(self)
+    def pieces(self) -> Mapping[str, BufferPiece]:
+        """Return where a structure keeps arrays: FREE, those of `Method.arrays`, and buffers of the passes."""
+        return self.recorder.named({**self.system.passes.buffers, **self.method.arrays, FREE: self.method.free})
 
     @property
     def size(self) -> int:
@@ -191,13 +182,6 @@ class Recipe:
         if n_moving not in self._states:
             self._states[n_moving] = self.method.first_state(n_moving)
         return self._states[n_moving].copy()
-
-    def piece(self, name: str) -> BufferPiece:
-        """Return where something is kept: FREE, or a name of `Method.arrays` or of buffers of the passes."""
-        if name not in self._pieces:
-            there = {**self.system.passes.buffers, **self.method.arrays, FREE: self.method.free}
-            self._pieces[name] = self.recorder.piece(there[name])
-        return self._pieces[name]
 
     def jobs(
         self, numbers: Sequence[int], given: Floats, free: Sequence[NDArray[np.bool_]] | None = None,
@@ -215,11 +199,11 @@ class Recipe:
         starts, errors = self.protocol.starts(given, masks)
         far: dict[int, str] = {}
         if encoded is None or offsets is None:
-            encoded, offsets, far = self.system.encoded(given)
+            encoded, offsets, far = self.system.passes.encoded(given)
         begin, begin_offsets = encoded, offsets
         if len(moved := np.flatnonzero((starts != given).any(axis=(1, 2)))):  # all others keep their bits
             begin, begin_offsets = encoded.copy(), offsets.copy()
-            begin[moved], begin_offsets[moved], reasons = self.system.encoded(starts[moved])
+            begin[moved], begin_offsets[moved], reasons = self.system.passes.encoded(starts[moved])
             far |= {int(moved[k]): reason for k, reason in reasons.items()}
         errors = {**{k: InputError(reason) for k, reason in far.items()}, **errors}
         found = [
@@ -304,7 +288,7 @@ class Job:
         """End the round where it stopped. base : (3 n) encoded positions; state : (N_STATE,)"""
         self.state, self.seconds, self.start = state.copy(), seconds, base
         self.state[COUNTS] += self.counted
-        self.final = self.recipe.system.pipeline.decode(base[np.newaxis])[0] + self.offset
+        self.final = self.recipe.system.passes.decode(base[np.newaxis])[0] + self.offset
         self.final[~self.free] = self.given[~self.free]  # to the last digit
         if (sites := self.recipe.protocol.atoms.virtual_sites) is not None:
             self.final = sites.placed(self.final, self.free)

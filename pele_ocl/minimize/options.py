@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -153,14 +153,14 @@ def method_of(method: object, constraints: str | None = None) -> type[Method]:
     method : a name of METHODS, or a class derived from Method
     """
     if isinstance(method, str) and method in METHODS:
-        found: Any = import_module(f".{method}", __package__).METHOD
+        found: type[Method] = import_module(f".{method}", __package__).METHOD
     elif isinstance(method, type) and any(base.__name__ == "Method" for base in method.__mro__):
         found = method
     else:
         raise InputError(f"there is no method {method!r}; choose {', '.join(METHODS)}")
     if constraints is not None and not found.holds_bonds:
         raise InputError(f"{found.title} holds no bonds; take the method lbfgs, or leave out constraints")
-    return cast("type[Method]", found)
+    return found
 
 
 def method_name(method: str | type[Method]) -> str:

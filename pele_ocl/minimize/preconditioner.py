@@ -38,7 +38,7 @@ class Preconditioner:
 
     order : (n_slots,) atoms, -1 after the last one
     rest : (n_slots,) kcal/mol/A^2, stiffness beside the springs
-    starts : (HALF * n_blocks + HALF + 1,) first entry of each atom, as they stand in the order
+    starts : (HALF * n_blocks + HALF + 1,) first entry of each atom, in the order
     entries : 4 spring + which member of it the atom is
     members, stands, details : (n_springs, 4) as cl/minimize/precondition.cl takes them
     parameters : (k, 4) of the bonded terms
@@ -58,7 +58,7 @@ class Preconditioner:
         """Find the springs and blocks of the molecule of some passes."""
         atoms, springs = passes.atoms, _springs(passes)
         order, n_blocks = block_order(atoms), blocks_of(len(atoms))
-        slots = HALF * np.arange(n_blocks)[:, None] + np.arange(BLOCK)  # where their atoms stand in the order
+        slots = HALF * np.arange(n_blocks)[:, None] + np.arange(BLOCK)  # where their atoms are in the order
         padded = np.full(slots.max() + 1, -1, np.int32)
         padded[: len(order)] = order
         rest = np.full(len(padded), REST)

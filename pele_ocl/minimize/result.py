@@ -8,7 +8,7 @@ from functools import cached_property
 from operator import index
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -558,7 +558,7 @@ def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool, target: P
     """
     values = result.numbers()
     del values["name"]
-    before = cast(Mapping[str, float | None], values["energy_before"])
+    before: Any = values["energy_before"]
     energies = {term: value for term, value in before.items() if value is not None}
     found = [
         *of_structure(start, "noted", places_sites=True),

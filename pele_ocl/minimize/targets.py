@@ -45,7 +45,7 @@ class OutputTargets:
         names = OutputNames.of(output)
         is_folder = names.is_folder
         if NAME in str(output.parent) or (is_folder and NAME in str(output)):
-            raise FormatError(f"{output}: {NAME} stands in the name of a folder; use it in that of the files alone")
+            raise FormatError(f"{output}: {NAME} is in the name of a folder; use it in that of the files alone")
         if are_many and (is_folder or NAME in output.name):
             raise FormatError(f"{output}: all conformations go to one file; name it, {written_suffixes()}")
         if len(paths) > 1 and NAME not in names.pattern:

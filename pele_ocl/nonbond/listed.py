@@ -13,7 +13,7 @@ from ..common.errors import InputError
 from ..common.variant import Progress
 from ..pairs import PairList
 from ..plan.evaluator import Evaluator, Failures, Outputs
-from ..plan.pipeline import Explain
+from ..plan.passes import Explain
 from .passes import AnyPasses
 from .pipeline import ListPipeline
 from .records import MoleculeRecords

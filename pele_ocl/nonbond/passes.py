@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..atoms import Floats
 from ..opencl.interface import DESTINATION
 from ..plan.evaluator import Outputs
 from ..plan.passes import Passes
+from .records import check_float32_span
 from .task import PairListTask
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ class ListPasses(Passes, Generic[Index]):
     most_conformations: ClassVar[int | None] = None
 
     def __init__(self, queue: Queue, task: PairListTask, index: Index) -> None:
-        super().__init__(queue, task.molecule.encoding, task.n_atoms)
+        super().__init__(queue, task.molecule.encoding, task.molecule.atoms)
         self.task, self.index = task, index
         self.first_energy = 3 * task.n_atoms if task.gradient else 0
 
@@ -92,6 +94,13 @@ class ListPasses(Passes, Generic[Index]):
     @abstractmethod
     def _n_groups(self) -> int:
         """Count the groups that leave energies."""
+
+    def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
+        if self.queue.precision == "float32":
+            span = float(np.ptp(positions, axis=0).max())
+            if np.isfinite(span):
+                check_float32_span(span)
+        return super()._from_own_middle(positions)
 
     def _sizes(self) -> dict[str, int]:
         """Reals in each buffer of the variant's own, for one conformation."""

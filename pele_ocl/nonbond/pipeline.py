@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..common.variant import Progress
 from ..plan.evaluator import Failures, Outputs
-from ..plan.pipeline import Chunk, Explain, Pipeline
+from ..plan.passes import Explain
+from ..plan.pipeline import Chunk, Pipeline
 from .passes import AnyPasses
-from .records import check_float32_span
 
 if TYPE_CHECKING:
-    from ..opencl.transfers import Event
+    from ..opencl.queue import Event
 
 
 class ListPipeline(Pipeline):
@@ -67,10 +67,3 @@ class ListPipeline(Pipeline):
         self._writing.append((chunk.queue.start_write(self.passes.buffer("roots"), roots), roots))
         if coming.ndim == 1:
             self._radii, self._coming = coming, None
-
-    def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
-        if self.passes.queue.precision == "float32":
-            span = float(np.ptp(positions, axis=0).max())
-            if np.isfinite(span):
-                check_float32_span(span)
-        return super()._from_own_middle(positions)

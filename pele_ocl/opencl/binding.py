@@ -13,7 +13,7 @@ import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .building import GroupTooLargeError
-from .device import Device, device_errors
+from .device import Device
 from .kernel import Argument, Arguments, Kernel
 
 LONG_LAUNCH_PAIRS = 1e10  # launches of more pairs take longer than displays bear, and are cut
@@ -50,7 +50,7 @@ class Launch(Protocol):
 
 def set_arguments(device: Device, kernel_object: cl.Kernel, args: tuple[Argument, ...]) -> None:
     """Set all arguments. Raises DeviceError if they do not fit the kernel."""
-    with device_errors(device):
+    with device:
         kernel_object.set_args(*args)
 
 

@@ -22,7 +22,7 @@ from ..common.errors import InputError, KernelBuildError
 from ..common.installation import shipped
 from . import interface, notices
 from .cache import CachedProgram, Signatures
-from .device import Device, device_errors
+from .device import Device
 from .kernel import Kernel, Parameter, Program, Signature, types_of
 from .runtimes.linker import missing_parts
 
@@ -72,7 +72,7 @@ def get_kernel(
             program = get_program(device, file, precision, width, portable, defines, name if of_rows else None)
             types = types_of(precision, defines.get("FIXED_BITS", 0), defines.get("DOUBLES", 0))
             _require_kernel(file, name, program.names)
-            with device_errors(device):
+            with device:
                 signature = Signature(name, program.signature(name), types)
                 made = Kernel(program.handle, name, device.handle, device.vendor, signature)
                 kernel = device.kernels.setdefault(key, made)
@@ -93,7 +93,7 @@ def get_program(
         if key not in device.programs:
             device.require_precision(precision)
             options = _options(device, precision, width, portable, defines)
-            with notices.building(device.name), device_errors(device):
+            with notices.building(device.name), device:
                 if of_rows is None:
                     device.programs[key] = _build(device, file, expanded_source(file, source_of), options)
                 else:

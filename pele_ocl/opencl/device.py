@@ -96,6 +96,9 @@ if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
 class Device:
     """One OpenCL device with its context and queues, made when first needed.
 
+    Within `with device:` whatever OpenCL refuses is raised as DeviceError; `try` and `refusal` do the same without
+    calls of their own, for the shortest ways.
+
     index : index in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
     programs, kernels : built programs and their kernels, by file, name and options
@@ -125,6 +128,14 @@ class Device:
     ladder_group: int | None = None
     _made: list[tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]] = field(default_factory=list, repr=False)
     _making: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if isinstance(error, cl.Error):
+            raise refusal(self, error) from error
 
     # On Intel's runtime a queue does not keep its context alive, so the Device holds both.
     @property
@@ -375,24 +386,6 @@ def refusal(device: Device, error: cl.Error) -> DeviceError:
     if isinstance(error, cl.MemoryError):
         return DeviceMemoryError(f"{device} lacks free memory for this; choose another device")
     return DeviceError(f"{device} refuses the work ({error}); choose another device or variant")
-
-
-class device_errors:  # noqa: N801  # used as a function; a generator would cost more than setting an argument
-    """Raise whatever OpenCL refuses within the block as DeviceError.
-
-    `try` and `refusal` do the same without calls of their own, for the shortest ways.
-    """
-
-    def __init__(self, device: Device) -> None:
-        self._device = device
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        if isinstance(error, cl.Error):
-            raise refusal(self._device, error) from error
 
 
 def is_of_a_run(error: DeviceError) -> bool:

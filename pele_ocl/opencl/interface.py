@@ -191,6 +191,7 @@ SIDE_CHAIN_BLOCK = 16  # atoms of a block that has special pairs with a side cha
 MOST_POLAR = 36  # places of polar hydrogens
 VARIABLE_REALS = 4  # of a row: up to three collective variables, and at last the energy of their bias
 ROW_BLOCK = 256  # bytes to which the arrays of a row are aligned
+WORD = 8  # bytes; pieces that are copied begin at whole words, and have room for whole words
 PAIR_SUMS = PairSums.RADIUS_SUM + 1
 N_STATE = max(StepState) + 1
 N_TERMS = 5  # of an atom's energy: Lennard-Jones, Coulomb, GB pair, GB self, nonpolar

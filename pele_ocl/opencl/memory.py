@@ -97,14 +97,10 @@ class BufferBytes:
 
 @dataclass(eq=False)
 class ResultPages:
-    """Memory of results.
-
-    is_fresh : until it was used; pinned : what keeps it where a device writes to it by itself, None if nothing does
-    """
+    """Memory of results. is_fresh : until it was used"""
 
     bytes: NDArray[np.uint8]
     is_fresh: bool = True
-    pinned: object = None
 
 
 class Loan:
@@ -156,14 +152,8 @@ class ResultMemory:
         return None
 
 
-def pages_of(array: NDArray[Any]) -> ResultPages | None:
-    """Give the memory of a result, or of a part of one; None if it is of another kind."""
-    owner = array if array.base is None else array.base
-    loan = getattr(owner, "base", None)
-    return loan.pages if isinstance(loan, Loan) else None
-
-
 def is_used(array: NDArray[Any]) -> bool:
     """Tell if the memory of a result had another one before, and so is there."""
-    pages = pages_of(array)
-    return pages is not None and not pages.is_fresh
+    owner = array if array.base is None else array.base
+    loan = getattr(owner, "base", None)
+    return isinstance(loan, Loan) and not loan.pages.is_fresh

@@ -1,29 +1,53 @@
-"""Queues of a device: kernels, launches, and the time they take."""
+"""Queues of a device: arrays and their copies, kernels and their launches, and the time they take.
+
+Large arrays are read into pinned host memory in parts; threads copy each part while the next ones are transferred.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ..common.threads import MOST_COPIERS, by_rows, copiers
 from ..common.variant import Progress
-from .binding import LONG_LAUNCH_PAIRS, BoundLaunch, set_arguments, whole_groups
+from .binding import LONG_LAUNCH_PAIRS, Binder, BoundLaunch, set_arguments, whole_groups
 from .building import get_kernel
-from .device import device_errors, refusal
+from .device import refusal
+from .interface import WORD
 from .kernel import Arguments, Kernel
-from .memory import Buffer, CommandQueue
-from .transfers import Event, Transfers
+from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, part_of
+
+Event = cl.Event
+
+MOST_CACHED = 2  # buffers that a device keeps
+CACHED_SHARE = 16  # the part of its memory that one of them takes at most
+
+FILLED = 1 << 28  # bytes that are filled, and then copied: NVIDIA's OpenCL hangs if it fills more than 2 GiB
+
+IN_TURN, LEAST_IN_TURN = 8, 2  # arrays of host memory; fewer of larger slices, lest the host keep many times as much
+PAGE = 4096  # bytes of host memory that come at a time, at least
+
+MOST_PIECES = 65_535  # that one launch copies, which CUDA's devices take in the third dimension
+PIECE_ITEMS, PIECE_GROUP = 4096, 64  # work-items of a piece at most, and of a group
+PINNED = 1 << 22  # bytes that go by way of memory of the host that the device reads and fills by itself
 
 # Launches with progress asked for, or longer than displays bear, are cut so that each takes about this long.
 SLAB_SECONDS = 0.5
 FIRST_SLAB_PAIRS = 2e7
+
+
+Places = NDArray[np.uint64]  # bytes at which pieces begin, whole words
 
 
 def seconds_of(event: Event) -> float:
@@ -44,7 +68,7 @@ def elapsed_seconds(events: Sequence[Event], firsts: set[int], part: slice) -> f
 
 
 @dataclass(eq=False)
-class Queue(Transfers):
+class Queue(Binder):
     """Queue of a device: moves arrays, launches kernels in order, remembers how long they took.
 
     A queue belongs to one thread. A device may have several at work at once, in threads or in callbacks. All that a
@@ -52,6 +76,8 @@ class Queue(Transfers):
     before its buffers go to one with the other `profile`.
 
     profile : whether times are wanted; launches are dearer then
+    own_command_queue : one in which nothing of others waits; None for the one of all queues
+    allocated : bytes of all buffers made so far, gone ones included
     held : buffers that live as long as the queue
     events : of the launches, in order; firsts : indices of launches that were a kernel's first on the device
     steps : index of the first launch of each step that was begun, by name
@@ -66,6 +92,295 @@ class Queue(Transfers):
     steps: dict[str, int] = field(default_factory=dict)
     allocated: int = 0
     posted: deque[Event] = field(default_factory=deque)
+    # Of copies of pieces: buffers that values pass through, and launches by kernel and buffers.
+    _staging: dict[str, Buffer] = field(default_factory=dict)
+    _bound_pieces: dict[tuple[object, ...], BoundLaunch] = field(default_factory=dict)
+
+    @property
+    def command_queue(self) -> CommandQueue:
+        """Command queue in which everything waits. Raises DeviceError after a fork."""
+        _, timing, plain = self.device.queues
+        return self.own_command_queue or (timing if self.profile else plain)
+
+    def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        """A buffer of the values that kernels only read, in the queue's precision where no other type is given."""
+        array = np.ascontiguousarray(values, dtype or self.dtype)
+        if array.size == 0:  # OpenCL has no empty buffers
+            return self.empty(0, dtype)
+        return self._buffer(array.nbytes, array.dtype, array)
+
+    def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        return self.upload(values, dtype)
+
+    def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
+        """Upload what `make` gives, which the device keeps for the next time that the key is met."""
+        cached = self.device.cached
+        buffer = cached.pop(key, None) or self.upload(make())
+        if buffer.size <= self.device.memory // CACHED_SHARE:
+            for oldest in list(cached)[: len(cached) + 1 - MOST_CACHED]:
+                cached.pop(oldest, None)
+            cached[key] = buffer
+        return buffer
+
+    def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
+        """An uninitialised buffer of n values, reals where no other type is given."""
+        kind = np.dtype(dtype or self.dtype)
+        size = max(1, n) * kind.itemsize
+        buffer = self._buffer(size, kind)
+        if size >= LARGE and self.device.kind == "CPU":
+            with self.device:
+                ask_for_large_pages(self.command_queue, buffer)
+        return buffer
+
+    def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
+        """A buffer of n zeros."""
+        buffer = self.empty(n, dtype)
+        self.clear(buffer)
+        return buffer
+
+    def clear(self, buffer: Buffer, first: int = 0, size: int | None = None) -> None:
+        """Fill a buffer with zeros, from its byte `first` on, to its end or so many bytes."""
+        end = buffer.size if size is None else first + size
+        zero = np.zeros(16 if first % 16 == end % 16 == 0 else 1, np.uint8)  # GPUs are faster with 16 bytes at a time
+        with self.device:
+            filled = min(FILLED, end - first)
+            cl.enqueue_fill_buffer(self.command_queue, buffer, zero, first, filled)
+            for begin in range(first + filled, end, FILLED):
+                part = min(FILLED, end - begin)
+                cl.enqueue_copy(self.command_queue, buffer, buffer, src_offset=first, dst_offset=begin, byte_count=part)
+
+    def _buffer(self, size: int, dtype: np.dtype[Any], values: NDArray[Any] | None = None) -> Buffer:
+        """Make a buffer of `size` bytes, for reading alone if it has values. Raises DeviceError if memory is short."""
+        has = cl.mem_flags
+        flags = has.READ_WRITE if values is None else has.READ_ONLY | has.COPY_HOST_PTR
+        self.allocated += size
+        self.device.require_memory(size, size)
+        with self.device:
+            buffer = Buffer(self.device.context, flags, size, hostbuf=values)
+        buffer.dtype, buffer.is_read_only = dtype, values is not None
+        self.device.buffers.count(buffer, size)
+        return buffer
+
+    def part(self, buffer: Buffer, first: int, size: int) -> Buffer:
+        """Return so many bytes of a buffer, from its byte `first` on, as a buffer of their own."""
+        with self.device:
+            return part_of(buffer, first, size)
+
+    def download(self, buffer: Buffer, n: int, dtype: DTypeLike | None = None) -> NDArray[Any]:
+        """Read the first n values of a buffer, reals if no other type is given, after everything before."""
+        array = np.empty(n, dtype or self.dtype)
+        self.read(array, buffer)
+        return array
+
+    def write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
+        """Fill a buffer from an array, from its value `first` on."""
+        with self.device:
+            cl.enqueue_copy(self.command_queue, buffer, values, dst_offset=first * values.itemsize)
+
+    def copy_part(self, buffer: Buffer, size: int, source: int, target: int) -> None:
+        """Copy a part of a buffer, of so many bytes, to another of its parts, counted in parts."""
+        self.copy_bytes(buffer, source * size, buffer, target * size, size)
+
+    def copy_bytes(self, source: Buffer, first: int, target: Buffer, to: int, size: int) -> None:
+        """Copy so many bytes of a buffer, from its byte `first` on, to byte `to` of another or the same."""
+        with self.device:
+            cl.enqueue_copy(self.command_queue, target, source, src_offset=first, dst_offset=to, byte_count=size)
+
+    def read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> None:
+        """Fill the array from a buffer, from its value `first` on, once everything before is done."""
+        with self.device:
+            cl.enqueue_copy(self.command_queue, array, buffer, src_offset=first * array.itemsize)
+
+    def host_array(self, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> NDArray[Any]:
+        """An array that the device reads and fills by itself, while the host does something else."""
+        dtype = np.dtype(dtype or self.dtype)
+        size = math.prod(shape) * dtype.itemsize
+        self.device.require_memory(size, size)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+        with self.device:
+            buffer = cl.Buffer(self.device.context, flags, size)
+            access: Any = cl.map_flags.READ | cl.map_flags.WRITE
+            array: NDArray[Any] = cl.enqueue_map_buffer(self.command_queue, buffer, access, 0, shape, dtype)[0]
+        self.device.mapped.count(array, size)
+        return array
+
+    @contextmanager
+    def mapped(self, buffer: Buffer, shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[Any]]:
+        """Map a buffer as an array, once everything before is done; a CPU's is its memory itself.
+
+        The array must not be used after the block.
+        """
+        access: Any = cl.map_flags.READ | cl.map_flags.WRITE
+        command_queue, kind = self.command_queue, np.dtype(dtype)
+        with self.device:
+            array: NDArray[Any] = cl.enqueue_map_buffer(command_queue, buffer, access, 0, shape, kind)[0]
+        memory: Any = array.base
+        try:
+            yield array
+        finally:
+            with self.device:
+                memory.release(self.command_queue)
+            self.finish()
+
+    def start_write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> Event:
+        """Start to fill a buffer from an array, which stays as it is until the event. The event is to be kept."""
+        with self.device:
+            return cl.enqueue_copy(
+                self.command_queue, buffer, values, dst_offset=first * values.itemsize, is_blocking=False
+            )
+
+    def start_read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> Event:
+        """Start to fill an array from a buffer, after everything before; the event is to be kept."""
+        command_queue = self.command_queue
+        with self.device:
+            event = cl.enqueue_copy(command_queue, array, buffer, src_offset=first * array.itemsize, is_blocking=False)
+            command_queue.flush()
+            return event
+
+    def wait(self, event: Event) -> None:
+        """Wait for an event."""
+        try:
+            event.wait()
+        except cl.Error as error:
+            raise refusal(self.device, error) from error
+
+    def has_come(self, event: Event) -> bool:
+        """Return whether an event has come."""
+        with self.device:
+            return bool(event.command_execution_status == cl.command_execution_status.COMPLETE)
+
+    def finish(self) -> None:
+        """Wait for everything that was started."""
+        with self.device:
+            self.command_queue.finish()
+
+    def move_pieces(self, source: Buffer, target: Buffer, begin: Places, end: Places, sizes: NDArray[np.int64]) -> None:
+        """Start the copy of pieces from bytes `begin` of a buffer to bytes `end` of another one.
+
+        Within one buffer, pieces may go where other pieces were.
+        """
+        if len(sizes) == 1:
+            if source is not target or begin[0] != end[0]:
+                self.copy_bytes(source, int(begin[0]), target, int(end[0]), _whole(int(sizes[0])))
+            return
+        if source is target and np.isin(begin, end).any():
+            between = self._staged("moved", int(sizes.sum()))
+            places = np.append(0, np.cumsum(sizes[:-1])).astype(np.uint64)
+            self.move_pieces(source, between, begin, places, sizes)
+            source, begin = between, places
+        self._launch_pieces("copy_pieces", begin, end, sizes, {"source": source, "target": target})
+
+    def clear_pieces(self, target: Buffer, begin: Places, sizes: NDArray[np.int64]) -> None:
+        """Start to fill pieces with zeros."""
+        if len(sizes) == 1:
+            if sizes[0]:
+                self.clear(target, int(begin[0]), int(sizes[0]))
+            return
+        self._launch_pieces("clear_pieces", begin, begin, sizes, {"target": target})
+
+    def scatter(self, target: Buffer, pieces: Sequence[tuple[Places, NDArray[Any]]]) -> None:
+        """Start to write values: each (m, size) of some type, with the bytes (m,) at which its rows begin."""
+        there = [(begin, np.ascontiguousarray(values)) for begin, values in pieces if len(begin) and values.size]
+        if not there:
+            return
+        widths = [_whole(values[0].nbytes) for _, values in there]
+        if len(there) == 1 and widths[0] == there[0][1][0].nbytes:
+            (begin, values), width = there[0], widths[0]
+            if len(begin) == 1:
+                self.post(target, values.view(np.uint8), int(begin[0]))
+                return
+            between = self._staged("values", values.nbytes)
+            self.post(between, values)
+            starts = np.arange(len(begin), dtype=np.uint64) * np.uint64(width)
+            self.move_pieces(between, target, starts, begin, np.full(len(begin), width))
+            return
+        firsts = np.cumsum([0, *(len(begin) * width for (begin, _), width in zip(there, widths, strict=True))])
+        staged = np.zeros(int(firsts[-1]), np.uint8)
+        for (begin, values), width, first in zip(there, widths, firsts.tolist(), strict=False):
+            rows = staged[first : first + len(begin) * width].reshape(len(begin), width)
+            rows[:, : values[0].nbytes] = values.view(np.uint8).reshape(len(begin), -1)
+        between = self._staged("values", staged.nbytes)
+        self.post(between, staged)
+        sizes = np.concatenate([np.full(len(begin), width) for (begin, _), width in zip(there, widths, strict=True)])
+        starts = np.append(0, np.cumsum(sizes[:-1])).astype(np.uint64)
+        self.move_pieces(between, target, starts, np.concatenate([begin for begin, _ in there]), sizes)
+
+    @contextmanager
+    def pinned(self, shape: tuple[int, int], dtype: DTypeLike) -> Iterator[NDArray[Any]]:
+        """Lend an array to be filled and then scattered, once that is done; a large one is memory that devices read."""
+        kind = np.dtype(dtype)
+        size = math.prod(shape) * kind.itemsize
+        if size < PINNED:
+            yield np.empty(shape, kind)
+            return
+        with borrowed(self, size, 1) as (memory,):
+            yield memory[:size].view(kind).reshape(shape)
+            self.finish()
+
+    def gather(
+        self, source: Buffer, begin: Places, size: int, dtype: DTypeLike, to: DTypeLike | None = None
+    ) -> NDArray[Any]:
+        """Read pieces of so many bytes, (m, size of the type), once all before is done. to : type to make of them"""
+        width, kind = _whole(size), np.dtype(dtype)
+        to = np.dtype(to or kind)
+        shape = len(begin), width
+        if not math.prod(shape):
+            return np.empty((len(begin), size // kind.itemsize), to)
+        if len(begin) == 1:
+            single = np.empty((1, size // kind.itemsize), kind)
+            self.read(single.view(np.uint8), source, int(begin[0]))
+            return single.astype(to, copy=False)
+        between = self._staged("read", math.prod(shape))
+        places = np.arange(len(begin), dtype=np.uint64) * np.uint64(width)
+        self.move_pieces(source, between, begin, places, np.full(len(begin), width))
+        if math.prod(shape) < PINNED:
+            array = np.empty(shape, np.uint8)
+            self.read(array, between)
+            return array[:, :size].view(kind).astype(to, copy=False)
+        with borrowed(self, math.prod(shape), 1) as (memory,):
+            staged = memory[: math.prod(shape)].reshape(shape)
+            self.read(staged, between)
+            values = staged[:, :size].view(kind)
+            found = self.device.results.array((len(begin), size // kind.itemsize), to)
+
+            def copy(rows: slice) -> None:
+                found[rows] = values[rows]
+
+            by_rows(len(found), found.shape[1], copy)
+        return found
+
+    def _staged(self, name: str, size: int) -> Buffer:
+        """A buffer of so many bytes at least, which is kept for the next time."""
+        if name not in self._staging or self._staging[name].size < size:
+            self._staging.pop(name, None)
+            self._bound_pieces.clear()  # which would keep the smaller one
+            self._staging[name] = self.empty(size, np.uint8)
+        return self._staging[name]
+
+    def _launch_pieces(
+        self, name: str, begin: Places, end: Places, sizes: NDArray[np.int64], buffers: Mapping[str, Buffer]
+    ) -> None:
+        if not len(sizes):
+            return
+        places = np.empty((len(sizes), 3), np.uint64)
+        places[:, 0], places[:, 1], places[:, 2] = begin // np.uint64(WORD), end // np.uint64(WORD), -(-sizes // WORD)
+        there = self._staged("places", places.nbytes)
+        self.post(there, places)
+        key = name, *map(id, buffers.values())
+        if key not in self._bound_pieces:
+            items = min(PIECE_GROUP, self.device.largest_group)
+            arguments = {"places": there, **buffers}
+            self._bound_pieces[key] = self.bind("engine/copy.cl", name, (items, 1), (items, 1), arguments)
+        bound = self._bound_pieces[key]
+        items = bound.group[0]
+        bound.shape = -(-min(PIECE_ITEMS, max(1, int(places[:, 2].max()))) // items) * items, 1
+        for first in range(0, len(sizes), MOST_PIECES):
+            self.launch_bound([bound], min(MOST_PIECES, len(sizes) - first), first=first)
+
+    def drop_staged(self) -> None:
+        """Free the buffers that copies of pieces keep, and those that their launches name."""
+        self._staging.clear()
+        self._bound_pieces.clear()
 
     def anew(self, profile: bool) -> Queue:
         """Make another queue of the device, with or without times."""
@@ -78,7 +393,7 @@ class Queue(Transfers):
         try:
             own = spare.pop()
         except IndexError:
-            with device_errors(self.device):
+            with self.device:
                 own = cl.CommandQueue(self.device.context)
             self.device.further.append(own)
         try:
@@ -154,7 +469,7 @@ class Queue(Transfers):
             self._launch_slabs(launches, n_conformations, tell)
             return
         command_queue = self.command_queue
-        with device_errors(self.device):
+        with self.device:
             for launch in launches:
                 shape = (*launch.shape, n_conformations)
                 offset = (launch.offset, 0, first) if first or launch.offset else None
@@ -207,7 +522,7 @@ class Queue(Transfers):
             shape = count, launch.shape[1], n_conformations
             start = time.perf_counter()
             self._record_first(launch.kernel)
-            with device_errors(self.device):
+            with self.device:
                 offset = launch.offset + done, 0, 0
                 event = cl.enqueue_nd_range_kernel(
                     self.command_queue, launch.kernel_object, shape, launch.group, offset
@@ -240,12 +555,12 @@ class Queue(Transfers):
     ) -> Event:  # fmt: skip
         shape = tuple(whole_groups(n, g) for n, g in zip(shape, group, strict=True))
         self._record_first(kernel)
-        with device_errors(self.device):
+        with self.device:
             return cl.enqueue_nd_range_kernel(self.command_queue, kernel_object, shape, group, offset)
 
     def submit(self) -> None:
-        """Make the device begin with the launches; some runtimes wait until they are asked for results."""
-        with device_errors(self.device):
+        """Let the device begin with all that was started; some runtimes wait until they are asked for results."""
+        with self.device:
             self.command_queue.flush()
 
     def _record_first(self, kernel: Kernel) -> None:
@@ -276,3 +591,63 @@ class Queue(Transfers):
         """Elapsed seconds of a part of the launches, counted as `elapsed_seconds` are."""
         self.finish()
         return elapsed_seconds(self.events, self.firsts, part)
+
+
+def read_without_padding(
+    queue: Queue, values: NDArray[Any], buffer: Buffer, first: int, shape: tuple[int, int], at_once: int
+) -> None:
+    """Fill values (n, ny, nx) from slices of a buffer, from its value `first` on, once everything before is done.
+
+    shape : of a slice in the buffer, rows and columns; beyond ny and nx is padding
+    at_once : values that are transferred at a time, at least a slice
+    """
+    per_slice = math.prod(shape)
+    step = max(1, at_once // per_slice)
+    size, starts = step * per_slice * values.itemsize, range(0, len(values), step)
+    under_way = deque[Future[None]]()
+
+    def copy(part: NDArray[Any], staged: NDArray[Any], event: Event) -> None:
+        queue.wait(event)
+        part[:] = staged[:, : part.shape[1], : part.shape[2]]
+
+    in_turn = min(IN_TURN, max(LEAST_IN_TURN, IN_TURN * at_once // (step * per_slice)))
+    with borrowed(queue, size, min(in_turn, len(starts))) as arrays:
+        for turn, start in enumerate(starts):
+            if len(under_way) == len(arrays):
+                under_way.popleft().result()
+            part = values[start : start + step]
+            room = arrays[turn % len(arrays)][:size].view(values.dtype)
+            staged = room[: len(part) * per_slice].reshape(len(part), *shape)
+            event = queue.start_read(staged, buffer, first + start * per_slice)
+            under_way.append(copiers().submit(copy, part, staged, event))
+        while under_way:
+            under_way.popleft().result()
+
+
+def start_making(values: NDArray[Any]) -> list[Future[None]]:
+    """Let threads make the memory of an array that nothing was written to: the system does so by pages."""
+
+    def touch(part: NDArray[Any]) -> None:
+        part[:: PAGE // part.itemsize] = 0
+
+    return [copiers().submit(touch, part) for part in np.array_split(values.reshape(-1), MOST_COPIERS)]
+
+
+@contextmanager
+def borrowed(queue: Queue, size: int, count: int) -> Iterator[list[NDArray[np.uint8]]]:
+    """Arrays of at least so many bytes, which the device keeps for later reads: to make them takes long."""
+    kept = queue.device.staging
+    arrays = []
+    for _ in range(count):
+        try:
+            array = kept.popleft()
+        except IndexError:  # to ask before would race with other threads
+            array = None
+        arrays.append(array if array is not None and array.nbytes >= size else queue.host_array((size,), np.uint8))
+    yield arrays  # not kept after an error: a read may still be under way
+    kept.extend(arrays)
+
+
+def _whole(size: int) -> int:
+    """Bytes of the whole words that so many bytes take."""
+    return -(-size // WORD) * WORD

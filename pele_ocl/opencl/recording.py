@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -189,6 +189,11 @@ class Recorder(Binder):
         """Return an array that a recorder made as what it is."""
         assert isinstance(array, BufferPiece)
         return array
+
+    @staticmethod
+    def named(arrays: Mapping[str, Array]) -> dict[str, BufferPiece]:
+        """Choose arrays that recorders made, by their names."""
+        return {name: array for name, array in arrays.items() if isinstance(array, BufferPiece)}
 
     @staticmethod
     def recorded(launches: Iterable[Launch]) -> list[RecordedLaunch]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -11,15 +10,11 @@ from typing import TYPE_CHECKING
 
 from ..common import arguments
 from ..common.errors import FormatError, InputError
-from ..jobs.outputs import expanded
+from ..jobs.outputs import UniqueNames, expanded
 from ..ligand import Hydrogens, Ligand, is_mol, is_molecule_file, ligand_makers
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
-
-_LONGEST = 60  # letters of a name
-_STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
-_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,8 @@ def items_of(
             raise InputError(
                 f"a molecule is {arguments.described(each)}; a file, a SMILES, a Ligand or a Mol of RDKit is needed"
             )
-    return _named(found)
+    names = UniqueNames()
+    return [replace(item, name=names.of(item.name, f"ligand_{number}")) for number, item in enumerate(found, 1)]
 
 
 def is_smiles(text: str) -> bool:
@@ -81,18 +77,3 @@ def _of_file(path: str, hydrogens: Hydrogens, ph: float | None, template: str | 
         MoleculeItem(title or (stem if len(titles) == 1 else f"{stem}_{number}"), path, number)
         for number, title in enumerate(titles, 1)
     ]
-
-
-def _named(items: Sequence[MoleculeItem]) -> list[MoleculeItem]:
-    """Return each a name that is a file's on any system, and that no other has."""
-    taken, found = set[str](), list[MoleculeItem]()
-    for number, item in enumerate(items, 1):
-        plain = _STRANGE.sub("_", item.name).strip("._-")[:_LONGEST] or f"ligand_{number}"
-        plain = f"_{plain}" if _RESERVED.fullmatch(plain) else plain
-        name, k = plain, 1
-        while name.lower() in taken:
-            k += 1
-            name = f"{plain}_{k}"
-        taken.add(name.lower())
-        found.append(replace(item, name=name))
-    return found

@@ -186,7 +186,7 @@ class ConjugateGradients(Solver):
             for launch in self.iteration:
                 launch()
             if meanwhile is not None:
-                self.queue.flush()
+                self.queue.submit()
                 meanwhile()
             if count % self.looks == 0 or count == most:
                 left = self.vectors.squares()

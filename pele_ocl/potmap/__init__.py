@@ -30,10 +30,10 @@ from ..trajectories.frames import FrameWords
 from ..trajectories.given import FrameOptions
 from ..trajectories.reading import Paths, opened
 from ..trajectories.selection import Selection
-from .computing import Potmap, planned, require_cutoff_method
 from .methods import MAP_METHODS, METHODS, choose_variant
 from .options import MapOptions
 from .over import FramePotentials, potentials_over, potmap_over
+from .plan import Potmap, planned, require_cutoff_method
 from .poisson_boltzmann import METHOD as PB_METHOD
 from .poisson_boltzmann import require_pb
 from .problem import MapProblem

@@ -16,11 +16,10 @@ from ..atoms import Atoms, Floats
 from ..common import arguments
 from ..common.errors import InputError
 from ..grid import Grid
-from .computing import planned
 from .error import SEED, MapError, exact_values, measured, sampled_points, sum_of_squares
 from .methods import MAP_METHODS, SPLIT_METHODS, require_able
 from .options import MapOptions
-from .plan import DeviceMap
+from .plan import DeviceMap, planned
 from .problem import MapProblem, require_apart
 from .result import COMBINATIONS, PotmapResult
 from .slabs import MapSlab, first_evals
@@ -177,7 +176,7 @@ class MapFrames:
         split = SPLIT_METHODS.get(plan.method)
         self._plan = plan
         if split is None or not split.lacks(wide):
-            plan.problem = wide
+            plan._problem = wide
         self._grid, self._options, self._atoms = grid, options, atoms
         self.n_frames = 0
         self._slabs: list[FrameSlab] = []
@@ -226,20 +225,22 @@ class MapFrames:
             self._compare(self._samples.popleft())
         values = self._values()
         error = self._error(values["avg"], values["stdev"])
-        maps = {name: self._plan.map_of(values[name], f"{name} of {self.n_frames:,} frames: ") for name in COMBINATIONS}
+        maps = {
+            name: self._plan._map_of(values[name], f"{name} of {self.n_frames:,} frames: ") for name in COMBINATIONS
+        }
         seconds = {"kernel": max(slab.seconds for slab in self._slabs), "total": time.perf_counter() - self._start}
-        return self._plan.result(self._atoms, maps["avg"], seconds, [error], maps=maps, n_models=self.n_frames)
+        return self._plan._result(self._atoms, maps["avg"], seconds, [error], maps=maps, n_models=self.n_frames)
 
     def _begin(self, problem: MapProblem) -> MapProblem:
         """Make the devices ready, with a mesh or lattices as fine as the first map needs."""
         ready = self._plan
-        ready.problem = problem
+        ready._problem = problem
         if self.method in SPLIT_METHODS:
-            ready.compute_accurately()
+            ready._compute_accurately()
         depth, n_devices = self._grid.shape[2], len(ready.devices)
         bounds = [depth * k // n_devices for k in range(n_devices + 1)]
         self._slabs = [
-            FrameSlab(ready.part(k), *slices) for k, slices in enumerate(pairwise(bounds)) if slices[0] < slices[1]
+            FrameSlab(ready._part(k), *slices) for k, slices in enumerate(pairwise(bounds)) if slices[0] < slices[1]
         ]
         self._statistics = [SlabStatistics(slab.part.queue(), slab.slab) for slab in self._slabs]
         return ready.problem
@@ -289,7 +290,7 @@ class AtomPotentials:
             raise InputError(f"values at atoms have the methods {' and '.join(_METHODS)}, and no field; choose direct")
         self._atoms, self.chosen, self.unit = atoms, chosen, options.unit
         self._plan = planned(atoms, Grid(atoms.positions.mean(axis=0), 1.0, (1, 1, 1)), options)
-        self._charges = self._plan.factor * atoms.charges
+        self._charges = self._plan._factor * atoms.charges
 
     @property
     def device(self) -> str:

@@ -1,29 +1,46 @@
-"""Map that is ready on its devices, for a single map and for frames, and as accurate as asked for.
+"""Map of one molecule on one grid: options are checked, a method is chosen, and devices keep what is ready.
 
 If the measured error is too large, further tries follow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..atoms import Atoms
+from ..atoms import Atoms, require_atoms
+from ..common import arguments
+from ..common.errors import InputError, KeywordError
+from ..common.settled import Settled
 from ..common.threads import started
-from ..common.variant import Progress
-from ..grid import Map
+from ..common.variant import PRECISIONS, Progress
+from ..grid import Grid, Map
+from ..plan.selection import IN_LADDER, having
+from ..potential_model import PotentialModel
+from ..units import COULOMB_KCAL_A, debye_kappa, molar, potential_factor
 from .corrections import correct
 from .error import MapError, Sample
 from .mesh import mesh_evaluations, table_waves
-from .methods import MAP_METHODS, SPLIT_METHODS, finer_accuracy
+from .methods import (
+    COARSEST,
+    MAP_METHODS,
+    METHODS,
+    SPLIT_METHODS,
+    choose_variant,
+    finer_accuracy,
+    require_able,
+)
 from .options import MapOptions, medium_facts
-from .problem import MapProblem
+from .poisson_boltzmann import METHOD, pb_map, pb_plan
+from .problem import MapProblem, require_apart
 from .result import PotmapResult
 from .slabs import (
     LAUNCH_SECONDS,
@@ -34,11 +51,9 @@ from .slabs import (
     first_evals,
     slab_depth,
 )
-from .variants import MapVariant
+from .variants import VARIANTS, MapVariant, tuned_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..opencl.device import Device
     from ..opencl.queue import Queue
 
@@ -128,42 +143,113 @@ class DeviceMap:
         return slab_depth(self.device, self.problem, self.evals, self.method)
 
 
-@dataclass(eq=False)
-class MapPlan:
-    """A map of one molecule on one grid: by which method, on which devices, and what is ready on them.
+class Potmap(Settled):
+    """Potential map of one molecule on one grid, prepared once; options as in `potmap`.
 
-    problem : at the positions of the last map; options : as given; method : key of MAP_METHODS
-    name : of the variant, never "auto", which is `variant`; devices : that share the work
-    title : of maps; factor : the potential of a unit charge 1 A away, in the options' unit, without salt
-    wanted : accuracy by norm of the first problem, for methods that have one
+    Kernels, tables of a mesh and memory are kept on the devices from one evaluation to the next.
+
+    atoms : with the positions of the first map; grid : Grid; method : key of MAP_METHODS
+    variant : key of `variants`, never "auto"; the solver for pb; devices : Devices that share the work
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> plan = pele_ocl.Potmap(atoms, pele_ocl.Grid.around(atoms, padding=3, spacing=2.0))
+    >>> plan.evaluate().map.grid.shape
+    (10, 7, 8)
     """
 
-    problem: MapProblem
-    options: MapOptions
-    method: str
-    name: str
-    variant: MapVariant
-    devices: list[Device]
-    title: str
-    factor: float
-    wanted: float = field(init=False)
-    _parts: dict[int, DeviceMap] = field(default_factory=dict, init=False)
+    variants: ClassVar[Mapping[str, MapVariant]] = VARIANTS
+    _elsewhere: ClassVar[str] = IN_LADDER  # for the error of a variant that there is not
 
-    def __post_init__(self) -> None:
-        self.wanted = self.problem.accuracy if self.method in SPLIT_METHODS else 0.0
+    def __init__(self, atoms: Atoms, grid: Grid, **options: Any) -> None:
+        """Check the options and choose a method. Raises InputError and DeviceError as `potmap` does."""
+        unknown = sorted(set(options) - {field.name for field in fields(MapOptions)})
+        if unknown:
+            raise TypeError(f"Potmap() has no option {unknown[0]!r}; options are those of potmap()")
+        self.atoms, self.grid, self._options = atoms, grid, MapOptions(**options)
+        self._lock, self._is_new = threading.Lock(), True  # the problem is at the atoms' own positions
+        _check(atoms, grid, self._options, type(self))
+        if self._options.method == METHOD:
+            plan = pb_plan(atoms, grid, self._options)[0]
+            self.method, self.variant, self.devices = METHOD, plan.solver, [plan.device]
+        else:
+            self._choose()
+
+    def _choose(self) -> None:
+        """Choose method, variant and devices, and make the problem of the first map, `_problem`."""
+        atoms, options, variants = self.atoms, self._options, self.variants
+        salt = options.kappa
+        if salt is None:
+            salt = _salt(options.ionic_strength, options.permittivity, options.temperature)
+        by_cutoff = options.method != "auto" and MAP_METHODS[options.method].within_cutoff
+        reach = options.reach if by_cutoff else None
+        model = PotentialModel(
+            options.permittivity, options.distance_dependent, salt, options.min_distance, reach, options.smooth
+        )
+        factor = COULOMB_KCAL_A * potential_factor(options.unit, options.temperature)
+        self.devices = _devices(options.device, variants.get(options.variant), options.precision)
+        accuracy = options.accuracy or DEFAULT_ACCURACY
+        problem = MapProblem.of(atoms, self.grid, model, factor, options.field, options.precision, accuracy)
+        self._problem = problem = problem.on(self.devices)
+        self.method, self.variant = options.method, options.variant
+        if self.method == "auto":
+            self.method = method_for(problem, self.devices)
+        else:
+            require_able(self.method, problem)
+        if self.variant == "auto":
+            tuned = tuned_choice(problem, self.devices[0]).variant if self.method == "direct" else None
+            self.variant = tuned or choose_variant(self.method)
+        if options.field:
+            _require_field(self.method, self.variant, variants)
+        self._steps, self._title = variants[self.variant], f"{model.name} of {len(atoms):,} atoms"
+        self._factor = factor / options.permittivity  # the potential of a unit charge 1 A away, without salt
+        self._wanted = problem.accuracy if self.method in SPLIT_METHODS else 0.0  # by norm, of the first problem
+        self._parts: dict[int, DeviceMap] = {}
 
     @property
-    def device(self) -> str:
-        """Names of the devices."""
-        return " + ".join(map(str, self.devices))
+    def problem(self) -> MapProblem:
+        """Atoms, at the positions of the last map, and grid as kernels take them."""
+        return self._problem
 
-    def map_of(self, values: NDArray[np.floating], what: str = "") -> Map:
+    def __repr__(self) -> str:
+        return f"Potmap({len(self.atoms):,} atoms, {self.grid!r}, {self.variant}, {' + '.join(map(str, self.devices))})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by description; a device by its title."""
+        options = vars(self._options) | {"device": self.devices}
+        return partial(type(self), self.atoms, self.grid, **options), ()
+
+    def evaluate(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> PotmapResult:
+        """Compute the map.
+
+        positions : (n, 3) A of all atoms; by default the atoms' own. progress : called with the fraction done, 0 to 1
+
+        Returns a PotmapResult. Raises InputError if a grid point is on an atom and there is no min_distance. Atoms that
+        moved too far for the method are also refused. Threads take turns.
+        """
+        start = time.perf_counter()
+        arguments.callback("progress", progress)
+        atoms, options = self.atoms if positions is None else self.atoms.moved(positions), self._options
+        if self.method == METHOD:
+            with self._lock:
+                return pb_map(atoms, self.grid, options, progress)
+        require_apart(atoms, self.grid, options.min_distance, options.precision)
+        with self._lock:
+            is_there, self._is_new = self._is_new and positions is None, False
+            problem = self._problem if is_there else self._problem.moved(atoms)
+            if problem.box is not self._problem.box:
+                require_able(self.method, problem)
+            values, seconds, errors = self._compute_accurately(problem, progress)
+            map_, field = self._map_of(values[0]), values[1:] if options.field else None
+            spent = {"kernel": seconds, "total": time.perf_counter() - start}
+            return self._result(atoms, map_, spent, errors, field)
+
+    def _map_of(self, values: NDArray[np.floating], what: str = "") -> Map:
         """Values (nz, ny, nx) as a Map; what : put before the title"""
-        unit = self.options.unit
-        kelvin = self.options.temperature if unit == "kT/e" else None
-        return Map.owning(self.problem.grid, values, unit, what + self.title, kelvin)
+        unit = self._options.unit
+        kelvin = self._options.temperature if unit == "kT/e" else None
+        return Map.owning(self.problem.grid, values, unit, what + self._title, kelvin)
 
-    def result(
+    def _result(
         self, atoms: Atoms, map_: Map, seconds: Mapping[str, float], errors: Sequence[MapError | None] = (),
         field: NDArray[np.floating] | None = None, **more: Any,
     ) -> PotmapResult:  # fmt: skip
@@ -174,33 +260,33 @@ class MapPlan:
             map=map_,
             field=field,
             n_atoms=len(atoms),
-            device=self.device,
-            variant=self.name,
+            device=" + ".join(map(str, self.devices)),
+            variant=self.variant,
             precision=self.problem.precision,
             seconds=seconds,
             method=self.method,
             error=potential_error,
             field_error=field_error,
             accuracy=self.problem.accuracy if approximates else 0.0,
-            wanted=self.wanted if approximates else 0.0,
+            wanted=self._wanted if approximates else 0.0,
             atoms=atoms,
             model=self.problem.model,
-            settings=medium_facts(atoms, self.options),
+            settings=medium_facts(atoms, self._options),
             **more,
         )
 
-    def part(self, number: int) -> DeviceMap:
+    def _part(self, number: int) -> DeviceMap:
         """Kernels, tables and memory on one of the devices, made at the first use."""
         if number not in self._parts:
-            self._parts[number] = DeviceMap(self.problem, self.variant, self.devices[number])
+            self._parts[number] = DeviceMap(self.problem, self._steps, self.devices[number])
         return self._parts[number]
 
-    def refine(self, accuracy: float) -> None:
+    def _refine(self, accuracy: float) -> None:
         """Take a finer mesh or finer lattices from now on; the memory of the coarser ones is freed."""
         self._parts.clear()
-        self.problem = replace(self.problem, accuracy=accuracy)
+        self._problem = replace(self.problem, accuracy=accuracy)
 
-    def compute(
+    def _compute(
         self, problem: MapProblem | None = None, progress: Progress | None = None,
         meanwhile: Callable[[], object] | None = None,
     ) -> RemainingSlabs:  # fmt: skip
@@ -209,8 +295,8 @@ class MapPlan:
         problem : of the same atoms at other positions; progress : called with the fraction done, 0 to 1
         meanwhile : done by the host while a device computes, if the variant approximates
         """
-        self.problem = problem or self.problem
-        approximates = self.variant.approximates
+        self._problem = problem or self.problem
+        approximates = self._steps.approximates
         work = RemainingSlabs(
             self.problem, progress, self.devices[0].results, len(self.devices), meanwhile if approximates else None
         )
@@ -220,7 +306,7 @@ class MapPlan:
             work.seconds = self._shared(work)
         return work
 
-    def compute_accurately(
+    def _compute_accurately(
         self, problem: MapProblem | None = None, progress: Progress | None = None
     ) -> tuple[NDArray[np.floating], float, tuple[MapError, ...]]:
         """Compute a map; a mesh or lattices that miss their accuracy are followed by the next finer ones.
@@ -231,28 +317,28 @@ class MapPlan:
         the errors of the potential and of the field, as far as it is computed; none of direct sums.
         """
         seconds = 0.0
-        self.problem = problem or self.problem
+        self._problem = problem or self.problem
         sample = self._begin_sample()
         while True:
-            work = self.compute(progress=progress, meanwhile=sample)
+            work = self._compute(progress=progress, meanwhile=sample)
             seconds += work.seconds
-            if not self.variant.approximates or not self.problem.n_atoms:
+            if not self._steps.approximates or not self.problem.n_atoms:
                 return work.values, seconds, ()
             errors = sample().errors(work.values, work.sums_of_squares)
-            missed = any(error.norm > self.wanted for error in errors)
+            missed = any(error.norm > self._wanted for error in errors)
             finer = finer_accuracy(self.method, self.problem) if missed else None
             if finer is None:
                 return work.values, seconds, errors
-            self.refine(finer)
+            self._refine(finer)
 
     def _begin_sample(self) -> Callable[[], Sample]:
-        """Give what waits for the sums at a sample of points; beside a GPU a thread begins with those of many atoms."""
+        """Return what waits for sums at a sample of points; beside a GPU a thread begins with those of many atoms."""
         problem, device = self.problem, self.devices[0]
 
         def begin() -> Sample:
             return Sample(problem, device)
 
-        if self.variant.approximates and device.kind == "GPU":
+        if self._steps.approximates and device.kind == "GPU":
             begin = started(problem.n_atoms, begin)
         return cache(begin)
 
@@ -261,11 +347,11 @@ class MapPlan:
         if all(device.kind != "CPU" for device in self.devices):
             work.start()
         if len(self.devices) == 1:
-            return self.part(0).compute(work, 0)
+            return self._part(0).compute(work, 0)
 
         def share(number: int) -> float:
             try:
-                return self.part(number).compute(work, number)
+                return self._part(number).compute(work, number)
             except BaseException:
                 work.stopped = True  # for the other devices, too
                 raise
@@ -275,6 +361,15 @@ class MapPlan:
                 return max(pool.map(share, range(len(self.devices))))
             finally:
                 work.stopped = True  # if the wait was interrupted
+
+
+def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> Potmap:
+    """Plan the map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does."""
+    kind = having(Potmap, options.variant)
+    if options.method == METHOD:
+        _check(atoms, grid, options, kind)
+        raise InputError("maps of frames are not made by the method pb; choose another, or give structures or models")
+    return kind(atoms, grid, **vars(options))
 
 
 def method_for(problem: MapProblem, devices: Sequence[Device]) -> str:
@@ -301,3 +396,83 @@ def _tries(problem: MapProblem) -> Iterator[MapProblem]:
             return
         problem = replace(problem, accuracy=finer)
         yield problem
+
+
+def require_cutoff_method(options: MapOptions) -> None:
+    """Raise KeywordError for a cutoff, or smoothing at one, of another method."""
+    within = arguments.is_among(options.method, MAP_METHODS) and MAP_METHODS[options.method].within_cutoff
+    if (options.cutoff is not None or arguments.flag("smooth", options.smooth)) and not within:
+        raise KeywordError('`cutoff` and `smooth` belong to `method="cutoff"`; give it, or leave them out')
+
+
+def _check(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap]) -> None:
+    """Raise InputError for options that do not fit."""
+    method, variant, precision = options.method, options.variant, options.precision
+    require_atoms(atoms)
+    arguments.instance("grid", grid, Grid, "a Grid: Grid.around(atoms, padding=10, spacing=0.5)")
+    arguments.flag("field", options.field)
+    given = arguments.described
+    if not arguments.is_among(method, METHODS):
+        raise InputError(f"there is no method {given(method)}; choose {', '.join(METHODS)}")
+    fitting = [name for name, each in plan.variants.items() if method == each.method]
+    if not arguments.is_among(variant, ("auto", *fitting)):
+        raise InputError(
+            f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}{plan._elsewhere}"
+        )
+    require_cutoff_method(options)
+    for name in ("pb", "solute_dielectric"):
+        if getattr(options, name) is not None and method != METHOD:
+            raise KeywordError(f"`{name}` is of the method pb, not of {method}; choose that, or leave it out")
+    if not arguments.is_among(precision, PRECISIONS):
+        raise InputError(f"there is no precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
+    atoms.require((), "a potential map")
+    _check_accuracy(method, options.accuracy, precision)
+
+
+def _require_field(method: str, variant: str, variants: Mapping[str, MapVariant]) -> None:
+    """Raise InputError for a variant without the electric field; `variant` is the chosen one, never "auto"."""
+    if not variants[variant].has_field:
+        others = [name for name, each in variants.items() if each.has_field and each.method == method]
+        raise InputError(
+            f"the variant {variant} computes no field; choose {', '.join(others) or 'another method'}, or leave out "
+            "the field"
+        )
+
+
+def _devices(
+    device: Device | int | str | Sequence[Device | int | str] | None, variant: MapVariant | None, precision: str
+) -> list[Device]:
+    """List the devices that share the work; raise for one that cannot do it. variant : None for "auto\""""
+    from ..opencl.device import get_device
+
+    chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
+    if not chosen:
+        raise InputError("there is no device in the list of devices")
+    devices = [get_device(choice) for choice in chosen]
+    if variant is not None:
+        devices = variant.devices_for(devices)
+    for each in devices:
+        each.require_precision(precision)
+    return devices
+
+
+def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None:
+    if accuracy is None:
+        return
+    if method not in (*SPLIT_METHODS, "auto"):
+        those = ", ".join(SPLIT_METHODS)
+        raise InputError(f"an accuracy is of the methods {those} and auto, not of {method}; choose one of them")
+    best = SPLIT_METHODS.get(method, SPLIT_METHODS["mesh"]).finest[precision]
+    if not arguments.is_finite(accuracy) or not best <= accuracy <= COARSEST:
+        raise InputError(
+            f"the accuracy is {arguments.described(accuracy)}; of the method {method} in {precision} it may be "
+            f"{best:g} to {COARSEST:g}, such as 1e-4"
+        )
+
+
+def _salt(ionic_strength: float, dielectric: float, temperature: float) -> float:
+    """Compute the inverse Debye length, 1/A, of a salt."""
+    molar("ionic_strength", ionic_strength)
+    PotentialModel(dielectric)  # checks it
+    potential_factor("kT/e", temperature)
+    return debye_kappa(ionic_strength, dielectric, temperature)

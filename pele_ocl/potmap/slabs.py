@@ -85,15 +85,13 @@ class MapSlab:
 
     def download(self, queue: Queue, values: NDArray[np.floating]) -> None:
         """Fill values (components, slices, ny, nx), which lack the padding, in C order each."""
-        from ..opencl.transfers import can_be_filled, read_part, read_without_padding
+        from ..opencl.queue import read_without_padding
 
         nx, ny, _ = self.shape
         for component, part in enumerate(values):
             start = component * self.n_points
             if queue.device.kind == "CPU" and (ny, nx) == part.shape[1:]:
                 queue.read(part, self.map, start)
-            elif can_be_filled(queue, part):
-                read_part(queue, part, self.map, start, (ny, nx))
             else:
                 read_without_padding(queue, part, self.map, start, (ny, nx), AT_ONCE)
 
@@ -196,7 +194,7 @@ class RemainingSlabs:
     def start(self) -> None:
         """Make the memory of the values if it is not there, while others are at work."""
         from ..opencl.memory import is_used
-        from ..opencl.transfers import start_making
+        from ..opencl.queue import start_making
 
         if not is_used(self.values):
             self._making = start_making(self.values)

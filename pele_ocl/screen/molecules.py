@@ -28,7 +28,6 @@ from ..reading import Reading, read
 Given: TypeAlias = "Path | Ligand | Atoms | Unread"
 _POSITIONS = (".rst7", ".inpcrd", ".ncrst", ".restrt", ".pdb")  # beside a topology, with its name
 _PACKED = (".gz", ".bz2")
-_SHOWN = 6  # names in a sentence
 
 
 @dataclass(frozen=True)
@@ -90,26 +89,21 @@ class Entry:
         return self.given if isinstance(self.given, Atoms) else self.given.parametrize(forcefield, charges)
 
     @property
-    def _numbers(self) -> dict[str, float]:
+    def numbers(self) -> dict[str, float]:
         """Numbers among what its file says of it, by name."""
         properties = self.given.properties if isinstance(self.given, Ligand) else {}
         return {name: value for name, text in properties.items() if (value := _number(text)) is not None}
 
-    def number(self, name: str) -> float:
-        """Give a number that its file has of it. Raises PeleError if there is none."""
-        if isinstance(self.given, PeleError):
-            raise self.given
-        found = self._numbers
-        if name not in found:
-            others = f"; it has {', '.join(sorted(found)[:_SHOWN])}" if found else ""
-            raise InputError(f"its file has no number {name!r}, which is part of the score{others}")
-        return found[name]
+    @property
+    def molecule(self) -> str:
+        """What poses of one molecule share: its SMILES, or its title."""
+        return self.given.smiles if isinstance(self.given, Ligand) else self.title
 
     def facts(self, atoms: Atoms) -> dict[str, Any]:
         """Facts of the molecule that a row has."""
         graph = graph_of(atoms)
         formula = self.given.formula if isinstance(self.given, Ligand) else _formula(graph.elements)
-        numbers = self._numbers
+        numbers = self.numbers
         return {
             "title": self.title, **({"properties": numbers} if numbers else {}), "formula": formula,
             "n_atoms": len(atoms), "n_heavy": len(graph.heavy),

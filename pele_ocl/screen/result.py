@@ -37,6 +37,7 @@ from .spec import LIGAND, ScreenSpec
 TABLE, PAGE, LIGANDS, RESIDUES = "screen.csv", "index.html", "ligands.sdf", "residues.csv"
 _COMPARED = ("score", "binding", "strain", "n_heavy")  # columns that are compared with a reference
 _MOST_SHOWN = 50  # complexes in the page: the best
+_OF_DOCKING = 1.5  # of the docking score in the consensus, which redocking chose
 _SIGN = {"n_heavy": -1.0}  # by size the larger binds the stronger
 
 
@@ -121,6 +122,26 @@ class ScreenResult(Reported):
         return ranks_of(self.score)
 
     @cached_property
+    def consensus(self) -> Floats:
+        """What tells the near-native pose among poses of one molecule, the lowest, (m,); NaN where there is none.
+
+        It is the sum of binding energy and strain, plus 1.5 times the docking score of the pose's file, both less
+        their mean over the poses of the molecule and by their standard deviation (docs/screen.md, redocking). All of
+        the molecule's poses that did not fail need a docking score, and there must be two of them.
+        """
+        found = np.full(len(self), np.nan)
+        energies = self.binding + self.strain
+        name = self.spec.docking_score
+        docked = np.array([entry.numbers.get(name, np.nan) for entry in self._entries], np.float64)
+        poses: dict[str, list[int]] = {}
+        for k in np.flatnonzero(np.isfinite(energies)).tolist():
+            poses.setdefault(self._entries[k].molecule, []).append(k)
+        for own in poses.values():
+            if len(own) > 1 and np.isfinite(docked[own]).all():
+                found[own] = _standard(energies[own]) + _OF_DOCKING * _standard(docked[own])
+        return found
+
+    @cached_property
     def measured(self) -> Floats:
         """Values of the reference, (m,); NaN where there is none."""
         if self.reference is None:
@@ -156,6 +177,8 @@ class ScreenResult(Reported):
         for k, (record, rank) in enumerate(zip(self.records, self.ranks.tolist(), strict=True)):
             known = {"measured": float(self.measured[k])} if np.isfinite(self.measured[k]) else {}
             title = {"title": self._entries[k].title} if record.failed else {}
+            if np.isfinite(self.consensus[k]):
+                known["consensus"] = float(self.consensus[k])
             found.append({**record.to_dict(), **title, "rank": rank, **known})
         return found
 
@@ -164,7 +187,8 @@ class ScreenResult(Reported):
         rows = sorted(self.rows, key=lambda row: row["rank"] or len(self) + 1)
         shown: dict[str, tuple[str, str]] = {
             "score": (UNIT, ",.2f"), "binding": (UNIT, ",.2f"), "binding_error": (UNIT, ",.2f"),
-            "strain": (UNIT, ",.2f"), "measured": ("" if self.reference is None else self.reference.unit, ",.2f"),
+            "strain": (UNIT, ",.2f"), "consensus": ("", ",.2f"),
+            "measured": ("" if self.reference is None else self.reference.unit, ",.2f"),
             "rmsd_before": ("angstrom", ",.2f"), "rmsd_after": ("angstrom", ",.2f"), "moved": ("angstrom", ",.2f"),
         }  # fmt: skip
         columns: dict[str, Any] = {"name": np.array([row["structure"] for row in rows])}
@@ -181,8 +205,7 @@ class ScreenResult(Reported):
             columns[name] = Column(masked([row.get("terms", {}).get(name) for row in rows]), UNIT, ",.2f", shown=False)
         for name in dict.fromkeys(name for row in rows for name in row.get("properties", {})):
             known = masked([row.get("properties", {}).get(name) for row in rows])
-            is_added = bool(self.spec.add_docking) and name == self.spec.docking_score
-            columns[f"input_{name}"] = Column(known, form=",.3g", shown=is_added)
+            columns[f"input_{name}"] = Column(known, form=",.3g", shown=False)
         for name in ("iterations", "converged"):
             columns[name] = Column(masked([row.get(name) for row in rows]), shown=False)
         columns["formula"] = Column(np.array([row.get("formula", "") for row in rows]), shown=False)
@@ -295,7 +318,7 @@ class ScreenResult(Reported):
         rows = [{**row, "rank": row["rank"] or None} for row in self.rows]
         labels = {
             "rank": "rank", "score": f"score, {UNIT}", "binding": f"binding energy, {UNIT}",
-            "strain": f"strain of the ligand, {UNIT}",
+            "strain": f"strain of the ligand, {UNIT}", "consensus": "consensus with docking",
             "measured": "measured" + (f", {self.reference.unit}" if self.reference and self.reference.unit else ""),
             "rmsd_after": "rmsd to the known pose, \u00c5", "moved": "moved, \u00c5", "n_heavy": "heavy atoms",
             "charge": "charge, e",
@@ -325,12 +348,15 @@ class ScreenResult(Reported):
         )  # fmt: skip
 
 
+def _standard(values: Floats) -> Floats:
+    """Values less their mean, by their standard deviation; 0 where all are equal."""
+    spread = float(values.std())
+    return (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
+
+
 def scored_by(settings: Mapping[str, Any]) -> str:
     """Say in words what the score is, by the settings of a screen."""
     method = "MM/PBSA" if settings["scored_by"] == "pb" else "MM/GBSA"
     of = f"mean of {counted(settings['frames'], 'frame')}" if settings["frames"] else "the minimized structure"
-    added = ["the ligand's strain"] if settings["add_strain"] else []
-    if settings["add_docking"]:
-        added.append(f"{settings['add_docking']:g} times {settings['docking_score']}")
-    more = f", with {' and '.join(added)}" if added else ""
-    return f"{method} of {of}, permittivity {settings['solute_dielectric']:g} inside{more}"
+    strain = ", with the ligand's strain" if settings["add_strain"] else ""
+    return f"{method} of {of}, permittivity {settings['solute_dielectric']:g} inside{strain}"

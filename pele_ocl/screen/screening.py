@@ -13,7 +13,7 @@ import numpy as np
 from ..atoms import Atoms
 from ..binding import PBSolvent
 from ..binding.decomposition import GROUPS
-from ..common.arguments import callback, checked, choice, described, file_path, flag, number, text, whole_number
+from ..common.arguments import callback, checked, choice, described, file_path, flag, text, whole_number
 from ..common.errors import FormatError, InputError, KeywordError
 from ..common.modules import takes, takes_structures, with_words
 from ..common.notes import heard_notes, note
@@ -65,7 +65,6 @@ def screen(
     pb: bool = False,
     frames: int = 0,
     add_strain: bool = False,
-    add_docking: float = 0.0,
     docking_score: str = SCORE,
     keep_water: bool = False,
     reference: Path_ | None = None,
@@ -102,8 +101,8 @@ def screen(
     inside : relative permittivity inside the molecules, another name for `solute_dielectric`
     pb : score by the Poisson-Boltzmann equation; frames : of dynamics at 300 K to average over
     add_strain : add the ligand's strain to the score
-    add_docking : add so many times the docking score of each pose to the score; docking_score : the property of an SDF
-        file that is this score, `docking_score` of poses of Vina and AutoDock-GPU
+    docking_score : the property of an SDF file that is the docking score of a pose, which `consensus` of the result
+        takes; it is `docking_score` of poses of Vina and AutoDock-GPU
     keep_water : keep the receptor's water, which is otherwise removed
     reference : file of measured values (.csv, .tsv, .json, .yml, .sdf with properties) to compare with, by name;
         reference_column : the column or property with the values
@@ -135,7 +134,6 @@ def screen(
         flag(name, given)
     flag("strict", strict)
     whole_number("residues", residues)
-    add_docking = number("add_docking", add_docking)
     text("docking_score", docking_score)
     if reference_column is not None:
         text("reference_column", reference_column)
@@ -167,7 +165,7 @@ def screen(
     kept: dict[int, Atoms] = {}
     spec = ScreenSpec(
         receptor if isinstance(receptor, Atoms) else file_path(receptor), _given(ligands, "ligands", reads),
-        "" if folder is None else str(folder), reads, options, add_strain, add_docking, docking_score, keep_water,
+        "" if folder is None else str(folder), reads, options, add_strain, docking_score, keep_water,
         None if native is None else file_path(native, "native"), strict,
         kept.__setitem__ if folder is None else None,
     )  # fmt: skip

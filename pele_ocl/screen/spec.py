@@ -39,7 +39,7 @@ SCREENED = "screened molecules"  # the kind of a journal
 COMPLEXES = "complexes"  # folder of the refined complexes
 LIGAND = "ligand"  # of what the journal keeps of a record: positions of the refined ligand
 _CANCEL = (*BONDED_TERMS, "lennard_jones_14", "coulomb_14")  # terms within a part, as no bond joins the two
-_SETTLED = ("output", "keep")  # fields that change no result
+_SETTLED = ("output", "keep", "docking_score")  # fields that change no result
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +49,8 @@ class ScreenSpec(RefinementSpec):
     receptor : path, or Atoms; ligands : files, folders, Ligands or Atoms; reading : how the receptor is read, and of
         ligands `ligand_forcefield`, `ligand_charges` and `ligand_hydrogens`
     output : folder, "" to write no files; options : of Screener
-    add_strain : whether strain is part of the score; add_docking : factor of the docking score that is part of it, 0
-        for none; docking_score : its name among the properties of molecules
+    add_strain : whether strain is part of the score
+    docking_score : name of the docking score among the properties of molecules
     keep_water : whether the receptor keeps its water
     native : file of known poses that rmsd is measured to; strict : True to refuse what otherwise only causes a note
     keep : called with the number of each molecule and its complex; of this process alone
@@ -64,7 +64,6 @@ class ScreenSpec(RefinementSpec):
     reading: Reading = field(default_factory=Reading)
     options: Mapping[str, Any] = field(default_factory=dict)
     add_strain: bool = False
-    add_docking: float = 0.0
     docking_score: str = SCORE
     keep_water: bool = False
     native: Path | None = None
@@ -189,8 +188,6 @@ class ScreenSpec(RefinementSpec):
 
     def _parameters(self, item: int) -> Atoms | PeleError:
         try:
-            if self.add_docking:
-                self.entries[item].number(self.docking_score)
             return self.parameters_of(item)
         except PeleError as error:
             return error
@@ -221,8 +218,6 @@ class ScreenSpec(RefinementSpec):
     def _result(self, entry: Entry, ligand: Atoms, one: Scored) -> dict[str, Any]:
         """Return the result of a record."""
         score = one.binding + (one.strain if self.add_strain else 0.0)
-        if self.add_docking:
-            score += self.add_docking * entry.number(self.docking_score)
         rmsds = dict[str, float]()
         for name, where in (("rmsd_before", ligand.positions), ("rmsd_after", one.ligand)):
             rmsd = None if self.natives is None else self.natives.rmsd(ligand, where)
@@ -265,9 +260,7 @@ class ScreenSpec(RefinementSpec):
             "precision": screener.precision,
             "settings": {
                 **settings(screener.model, radii), **own, "scored_by": "gb" if screener.pb is None else "pb",
-                "add_strain": self.add_strain, "add_docking": self.add_docking,
-                **({"docking_score": self.docking_score} if self.add_docking else {}),
-                "ligand_forcefield": self.reading.ligand_forcefield,
+                "add_strain": self.add_strain, "ligand_forcefield": self.reading.ligand_forcefield,
                 "ligand_charges": self.reading.ligand_charges,
             },
             "notes": list(self.given.notes),

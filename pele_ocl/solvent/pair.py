@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from ..opencl.binding import BoundLaunch, Launch
     from ..opencl.kernel import Arguments
     from ..opencl.memory import Buffer
-    from ..opencl.queue import Queue
-    from ..opencl.transfers import Event
+    from ..opencl.queue import Event, Queue
 
 GROUP = 256  # work-items of `pair` for an atom, as in the thesis
 

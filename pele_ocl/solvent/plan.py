@@ -139,7 +139,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             assert isinstance(evaluator.passes, SolventPasses)
             passes = evaluator.passes
             encoded = np.empty((1, 3 * len(self.atoms)), passes.encoding.dtype)
-            evaluator.encode(self.atoms.positions[np.newaxis], slice(0, 1), encoded, Failures(1))
+            passes.encode(self.atoms.positions[np.newaxis], slice(0, 1), encoded, Failures(1))
             queue = Queue(passes.queue.device, self.precision)
             queue.write(passes.buffer("positions"), encoded)
             passes.launch_radii(queue, 1)

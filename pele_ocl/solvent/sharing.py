@@ -20,8 +20,7 @@ from .tree import Tree
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.queue import Queue
-    from ..opencl.transfers import Event
+    from ..opencl.queue import Event, Queue
 
     Named = Device | int | str | None  # a device, or what stands for one
 
@@ -34,7 +33,7 @@ class SharedPasses(Passes):
 
     def __init__(self, each: Sequence[Tree]) -> None:
         first = each[0]
-        super().__init__(first.queue, first.encoding, first.n_atoms)
+        super().__init__(first.queue, first.encoding, first.atoms)
         self.n_results, self.buffers = first.n_results, first.buffers
         self.batch = min(passes.batch for passes in each)
         self.most_at_once = min(passes.most_at_once for passes in each)

@@ -40,8 +40,8 @@ class TiledPasses(Passes):
     def __init__(
         self, queue: Binder, atoms: Atoms, tiles: Tiles, encoding: Encoding, model: SolventModel, spheres: SphereTables
     ) -> None:
-        super().__init__(queue, encoding, len(atoms))
-        self.atoms, self.tiles, self.model, self.spheres = atoms, tiles, model, spheres
+        super().__init__(queue, encoding, atoms)
+        self.tiles, self.model, self.spheres = tiles, model, spheres
 
     def allocate(
         self, sizes: Mapping[str, int], most: int, types: Mapping[str, np.dtype[Any]] | None = None

@@ -125,7 +125,7 @@ def speed(options: argparse.Namespace) -> None:
 
         own, other = rate(ours.run) * int(count), rate(waited)
         own, other = np.maximum(own, rate(ours.run) * int(count)), np.maximum(other, rate(waited))
-        taken = ours.ensemble.state.resident.bytes_on_device.size / 2**20
+        taken = ours.ensemble.state.bytes_on_device.size / 2**20
         print(
             f"{name}, {len(atoms):,} atoms x {count}, {taken:,.1f} MiB of rows, on {ours.ensemble.device}, beside "
             f"OpenMM's {options.platform}:"

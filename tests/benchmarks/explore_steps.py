@@ -115,7 +115,7 @@ def main() -> None:
     profiler.disable()
     made = options.steps * options.explorers
     ensemble = explorer.walk.ensemble
-    row = ensemble.state.resident.bytes_on_device.size / len(ensemble) / 2**20
+    row = ensemble.state.bytes_on_device.size / len(ensemble) / 2**20
     print(f"{explorer} on {ensemble.device}: {made} steps, {accepted} accepted; {row:.1f} MiB a row of {len(ensemble)}")
     for name, (seconds, cores, thread) in clock.seconds.items():
         times = f"{seconds / made:8.4f} s a step  {cores / made:8.4f} s of cores  {thread / made:8.4f} s of Python"

@@ -24,7 +24,8 @@ differ in charge and size, and with them the spread of the energies over the pos
 
 All 119 cases chose `consensus` for 40 further complexes of the set, which were docked after this line had been written:
 binding energy and strain, and Vina's score, both less their mean over the poses of a case and by their standard
-deviation, the latter 1.5 times. It had 93 of the 119 (34, 34 and 25; Vina 30, 33 and 24), and 91 with factors 1 or 2.
+deviation, the latter 1.5 times. It had 93 of the 119 (34, 34 and 25; Vina 30, 33 and 24), and 91 with a factor of 1
+or 2.
 
 Cases of PoseBusters' set: SET has a folder PDB_CCD of each complex with PDB_CCD_protein.pdb and PDB_CCD_ligand.sdf.
 Left out are complexes where another molecule than water, or a metal or a residue that is no standard amino acid, has an

@@ -79,6 +79,10 @@ class BondedTerms(TermKernels):
     def runs_first(self, context: TermContext) -> bool:
         return self._shape(context)[1] % context.tiles.size == 0
 
+    def is_of_single_items(self, context: TermContext) -> bool:
+        """Tell if a group is one work-item."""
+        return self._shape(context)[1] == 1
+
     def launches(self, context: TermContext, index: int) -> list[Launch]:
         queue, runs_first = context.queue, self.runs_first(context)
         tile, n_tiles, most_items = context.tiles.size, len(context.tiles), self._shape(context)[1]

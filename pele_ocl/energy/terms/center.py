@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...atoms import Atoms, Floats, Ints, require_atoms
-from ...common.arguments import atoms_chosen, number, numbers
+from ...common.arguments import atoms_chosen, atoms_mask, number, numbers
 from ...common.errors import InputError
 from ...common.readonly import read_only
 from .term import Term, TermContext
@@ -105,11 +105,7 @@ class CenterRestraint(Term):
 
     def _members(self, atoms: Atoms) -> tuple[Ints, Floats]:
         """Atoms (m,) of the group, and their weights (m,), which sum to 1."""
-        chosen = np.zeros(len(atoms), bool)
-        try:
-            chosen[np.asarray(self.atoms)] = True
-        except (IndexError, TypeError, ValueError):
-            raise InputError(f"atoms to restrain are no mask of {len(atoms)} atoms and no indices of them") from None
+        chosen = atoms_mask("atoms to restrain", self.atoms, len(atoms))
         members = np.flatnonzero(chosen).astype(np.int32)
         weights = atoms.masses[members] if self.weights is None else np.asarray(self.weights, np.float64)
         if weights.shape != members.shape or (weights < 0).any() or not weights.sum() > 0:

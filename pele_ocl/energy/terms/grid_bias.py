@@ -233,6 +233,9 @@ class Growing(Interpolated):
             raise InputError(
                 f"widths are {widths.tolist()}; {len(found)} numbers of 0.0001 or more are needed, one a variable"
             )
+        for variable, width in zip(found, widths.tolist(), strict=True):
+            if variable.period and width > variable.period / 2:
+                raise InputError(f"a torsion's width is {width:g}; radians are needed, at most pi")
         object.__setattr__(self, "widths", read_only(widths, np.float64))
         whole_number("pace", self.pace, least=1)
         if self.bias_factor is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...atoms import Atoms, Floats, require_atoms
-from ...common.arguments import atoms_chosen, number, positions_of
+from ...common.arguments import atoms_chosen, number, positions_of, require_no_numbers_as_mask
 from ...common.errors import InputError
 from ...common.readonly import read_only
 from .term import Term, TermContext
@@ -88,6 +88,8 @@ class PositionalRestraint(Term):
     def _constants(self, atoms: Atoms) -> Floats:
         """k of each atom, (n,); 0 where it is free."""
         constants = np.zeros(len(atoms))
+        if self.atoms is not None:
+            require_no_numbers_as_mask("atoms to restrain", np.asarray(self.atoms), len(atoms))
         try:
             constants[slice(None) if self.atoms is None else np.asarray(self.atoms)] = self.force_constant
         except (IndexError, TypeError, ValueError):

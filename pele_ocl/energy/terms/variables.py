@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ...atoms import Atoms, Floats, Ints, selectable
 from ...atoms.selection import Selection
-from ...common.arguments import array, atoms_chosen, positions_of
+from ...common.arguments import array, atoms_chosen, positions_of, require_no_numbers_as_mask
 from ...common.errors import InputError
 from ...common.readonly import read_only
 from ...opencl.interface import VariableKind
@@ -207,6 +207,7 @@ def _within(chosen: Ints, atoms: Atoms) -> Ints:
 def _chosen(given: ArrayLike | str, atoms: Atoms) -> Ints:
     """Return the indices of a selection, of a mask or of indices, each once."""
     of = Selection(given).mask(selectable(atoms)) if isinstance(given, str) else np.asarray(given)
+    require_no_numbers_as_mask("atoms of a collective variable", of, len(atoms))
     if of.dtype == bool:
         if of.shape != (len(atoms),):
             raise InputError(f"a mask of atoms has shape {of.shape}; ({len(atoms)},) is needed")
