@@ -49,7 +49,8 @@ class ScreenResult(Reported):
     spec : how they were screened, with its items; kept : complexes not written to files, by item
     reference : measured values, or None; shares : contributions of residues for the best, by number
     provenance : facts for the table; heard : notes that were reported
-    measured : values of the reference, (m,); correlations : of columns with it, by name
+    consensus : with docking, of poses of one molecule, (m,); measured : values of the reference, (m,)
+    correlations : of columns with it, by name
 
     `measured` and `correlations` compare with the reference, `residues` is a table of contributions, `complex` and
     `ligand` are positions of one molecule. Arrays have NaN, or 0, for failed molecules.
