@@ -380,6 +380,7 @@ def test_a_shared_bias_is_written_for_all(device, tmp_path):
     simulation.save(tmp_path / "state.npz")
     again = made().restore(tmp_path / "state.npz")
     np.testing.assert_array_equal(again.hills("metadynamics"), simulation.hills("metadynamics"))
+    made(height=np.float32(0.5), pace=np.int64(5), shared=np.bool_(True)).restore(tmp_path / "state.npz")
     for changed, sentence in (
         ({"height": 0.4}, "height 0.5 of metadynamics, not 0.4"),
         ({"shared": False}, "shared True"),
@@ -421,6 +422,9 @@ def test_colvar_files_go_on_after_a_restart(device, tmp_path):
     for labels, sentence in (({"phi": ["a", "b"]}, "labels of phi are"), ({"psi": ["a"]}, "is named 'psi'")):
         with pytest.raises(InputError, match=sentence):
             made().run(5, every=5, call=ColvarFiles(tmp_path, labels))
+    (tmp_path / "COLVAR.1").write_text("".join([whole.splitlines(True)[0], "#! SET min_phi -pi\n"]))
+    with pytest.raises(FormatError, match="has lines without a time"):
+        made().run(5, every=5, call=ColvarFiles(tmp_path))
     with pytest.raises(FormatError, match="has other fields"):
         made().run(5, every=5, call=ColvarFiles(tmp_path, {"phi": ["a"]}))
     with pytest.raises(InputError, match="no term acts on collective variables"):

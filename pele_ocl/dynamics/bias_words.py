@@ -101,7 +101,7 @@ class BiasWords:
         return found
 
     def prepare(self, simulation: Simulation, replicas: Sequence[int]) -> None:
-        """Return replicas their targets, which they take by turns. replicas : number of each row"""
+        """Assign targets to replicas, which take them by turns. replicas : number of each row"""
         for name, words in self._biases:
             if words["kind"] == "RESTRAINT":
                 term = simulation.bias_term(name)
@@ -238,7 +238,10 @@ def _begin_colvar(path: Path, head: str, time: float) -> None:
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         if lines[:1] != [head]:
             raise FormatError(f"{path}: has other fields than {head.strip()}; choose another folder")
-        kept += [line for line in lines[1:] if line.endswith("\n") and float(line.split()[0]) < time]
+        try:
+            kept += [line for line in lines[1:] if line.endswith("\n") and float(line.split()[0]) < time]
+        except (ValueError, IndexError):
+            raise FormatError(f"{path}: has lines without a time; choose another folder") from None
     with replacing(path) as temporary:
         Path(temporary).write_text("".join(kept), encoding="utf-8")
 
@@ -248,7 +251,7 @@ class ColvarFiles:
 
     Each call appends a line to `COLVAR.0`, `COLVAR.1` and so on: time in ps, the variables of each bias, and its
     energy in kcal/mol as `NAME.bias`. Lines that a file has already, of this time or later, are those of a run before a
-    restart, and are written anew. `numpy.loadtxt` reads the files, MDAnalysis by `auxiliary.auxreader(path, "XVG")`.
+    restart, and are replaced. `numpy.loadtxt` reads the files, MDAnalysis by `auxiliary.auxreader(path, "XVG")`.
 
         >>> import pele_ocl, tempfile, pathlib
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

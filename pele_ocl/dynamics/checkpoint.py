@@ -27,7 +27,7 @@ from .bodies import Body
 from .settings import Settings
 
 _LEAST_APART = 0.02  # kcal/mol that energies of the same settings may differ by on another device
-GROWTH = "height", "barrier", "pace", "bias_factor", "shared"  # fields of biases that grow, which they grow by
+GROWTH = "height", "barrier", "pace", "bias_factor", "shared"  # fields of growing biases that determine their hills
 _SHARE_APART = 5e-5  # of an energy, the same
 
 
@@ -88,7 +88,7 @@ def write_rows(state: State, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _places(state: State) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
-    """Return the rows of each molecule, and the places of their coordinates among all rows', (n_rows, 3 n_atoms)."""
+    """Yield the rows of each molecule, and the places of their coordinates among all rows', (n_rows, 3 n_atoms)."""
     by_system: dict[System, list[int]] = {}
     for k in state.with_molecule.tolist():
         by_system.setdefault(state.system(k), []).append(k)
@@ -129,7 +129,7 @@ def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body 
         "coordinate": str(state.coordinate), "rows": len(atoms), "molecules": digest.hexdigest(),
         "restraints": restraints.hexdigest(),
     }  # fmt: skip
-    return json.dumps(what)
+    return json.dumps(what, default=np.generic.item)  # terms keep numbers of NumPy that they are given
 
 
 def require_same(theirs: str, ours: str, source: Path) -> None:
@@ -137,7 +137,7 @@ def require_same(theirs: str, ours: str, source: Path) -> None:
     found, own = json.loads(theirs), json.loads(ours)
     del own["restraints"]
     for bias, words in own.pop("hills").items():
-        for name, value in found.get("hills", {}).get(bias, words).items():  # former versions told of none
+        for name, value in found.get("hills", {}).get(bias, words).items():  # former versions did not write them
             if value != words[name]:
                 said = f"other nodes of {bias}" if name == "nodes" else f"{name} {value} of {bias}, not {words[name]}"
                 raise InputError(f"{source}: the checkpoint has {said}; use the settings that it was made with")
@@ -149,7 +149,7 @@ def require_same(theirs: str, ours: str, source: Path) -> None:
 
 
 def require_same_restraints(theirs: str, ours: str, source: Path) -> None:
-    """Raise InputError if the restraints of two texts of `described` differ; former versions told of none."""
+    """Raise InputError if the restraints of two texts of `described` differ; former versions wrote none."""
     own = json.loads(ours)["restraints"]
     if json.loads(theirs).get("restraints", own) != own:
         raise InputError(f"{source}: the checkpoint is of other restraints; use those that it was made with")
