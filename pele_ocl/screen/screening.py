@@ -101,8 +101,8 @@ def screen(
     inside : relative permittivity inside the molecules, another name for `solute_dielectric`
     pb : score by the Poisson-Boltzmann equation; frames : of dynamics at 300 K to average over
     add_strain : add the ligand's strain to the score
-    docking_score : the property of an SDF file that is the docking score of a pose, which `consensus` of the result
-        takes; it is `docking_score` of poses of Vina and AutoDock-GPU
+    docking_score : the property of an SDF file with the docking score of a pose, lower is better, for `consensus` of
+        the result; for poses of Vina and AutoDock-GPU it is `docking_score`
     keep_water : keep the receptor's water, which is otherwise removed
     reference : file of measured values (.csv, .tsv, .json, .yml, .sdf with properties) to compare with, by name;
         reference_column : the column or property with the values
@@ -289,7 +289,7 @@ _LEAST = 0.1  # kcal/mol of a residue that is told
 
 
 def _tell(found: ScreenResult) -> None:
-    """Return what is to be known of the molecules together."""
+    """Report notes about all molecules."""
     note_unconverged(found.records, "molecule")
     if found.reference is not None:
         lacking = np.flatnonzero(np.isnan(found.measured)).tolist()
