@@ -240,7 +240,7 @@ OF_SUM = "each work-group has one element of `sums`, the one of its number, get_
         ("gather", "dy = y - atoms[a].y", "dy = z - atoms[a].y", "axes", "the atom's y is compared with the point's z"),
         ("gather", "dz * dz)", "dz)", "formula", "dz is not squared"),
         ("gather", "z - atoms[a].z", "z + atoms[a].z", "formula", "coordinates are added"),
-        ("gather", "dy * dy", "dx * dx", "axes", "dx stands where dy is meant"),
+        ("gather", "dy * dy", "dx * dx", "axes", "dx is used instead of dy"),
         ("gather", "corner.w * j", "corner.w * k", "axes", "y has the number of the point along z"),
         ("gather", "corner.y +", "corner.x +", "axes", "y has the corner's x"),
         ("gather", "corner.w * i, y = corner.y + corner.w * j", "corner.w * j, y = corner.y + corner.w * i", "axes",

@@ -459,7 +459,7 @@ def with_default_set(atoms: Atoms, name: str) -> Atoms:
 
 
 def _of_one_set(first: Atoms, second: Atoms) -> tuple[Atoms, Atoms, tuple[str, ...]]:
-    """Return both molecules GB radii of one set, if those of one are a default; a note where they stay different."""
+    """Assign GB radii of one set to both molecules, if those of one are a default; a note if they stay different."""
     if first.gb_radii is None or second.gb_radii is None:
         return first, second, ()
     chosen = [each.gb_radii_set for each in (first, second) if each.default_radii is None]

@@ -214,7 +214,7 @@ def pair_codes(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def names_twice(atoms: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which rows of atoms (m, k) name an atom twice, (m,)."""
+    """Return a mask (m,) of the rows of atoms (m, k) that name an atom twice."""
     twice = np.zeros(len(atoms), np.bool_)
     for first, second in combinations(atoms.T, 2):
         twice |= first == second

@@ -1,4 +1,4 @@
-"""Small molecules of a receptor, whose place no pose can take."""
+"""Small molecules of a receptor, with which poses must not overlap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_OVERLAPPING = 3  # heavy atoms
 
 
 class SmallMolecules:
-    """Small molecules of a receptor, which a pose cannot lie upon: residues of kind "ligand".
+    """Small molecules of a receptor, with which poses must not overlap: residues of kind "ligand".
 
     atoms : of the receptor or of a complex, with labels; ligand : atoms of the complex that are the ligand's
     """
@@ -32,10 +32,10 @@ class SmallMolecules:
         self._atoms = np.flatnonzero(chosen & ~np.isin(labels.residue_index, own))
 
     def require_apart(self, positions: Floats, pose: Floats) -> None:
-        """Raise InputError if a pose takes the place of one, such as of the ligand that a receptor came with.
+        """Raise InputError if a pose overlaps with one, such as the ligand of the receptor's crystal structure.
 
-        That is if half of the heavy atoms of either are within 2 A of the other, or three within 1.5 A. Cofactors that
-        a docked pose touches are farther from it: carbon and carbon are 3.4 A apart, and a hydrogen bond is 2.6 A long.
+        They overlap if half of the heavy atoms of either are within 2 A of the other, or three within 1.5 A.
+        Cofactors in contact with a docked pose are farther away: 3.4 A between carbons, 2.6 A in a hydrogen bond.
 
         positions : (n, 3) A of all atoms; pose : (k, 3) A of the ligand's heavy atoms
         """

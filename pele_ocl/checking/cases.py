@@ -124,7 +124,7 @@ def of_distances(points: Floats, positions: Floats, charges: Floats) -> Iterator
         return summed
 
     def with_one(axis: int, square: Floats | float) -> Floats:
-        """Give the potential with another square of a difference along one axis."""
+        """Return the potential with another square of the difference along one axis."""
         return potential_of(np.sqrt(sum(squares[other] for other in range(3) if other != axis) + square))
 
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -147,9 +147,9 @@ def of_distances(points: Floats, positions: Floats, charges: Floats) -> Iterator
                 mixed = (points[:, other, None] - positions[None, :, axis]) ** 2
                 sentence = f"the atom's {name} is compared with the point's {'xyz'[other]}: {rule}"
                 yield Slip("axes", sentence, with_one(axis, mixed))
-                sentence = f"d{'xyz'[other]} stands where d{name} is meant: {pythagoras}"
+                sentence = f"d{'xyz'[other]} is used instead of d{name}: {pythagoras}"
                 yield Slip("axes", sentence, with_one(axis, squares[other]))
-                sentence = f"d{name} * d{'xyz'[other]} stands where d{name} * d{name} is meant: {pythagoras}"
+                sentence = f"d{name} * d{'xyz'[other]} is used instead of d{name} * d{name}: {pythagoras}"
                 yield Slip("axes", sentence, with_one(axis, d[axis] * d[other]))
 
 

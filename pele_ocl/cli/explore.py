@@ -180,7 +180,7 @@ class ExploreLine(ProgressLine):
             self((steps.step - self.first) / (steps.n_steps - self.first))
 
     def follow(self, parts: PartsFollowed) -> None:
-        """Return how far workers are."""
+        """Show the progress of workers."""
         self.parts = parts
         if parts.first < parts.share < 1:
             self((parts.share - parts.first) / (1 - parts.first))

@@ -123,7 +123,7 @@ def takes(*groups: str) -> Callable[[T], T]:
 
 
 def with_words(function: T) -> T:
-    """Return a function that takes groups of keywords its whole signature, once it is asked for; return it."""
+    """Set the whole signature of a function with groups of keywords when it is first needed; return the function."""
     own = vars(function)
     if "_groups" in own and "__signature__" not in own:
         (sign,) = _signing

@@ -29,8 +29,7 @@ _PDB_RECORDS = ("HEADER", "TITLE ", "REMARK", "CRYST1", "MODEL ", "ATOM  ", "HET
 def lines(source: str | PathLike[str], kind: str) -> Iterator[str]:
     """Read the lines of a text file, gzip or plain, without a byte-order mark and ending in ``\\n``.
 
-    Windows and old Mac line ends are taken as they are computed; bytes that are not UTF-8 (Latin-1 remarks) become
-    U+FFFD.
+    Windows and old Mac line ends are accepted; bytes that are not UTF-8 (Latin-1 remarks) become U+FFFD.
 
     source : a path, or an InputFile, whose bytes are taken
     kind : "PDB", "PQR", "mmCIF", "template" or "parameter": what the file should hold, for the messages

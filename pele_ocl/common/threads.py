@@ -34,7 +34,7 @@ def by_rows(count: int, size: int, work: Callable[[slice], T]) -> list[T]:
 
 
 def started(size: int, work: Callable[[], T]) -> Callable[[], T]:
-    """Let a thread do work on so many atoms, if they are many; what is returned waits for it, or does it."""
+    """Start work on `size` atoms in a thread, if there are many. The function returned waits for it, or does it."""
     return copiers().submit(work).result if size >= MANY else work
 
 

@@ -20,9 +20,9 @@ from .simulation import Simulation
 class BiasSamples:
     """Samples of the variables of a bias, and their free energy without it: a call for `Simulation.run`.
 
-    A sample's weight is exp(V / (k_B T)) by the bias V as it is at the end, when weights are asked for (Branduardi,
-    Bussi and Parrinello, J. Chem. Theory Comput. 2012, 8, 2247). So take samples after metadynamics has filled the
-    wells, and its bias grows slowly. Where each replica has a bias of its own, the weights of each add up to the same.
+    The weight of a sample is exp(V / (k_B T)) with the bias V at the time of reading the weights (Branduardi, Bussi and
+    Parrinello, J. Chem. Theory Comput. 2012, 8, 2247). So take samples after metadynamics has filled the wells, when
+    its bias grows slowly. If each replica has its own bias, the weights of each have the same sum.
 
     name : of the term, such as Metadynamics, OPES or GridBias
 
@@ -58,7 +58,7 @@ class BiasSamples:
 
     @property
     def variables(self) -> Floats:
-        """Variables at the samples, (n_times, n_rows, d); NaN of replicas that had no place."""
+        """Variables at the samples, (n_times, n_rows, d); NaN for replicas without a place."""
         self._sampled()
         return np.stack(self._variables)
 
@@ -89,7 +89,7 @@ class BiasSamples:
     def free_energy(
         self, bins: int | Sequence[ArrayLike], *, blocks: int = 5, names: Sequence[str] = ()
     ) -> FreeEnergyResult:  # fmt: skip
-        """Free energy of the variables without the bias. bins, blocks, names : as of `pele_ocl.free_energy`"""
+        """Free energy of the variables without the bias. bins, blocks, names : as in `pele_ocl.free_energy`"""
         simulation, weights = self._sampled(), self.log_weights
         values = self.variables.reshape(len(weights), -1)
         there, units = np.isfinite(weights), [of.unit for of in simulation.bias_term(self._name).members]

@@ -59,7 +59,7 @@ class Hills:
         self._listed: Rows = np.zeros(0, np.int64)
 
     def check(self, temperatures: Floats) -> None:
-        """Raise InputError where rows that share a bias of OPES have several temperatures (n_rows,), which it is by."""
+        """Raise InputError if rows that share a bias of OPES have different temperatures. temperatures : (n_rows,) K"""
         if (
             isinstance(self.term, OPES)
             and self.term.shared
@@ -69,7 +69,7 @@ class Hills:
 
     @property
     def note(self) -> str:
-        """Say that hills which walkers add together are high; "" otherwise."""
+        """Warn of high hills that walkers add at the same time; "" otherwise."""
         most, height = int(np.bincount(self._owners).max(initial=0)), self.term.first_height
         together = most * height
         if not self.term.shared or isinstance(self.term, OPES) or together <= MOST_TOGETHER:
@@ -160,7 +160,7 @@ class Hills:
 
     @property
     def state(self) -> NDArray[np.floating[Any]]:
-        """The last hill of each row as the device has it, (n_rows, HILL); None writes that there was none, NaN."""
+        """Last hills on the device, (n_rows, HILL), NaN before the first; None resets them."""
         n = len(self._state.systems)
         return self._state.queue.download(self._hills, n * HILL, self._state.fine).reshape(n, HILL)
 

@@ -24,7 +24,7 @@ from ..units import BOLTZMANN_KCAL
 CLOSE = 1e-10  # that free energies of states change by at most when they are found
 MOST_ITERATIONS = 10_000
 MOST_BINS, MOST_VALUE = 100_000, 1e15
-LEAST_IN_COMMON = 0.05  # samples; one that is of two states equally is 1/4
+LEAST_IN_COMMON = 0.05  # samples; one that belongs equally to two states counts 1/4
 BY_TURNS = 20  # self-consistent iterations before Newton's
 
 
@@ -161,7 +161,7 @@ class MBAR(Settled):
     def overlap(self) -> Floats:
         """Overlap of states, (n_states, n_states), each row with the sum 1; neighbours need some 0.03 or more.
 
-        How probable it is that a sample of the one state is of the other (Klimovich, Shirts and Mobley, J. Comput.
+        Probability that a sample of one state belongs to the other (Klimovich, Shirts and Mobley, J. Comput.
         Aided Mol. Des. 2015, 29, 397).
         """
         return _shared(self.u_kn, self.n_k, self.f_k)
@@ -214,7 +214,7 @@ class MBAR(Settled):
         return found
 
     def error(self, values: ArrayLike, u_n: ArrayLike | None = None, *, blocks: int = 5) -> Floats:
-        """Standard error of `mean`: of the means of blocks of samples, one after the other, each solved by itself."""
+        """Standard error of `mean`, from the means of consecutive blocks of samples, each solved separately."""
         given, target = numbers("values", values), self._target(u_n)
         n = len(self.states)
         if given.shape[:1] != (n,) or n < whole_number("blocks", blocks, least=2):
@@ -274,7 +274,7 @@ def _surface(
     values: Floats, bins: int | Sequence[ArrayLike], temperature: float, weights: Any, blocks: int,
     names: Sequence[str], units: Sequence[str],
 ) -> FreeEnergyResult:  # fmt: skip
-    """Make a surface. weights : gives logarithms of the weights of a part of the samples"""
+    """Make a surface. weights : returns logarithms of the weights of a part of the samples"""
     number("temperature", temperature, "a temperature above 0 K", above=0.0)
     whole_number("blocks", blocks, least=2)
     of = np.atleast_1d(values)
@@ -365,7 +365,7 @@ def _solved(u_kn: Floats, n_k: Ints) -> Floats:
 
 
 def _shared(u_kn: Floats, n_k: Ints, f_k: Floats) -> Floats:
-    """Share of the samples of each state that are of each other one, (n_states, n_states)."""
+    """Fraction of the samples of each state that belongs to each other state, (n_states, n_states)."""
     weights = np.exp(f_k[:, None] - u_kn - _log_mixture(u_kn, n_k, f_k))
     found: Floats = (weights @ weights.T) * n_k
     return found

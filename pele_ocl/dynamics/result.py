@@ -169,7 +169,7 @@ class SimulateResult(Reported, Suggests):
         return {name: self.shared[name] for name in ("device", *_SHARED)} | {"n_failed": self.n_failed}
 
     def records(self) -> Iterator[Record]:
-        """Return the record of each structure, with its replicas."""
+        """Yield the record of each structure, with its replicas."""
         shared = self.shared
         for of in self.structures:
             rows = [row for row in self.rows if row["structure"] == of.name]

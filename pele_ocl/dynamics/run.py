@@ -244,7 +244,7 @@ def _share(spec: SimulateSpec, place: Place) -> int:
 
 
 class _Run:
-    """A call of `simulate`: parts number of ladders of replicas or by workers."""
+    """A call of `simulate`: parts of replicas, one after another or by workers."""
 
     def __init__(self, spec: SimulateSpec, place: Place, progress: Progress | None, watch: Watch | None) -> None:
         self._spec, self._place, self._progress, self._watch = spec, place, progress, watch

@@ -147,7 +147,7 @@ class Simulation(Suggests, Settled):
         }  # fmt: skip
         self._under_way: Rows | None = None  # rows of a run that did not come to its end
         self._exchanger = object()  # by which the rows know who exchanged them last
-        self._calls = False  # whether a function of the user's is called, in the midst of a run
+        self._calls = False  # whether a function of the user is being called between steps
         self.velocities = Column(state, self._read_velocities, self._write_velocities)
         self._positions = Column(state, state.read_positions, self._write_positions)
         with self._lock:
@@ -306,7 +306,7 @@ class Simulation(Suggests, Settled):
             self._draw(new)
 
     def _draw(self, rows: Rows) -> None:
-        """Draw velocities of rows, which continue them."""
+        """Draw new velocities of rows, and let them move on."""
         motion = self._motion
         if self.settings.anneal:
             motion.write("temperatures", self.temperatures)
@@ -314,7 +314,7 @@ class Simulation(Suggests, Settled):
         self._begin(rows, again=True)
 
     def _begin(self, rows: Rows, *, again: bool = False) -> None:
-        """Let rows continue the velocities on the device. again : whether these are of the positions, and not late"""
+        """Let rows move on with the velocities on the device. again : whether these are at the time of the positions"""
         motion = self._motion
         if again:
             if self._lost[rows].any():
@@ -384,7 +384,7 @@ class Simulation(Suggests, Settled):
         return self._run(end - self.steps)
 
     def _call(self, call: Callable[[Simulation], object]) -> None:
-        """Call a function in the midst of a run: it may read and write rows, and not make steps or go to others."""
+        """Call a function between steps: it may read and write rows, but not make steps or restore others."""
         self._calls = True
         try:
             call(self)
@@ -472,7 +472,7 @@ class Simulation(Suggests, Settled):
 
     @property
     def _exchanges_all(self) -> bool:
-        """Tell if rows exchange what they have of their own."""
+        """Return whether rows exchange scales, restraints and biases."""
         return self.settings.exchange_every is not None and self.settings.exchange == "hamiltonian"
 
     def _require_own_rungs(self) -> None:
@@ -824,7 +824,7 @@ class Simulation(Suggests, Settled):
         return [np.full_like(v, np.nan) if k in failed else v for k, v in zip(rows, found, strict=True)]
 
     def _write_velocities(self, rows: list[int], velocities: Sequence[ArrayLike]) -> None:
-        """Write velocities at the positions. A replica that stopped continues them."""
+        """Write velocities at the positions. A stopped replica restarts with them."""
         self._catch_up()
         array, state = self._motion.arrays["velocities"], self.ensemble.state
         given = [_velocities(k, values, len(state.atoms[k])) for k, values in zip(rows, velocities, strict=True)]

@@ -66,7 +66,7 @@ def rest2(
 
 
 def _hot(hot: ArrayLike | str, atoms: Atoms) -> NDArray[np.bool_]:
-    """Return a mask (n,) of hot atoms. Raises InputError where there are none."""
+    """Return a mask (n,) of hot atoms. Raises InputError if there are none."""
     if isinstance(hot, str):
         return Selection(hot).mask(selectable(atoms))
     mask = atoms_mask("hot atoms", hot, len(atoms))

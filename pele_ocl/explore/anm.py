@@ -111,7 +111,7 @@ class ANM(Move):
         return modes
 
     def _remember_modes(self, walk: Walk, given: Modes | None) -> None:
-        """Return each row the given modes, or those of where it begins, unless it has some; equal rows share theirs."""
+        """Store the given modes, or those at its positions, for each row that has none; equal rows share them."""
         rows = [row for row, memory in enumerate(walk.memory) if MODES not in memory]
         starts = walk.ensemble.positions[rows] if given is None and rows else []
         known = {} if given is None else dict.fromkeys(rows, given)

@@ -106,7 +106,7 @@ def prepare_run(
 
 
 def _molecules(structure: Path, reading: Reading) -> list[LigandTemplate]:
-    """Return the molecules parameters. Raises InputError for none, and for files that are no structures."""
+    """Assign parameters to the molecules. Raises InputError for none, and for files that are no structures."""
     if brings_parameters(structure):
         raise InputError(
             f"{structure}: has parameters of its own, which PELE's files do not hold; give a PDB or mmCIF file"
@@ -144,8 +144,7 @@ def _places(molecules: Sequence[LigandTemplate], atoms: Atoms) -> Iterator[tuple
 
 
 def _labelled(labels: Labels, places: Sequence[tuple[int, Indices]], explored: Indices) -> Labels:
-    """Return the ligand a chain of its own, and each molecule a residue name and names of atoms that no other one
-    has."""
+    """Return labels with a separate chain for the ligand, and unique residue and atom names for each molecule."""
     names, residues, chains = labels.names.copy(), labels.residue_names.astype("U3"), labels.chains.copy()
     chain = str(chains[explored[0]])
     if len(chain) != 1 or np.count_nonzero(chains == chain) > len(explored):
@@ -171,7 +170,7 @@ def _residue_names(wanted: str) -> Iterator[str]:
 
 
 def _notes_of(structure: Path, atoms: Atoms, explored: Indices, copies: Sequence[Indices], preset: Preset) -> None:
-    """Return what a user may not expect. Raises InputError if the molecule is all there is."""
+    """Report what a user may not expect. Raises InputError if the molecule is all there is."""
     labels = atoms.labels
     assert labels is not None
     rest = np.delete(np.arange(len(atoms)), explored)

@@ -386,8 +386,8 @@ def _poses_of(molecule: Any) -> Iterator[Molecule]:
 
 
 def _with_molecules(spec: RefineSpec, poses: Any) -> RefineSpec:
-    """Return a job the positions of molecules, Ligands or Mols of RDKit, as poses. Raises InputError for other
-    atoms."""
+    """Return a job with the positions of molecules, Ligands or Mols of RDKit, as poses. Raises InputError for
+    other atoms."""
     every = list(poses) if isinstance(poses, list | tuple) else [poses]
     molecules = molecules_among(every)
     if len(molecules) < len(every) or any(isinstance(of, str | PathLike) for of in every):

@@ -46,7 +46,7 @@ class Watch(Protocol):
         """Tell of a step of explorers of this process."""
 
     def follow(self, parts: PartsFollowed) -> None:
-        """Return how far workers are, now and then."""
+        """Show the progress of workers, from time to time."""
 
 
 @dataclass(frozen=True)

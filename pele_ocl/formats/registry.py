@@ -151,7 +151,7 @@ class Details:
     progress: Progress | None = None
 
     def tell(self, share: float) -> None:
-        """Return how much of the map is written, 0 to 1."""
+        """Report the fraction of the map that is written, 0 to 1."""
         if self.progress is not None:
             self.progress(share)
 

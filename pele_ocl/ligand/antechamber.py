@@ -119,7 +119,7 @@ def is_by_rdkit(topology: bytes) -> bool:
 
 
 def program(name: str) -> str:
-    """Find one of AmberTools' programs: on the PATH, or beside this Python. Raises InputError if there is none."""
+    """Find one of AmberTools' programs: on the PATH, or next to this Python. Raises InputError if there is none."""
     found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
     if found is None:
         raise InputError(_INSTALL.format(program=name))

@@ -138,7 +138,7 @@ def poses(file: InputFile, is_dlg: bool) -> Iterator[Pose]:
 
 
 def _completed(pose: Pose, shared: Pose) -> Pose:
-    """Return a pose what the remarks of the input say."""
+    """Add the data of the input's remarks to a pose."""
     if not pose.smiles:
         pose.smiles, pose.serials, pose.parents = shared.smiles, shared.serials, shared.parents
     pose.name = pose.name or shared.name

@@ -28,7 +28,7 @@ JOURNAL = "molecules.jsonl"  # in the folder of the output
 
 @dataclass(frozen=True, eq=False)
 class ParametrizeSpec(Spec[MoleculeItem]):
-    """Return molecules parameters, and write their files.
+    """Assign parameters to molecules, and write their files.
 
     target : the files; others as in `pele_ocl.parametrize`
     """

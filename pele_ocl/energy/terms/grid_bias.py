@@ -143,7 +143,7 @@ class Interpolated(Term):
 
     @property
     def further_arrays(self) -> dict[str, Floats]:
-        """Arrays that rows have besides the grid, by name, as they begin."""
+        """Initial values of the arrays of rows other than the grid, by name."""
         return {}
 
     def sizes(self, context: TermContext) -> dict[str, int]:
@@ -200,7 +200,7 @@ class GridBias(Interpolated):
 
 
 class Growing(Interpolated):
-    """Bias that a simulation lets grow by hills of its rows.
+    """Bias that grows by hills of the rows of a simulation.
 
     grown : name of the array of rows that hills are added to; first_height : of a hill where the bias is 0
     decay : hills are lower by exp(-decay V / k_B T) where the bias is V
@@ -275,7 +275,7 @@ class Metadynamics(Growing):
     bias_factor : more than 1; None for hills of constant height
     bounds : of each variable, its first and last node; None for torsions
     spacing : of nodes, in widths
-    shared : whether all replicas of a molecule share one bias; a grid that is written for one is then of all
+    shared : whether all replicas of a molecule share one bias; a grid written for one is then that of all
     name : of the term in results
     """
 
@@ -357,7 +357,7 @@ def interpolated(grid: Floats, axes: Sequence[Axis], values: Sequence[float]) ->
 
 
 def interpolated_at(grid: Floats, axes: Sequence[Axis], values: Floats) -> Floats:
-    """Energies of a grid at many values of the variables (n, d), (n,), as `interpolated` gives them one by one."""
+    """Energies of a grid at many values of the variables (n, d), (n,), as `interpolated` computes one by one."""
     cells, basis = [], []
     for axis, value in zip(axes, values.T, strict=True):
         n, place = axis.n_cells, (value - axis.first) / axis.spacing

@@ -15,28 +15,28 @@ from .variables import Variable
 
 @dataclass(frozen=True, eq=False)
 class OPES(Growing):
-    """OPES: a bias by the probability of one to three collective variables, which a simulation estimates as it goes.
+    """OPES: a bias from the probability of one to three collective variables, estimated during a simulation.
 
-    Every `pace` steps each replica adds a Gaussian with the weight exp(V / k_B T) to the density P where it is. With
-    the mean Z of P where that was explored, the bias is
+    Every `pace` steps each replica adds a Gaussian with the weight exp(V / k_B T) to the density P at its position.
+    With Z the mean of P over explored nodes, the bias is
 
         V = (1 - 1 / bias_factor) k_B T ln(P / Z + e),  e = exp(-barrier / ((1 - 1 / bias_factor) k_B T))
 
     (Invernizzi and Parrinello, J. Phys. Chem. Lett. 2020, 11, 2731; PLUMED's OPES_METAD with FIXED_SIGMA and without
-    compression of kernels). V is -barrier where no replica was; explored are nodes whose P is at least exp(-barrier /
-    k_B T) of its greatest. The density is a replica's own, or shared by all replicas of a molecule.
+    compression of kernels). V is -barrier in regions without samples; explored nodes are those with P of at least
+    exp(-barrier / k_B T) of its maximum. Each replica has its own density, or all replicas of a molecule share one.
 
     variables : Variable, or one to three of them
     widths : of Gaussians, one for each variable, in its unit
-    barrier : that is to be crossed, kcal/mol; pace : steps between Gaussians
+    barrier : height of the barriers to cross, kcal/mol; pace : steps between Gaussians
     bias_factor : more than 1; None for barrier / k_B T
     bounds : of each variable, its first and last node; None for torsions
     spacing : of nodes, in widths
     shared : whether all replicas of a molecule share one density; they must have one temperature
     name : of the term in results
 
-    Rows have the arrays "density", with derivatives as a grid has, and "grid", the bias by it. Each Gaussian makes the
-    grid anew: to set a state, write both.
+    Rows have the arrays "density", with derivatives as in a grid, and "grid", the bias from it. Each Gaussian
+    recomputes the grid: to set a state, write both.
     """
 
     variables: Variable | Sequence[Variable]

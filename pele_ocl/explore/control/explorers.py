@@ -258,7 +258,7 @@ def restore_explorer(explorer: Explorer, state: Mapping[str, Any]) -> None:
 def _hold_where_they_began(
     explorer: Explorer, terms: Sequence[PositionalRestraint], atoms: Atoms, starts: Floats
 ) -> None:
-    """Return each explorer references of its own for atoms that are held where they were."""
+    """Set each explorer's initial positions as references of its restrained atoms."""
     for term in terms:
         given = np.asarray(term.reference)
         has_point = (given != atoms.positions).any(axis=1)

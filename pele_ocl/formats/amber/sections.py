@@ -148,7 +148,7 @@ class Fields:
 
 
 def _has_others(known: NDArray[np.bool_], cells: Bytes) -> NDArray[np.bool_]:
-    """Tell which fields (m, k) have a character that is not known, (m,). known : (256,)"""
+    """Return a mask (m,) of the fields (m, k) with a character that is not allowed. known : (256,)"""
     found = known[cells]
     if found.all():  # usually, and a row's few bytes take longer
         return np.zeros(len(cells), np.bool_)

@@ -23,7 +23,7 @@ def is_extra_point(sections: Sections, counts: SectionCounts) -> NDArray[np.bool
 
 
 def read_sites(is_site: NDArray[np.bool_], labels: Labels, bonds: Bonds) -> VirtualSites | None:
-    """Return extra points their rules. Those of other molecules than water have none."""
+    """Return the rules of extra points. Those of molecules other than water have none."""
     if not is_site.any():
         return None
     lengths = {
