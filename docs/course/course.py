@@ -594,7 +594,7 @@ def main(words: list[str]) -> int:
         say = (lambda words: print(words, file=sys.stderr)) if asked.json else print
         verdict = judge(exercise, read_source(file), most_seconds=SECONDS_OF_A_CASE, say=say)
         if asked.json:
-            print(json.dumps(asdict(verdict)))
+            print("", json.dumps(asdict(verdict)), sep="\n")  # kernels may have printed without ending the line
         return 0 if verdict.is_right else 1
     case = list(CASES[exercise]())[SIMULATED[exercise]]
     of = dict(out=case.before, group=case.group, kernel=case.kernel)
