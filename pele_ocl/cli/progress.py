@@ -66,7 +66,7 @@ class ProgressLine:
         return f"{100 * share:3.0f} %, {rate}{left}"
 
     def counting(self, items: Iterable[Item], counted: Sized) -> Iterator[Item]:
-        """Return the items, and tell the fraction done after each; counted : as many of anything"""
+        """Yield the items, and show the fraction done after each; counted : as many of anything"""
         for k, item in enumerate(items, 1):
             yield item
             self(k / len(counted))

@@ -390,7 +390,7 @@ def word_of_file(path: object) -> str | None:
 
 
 def is_file_of_coordinates(path: object) -> bool:
-    """Return whether a path is a file that is there, of coordinates alone, which a topology needs."""
+    """Return whether a path is an existing file with only coordinates, as a topology needs."""
     suffix = str(path).rpartition(".")[2].lower()
     return (word_of_file(path) == "coordinates" or suffix in _NEVER_WRITTEN) and Path(str(path)).is_file()
 

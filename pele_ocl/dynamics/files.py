@@ -299,7 +299,7 @@ class SimulationFiles:
         ]  # fmt: skip
 
     def begin(self) -> bool:
-        """Make the folders, or continue the run that is there; tell if there was one to continue."""
+        """Create the folders, or continue an existing run; return whether there was one."""
         path = self.own / CHECKPOINT
         if path.is_file():
             self._go_on(self._simulation._read_checkpoint(path))

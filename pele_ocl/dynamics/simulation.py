@@ -505,7 +505,7 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def errors(self) -> dict[int, str]:
-        """Sentences on replicas that stopped, have no place, or no energy where they were placed, by their rows."""
+        """Messages about replicas that stopped, have no place, or no energy at their positions, by row."""
         self._catch_up()
         found = dict(self.ensemble.state.failed)
         stopped, culprits, done = (self._motion.read(name) for name in ("stopped", "culprits", "done"))
@@ -591,7 +591,7 @@ class Simulation(Suggests, Settled):
     def bias_energies(self, name: str) -> Floats:
         """Energies of a bias on collective variables at the positions of rows, (n_rows,) kcal/mol. name : of the term
 
-        Of replicas that stopped, where they are; NaN of those without a place. After a hill it is with that hill.
+        For stopped replicas at their last positions; NaN for those without a place. After a hill, this is included.
         """
         self._catch_up()
         return variables_of(self.ensemble, self.bias_term(name))[1]

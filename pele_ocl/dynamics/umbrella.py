@@ -211,10 +211,9 @@ def harmonic_axes(variables: Sequence[Variable], centers: Floats) -> tuple[list[
     """Choose nodes, and their bounds, for harmonic wells at centers (n, d)."""
     bounds: list[Range | None] = []
     for of, at in zip(variables, centers.T, strict=True):
-        bounds.append(None if of.period else (min(0.0, float(at.min())), float(at.max()) + FARTHEST))
-    for of, at in zip(variables, centers.T, strict=True):
         if of.period and np.abs(at).max() > of.period:
             raise InputError(f"a torsion's centre is {at[np.abs(at).argmax()]:g}; radians are needed, -2 pi to 2 pi")
+        bounds.append(None if of.period else (min(0.0, float(at.min())), float(at.max()) + FARTHEST))
     axes = [Axis.of(of, span, n=NODES if of.period else 2) for of, span in zip(variables, bounds, strict=True)]
     return axes, bounds
 

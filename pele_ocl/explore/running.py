@@ -257,7 +257,7 @@ class _Following(AbstractContextManager[None]):
 
 
 def _tell(said: Mapping[int, Said]) -> None:
-    """Tell the messages about explorers that go on, the most frequent first."""
+    """Report the messages about explorers that continue, the most frequent first."""
     counts = Counter[str]()
     for own in said.values():
         counts.update({sentence: len(steps) for sentence, steps in own.notes.items()})

@@ -483,7 +483,7 @@ def ligand_of_mol(
     molecule: Mol, source: str, *, hydrogens: Hydrogens = "given", ph: float | None = None,
     word: str = "ligand_hydrogens",
 ) -> Ligand:  # fmt: skip
-    """Make a Ligand of a Mol as of a record of a file, with its name and properties; parameters as in `Ligand.read`.
+    """Make a Ligand of a Mol, as for a record of a file, with its name and properties; parameters as in `Ligand.read`.
 
     source : what it is, for messages; word : the keyword that adds hydrogens, for messages
     """

@@ -7,8 +7,8 @@ Bonds to hydrogen are held, at 2 fs. Prints for each case the time of a step and
 of rounds that are taken in turns. metadynamics: hills of each replica on two torsions every 500 steps; shared: of all
 replicas on one bias; opes: as metadynamics, with Gaussians of 0.15 rad; gyration, rmsd: the same on one variable of all
 atoms; calls: `every=100` with a function that reads nothing; temperature, hamiltonian: exchanges every 100 steps, the
-latter of REST2; scales: rows that have parameters of their own; restraint: one torsion. Beside an exchange of
-Hamiltonians `scales` tells what their own parameters cost.
+latter of REST2; scales: rows that have parameters of their own; restraint: one torsion. The time of
+`scales` is the part of `hamiltonian` that these parameters take.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Random chains of calls on a Simulation and its Ensemble, beside a model in NumPy, by several processes.
+"""Random chains of calls on a Simulation and its Ensemble, compared with a model in NumPy, in several processes.
 
 python tests/benchmarks/state_chains.py [--chains 5000] [--methods 500] [--first 0] [--processes N] [--seconds 180]
     [--device D]
 
 The chains are those of tests/test_fuzz_state.py: 40 random writes, runs, reads, saves and restores each, in float64,
 after each of which a random choice of all that can be read is compared with the model. Chains of methods check that
-hills, exchanges and noise go on with the same bits after a checkpoint and after a pickle. Seeds begin at --first. A
-process begins no chain after --seconds. Prints each failure with the calls that led to it, and at the end what was
+hills, exchanges and noise continue bit for bit after a checkpoint and after a pickle. Seeds begin at --first. No chain
+begins after --seconds. Prints each failure with the calls that led to it, and at the end what was
 made; exits with 1 where a chain failed or none was made. Processes on CPUs have one thread each.
 """
 

@@ -313,7 +313,7 @@ def charges_in(n_points: int) -> np.ndarray:
 
 
 def maps(device: Device, built: list[Build], runs: int, most: float, chart: Path | None) -> Iterator[str]:
-    """Figure 15.10: seconds by the size of the map, a C program beside kernels; 20 points per atom.
+    """Figure 15.10: seconds by the size of the map, a C program and kernels; 20 points per atom.
 
     What would take longer than `most` seconds is timed with the first atoms alone and scaled, marked *.
     """
