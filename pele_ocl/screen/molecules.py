@@ -96,7 +96,7 @@ class Entry:
 
     @property
     def molecule(self) -> str:
-        """What poses of one molecule share: its SMILES, or its title."""
+        """Name that poses of one molecule share: its SMILES, or its title."""
         return self.given.smiles if isinstance(self.given, Ligand) else self.title
 
     def facts(self, atoms: Atoms) -> dict[str, Any]:
