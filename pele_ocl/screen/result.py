@@ -124,7 +124,7 @@ class ScreenResult(Reported):
 
     @cached_property
     def consensus(self) -> Floats:
-        """Consensus of docking and refinement among the poses of one molecule, (m,), lowest for the best; NaN if there is none.
+        """Consensus of docking and refinement among poses of a molecule, (m,), lowest for the best; else NaN.
 
         It is the sum of binding energy and strain, plus 1.5 times the docking score of the pose's file, both less
         their mean over the poses of the molecule and by their standard deviation (docs/screen.md, redocking). All of
