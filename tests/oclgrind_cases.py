@@ -393,6 +393,13 @@ def joined_cases(device: Device) -> None:
         with patch.object(motion, "ITEMS", 16):  # so that a row has several groups, the last of which adds up
             simulation = Simulation(wells, timestep=0.1, model=SolventModel(gb="none"), variant="blocks", device=device)
             assert simulation.run(1).steps_made == [1]
+        with patch.multiple(Device, kind="CPU", can_yield=True):
+            blocks_plan = Energy(atoms, variant="blocks", device=device)
+            one = blocks_plan.evaluate()
+            assert len(blocks_plan._idle[0].passes.launches) == 1
+            several = blocks_plan.evaluate_batch(both)
+            np.testing.assert_array_equal(one.energies, several.energies[0])
+            np.testing.assert_array_equal(one.gradient, several.gradients[0])
 
 
 # How an OpenCL C 3.0 device is told to hand over, which the simulator's compiler does not know.

@@ -37,7 +37,9 @@ def kernels_of(cases: str) -> set[str]:
 
 
 # Kernels whose groups take over what others left in the same launch: a race for the simulator, which has no fence.
-JOINED = {"solvent/joined.cl:joined", "energy/squares/joined.cl:joined"}
+JOINED = {
+    "solvent/joined.cl:joined", "energy/squares/joined.cl:joined", "energy/blocks_joined.cl:blocks_joined",
+}  # fmt: skip
 HANDING_OVER = JOINED | {"energy/squares/born.cl:born_squares"}
 ON_NVIDIA = {"minimize/iterate.cl:iterate"}  # waits as they do, on one vendor's GPUs
 

@@ -131,7 +131,9 @@ def test_formulas_are_typeset(page):
         assert formula.count("{") == formula.count("}"), formula
         assert len(re.findall(r"\\left(?![a-z])", formula)) == len(re.findall(r"\\right(?![a-z])", formula)), formula
         assert formula.count(r"\begin") == formula.count(r"\end"), formula
-    within_lines = re.findall(r"(?<![`$\\])\$[^$`\n]+\$", re.sub(r"`[^`]*`", "", without_code))
+    # Indented blocks are code, too.
+    prose = re.sub(r"^ {4}.*$", "", re.sub(r"`[^`]*`", "", without_code), flags=re.MULTILINE)
+    within_lines = re.findall(r"(?<![`$\\])\$[^$`\n]+\$", prose)
     assert not within_lines, "the site typesets blocks only"
 
 

@@ -116,7 +116,7 @@ def minimize(
     --models all the models of a PDB file. Energies in kcal/mol, gradients in kcal/mol/Angstrom. A structure that fails
     ends no run: it is named, and the exit code is 1. One that reaches a limit is written as it is, with a note.
     --resume continues a run of several structures that was interrupted. With --json one object a structure.
-    --workers and --scheduler share structures out; each is the same wherever it is minimized.
+    Structures are distributed by --workers and --scheduler; results do not depend on it.
     """
     with StructureLine() as progress:
         found = library(

@@ -175,15 +175,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _prepare(self, m: int) -> Pipeline:
         from ..opencl.queue import Queue
 
-        passes = self.passes_of(Queue(self.device, self.precision), m)
+        passes = passes_of(self, Queue(self.device, self.precision), m)
         return Pipeline(self.atoms, passes, partial(_explain, self.model, self.precision))
-
-    def passes_of(self, queue: Binder, m: int) -> AnyPasses:
-        """Make the passes for up to m conformations at a time, whose buffers and launches some queue makes."""
-        passes = self._make_passes(queue, m)
-        queue.finish()  # evaluations may go to another queue
-        passes.movable = all(kernels.movable for kernels in self._contents.term_kernels)
-        return passes
 
     def _make_passes(self, queue: Binder, m: int) -> AnyPasses:
         """Make the passes for up to m conformations, which leave out the interactions among frozen atoms."""
@@ -236,15 +229,6 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             born_radii=np.empty((m, n)),
             per_atom=np.empty((m, n, n_terms)) if options.per_atom else None,
         )
-
-    def batch_of(self, passes: AnyPasses, results: NDArray[Any], positions: Floats) -> EnergyBatch:
-        """Make the batch of results (m, n_results) that passes left of positions (m, n, 3) A; errors are recorded."""
-        m = len(results)
-        found, failures = self._outputs(m), Failures(m, record=True)
-        passes.unpack_and_check(results, slice(0, m), positions, found, failures, self._reason)
-        for k in failures.reasons:
-            found.erase(k)
-        return self._batch(positions, found, failures.in_order if failures.reasons else {}, {})
 
     def _radii(self, found: Outputs) -> Floats:
         """Born radii (m, n) A; NaN where no term depends on them."""
@@ -347,6 +331,24 @@ class EnergyAndAtoms(Energy):
         found = super().evaluate_batch(conformations, progress, profile=profile, errors=errors)
         of_atoms = self.of_atoms.evaluate_batch(conformations, profile=profile, errors=errors)
         return replace(found, per_atom=of_atoms.per_atom, seconds=_sums(found.seconds, of_atoms.seconds))
+
+
+def passes_of(plan: Energy, queue: Binder, m: int) -> AnyPasses:
+    """Make the passes for up to m conformations at a time, whose buffers and launches some queue makes."""
+    passes = plan._make_passes(queue, m)
+    queue.finish()  # evaluations may go to another queue
+    passes.movable = all(kernels.movable for kernels in plan._contents.term_kernels)
+    return passes
+
+
+def batch_of(plan: Energy, passes: AnyPasses, results: NDArray[Any], positions: Floats) -> EnergyBatch:
+    """Make the batch of results (m, n_results) that passes left of positions (m, n, 3) A; errors are recorded."""
+    m = len(results)
+    found, failures = plan._outputs(m), Failures(m, record=True)
+    passes.unpack_and_check(results, slice(0, m), positions, found, failures, plan._reason)
+    for k in failures.reasons:
+        found.erase(k)
+    return plan._batch(positions, found, failures.in_order if failures.reasons else {}, {})
 
 
 def share_programs(plan: Energy, other: Energy) -> None:

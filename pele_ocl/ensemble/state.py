@@ -18,6 +18,7 @@ from ..common.errors import DeviceMemoryError, InputError, PeleError
 from ..energy import Energy, EnergyBatch, Term
 from ..energy.engine.store import Store
 from ..energy.engine.system import System, Tables
+from ..energy.plan import batch_of
 from ..energy.result import PASS_TERMS
 from ..opencl.interface import N_TERMS, ROW, ROW_BLOCK, WORD
 
@@ -281,7 +282,7 @@ class State:
         """Read the energies of rows of one molecule as results have them."""
         results = self.read_buffer(rows, "results", self.precision)
         system = self.system(rows[0])
-        return system.energy.batch_of(system.passes, results, np.asarray(self.read_positions(rows)))
+        return batch_of(system.energy, system.passes, results, np.asarray(self.read_positions(rows)))
 
     def read_positions(self, rows: list[int]) -> Arrays:
         """Read the positions of rows, (n, 3) A each; NaN of rows that failed."""

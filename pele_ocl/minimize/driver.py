@@ -15,6 +15,7 @@ from ..atoms import Floats
 from ..common.errors import DeviceMemoryError
 from ..energy.engine.store import Store
 from ..energy.engine.system import Tables
+from ..energy.plan import batch_of
 from ..opencl.interface import N_STATE, WORD, StepState, Stop
 from ..plan.passes import BATCH_BYTES
 from ..plan.plan import CHUNK_ATOMS
@@ -325,7 +326,7 @@ class Driver:
                 positions = np.stack([computable(getattr(job, name), system.energy.atoms) for job in own])
                 kind = recipe.real
                 results = self._own_queue.gather(self._buffer(piece), places(own, piece), piece.size, kind)
-                energies.append(system.energy.batch_of(system.passes, results, positions))
+                energies.append(batch_of(system.energy, system.passes, results, positions))
             before, after = energies
             for k, job in enumerate(own):
                 job.result = before.errors.get(k, "") or after.errors.get(k, "")

@@ -90,13 +90,13 @@ class Entry:
 
     @property
     def numbers(self) -> dict[str, float]:
-        """Numeric properties in its file, by name."""
+        """Numbers among what its file says of it, by name."""
         properties = self.given.properties if isinstance(self.given, Ligand) else {}
         return {name: value for name, text in properties.items() if (value := _number(text)) is not None}
 
     @property
     def molecule(self) -> str:
-        """Key of the molecule, common to its poses: its SMILES, or its title."""
+        """Name that poses of one molecule share: its SMILES, or its title."""
         return self.given.smiles if isinstance(self.given, Ligand) else self.title
 
     def facts(self, atoms: Atoms) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _bare(path: Path) -> Path:
 
 
 def _molecules(given: Sequence[Given], reading: Reading) -> Iterator[tuple[str, str, Ligand | Atoms | PeleError]]:
-    """Yield the title, a name for a molecule without one, and the molecule."""
+    """Return the title, what names a molecule without one, and the molecule."""
     for number, each in enumerate(given, 1):
         if isinstance(each, Ligand):
             yield each.name, f"ligand_{number}", each

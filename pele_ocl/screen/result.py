@@ -37,7 +37,7 @@ from .spec import LIGAND, ScreenSpec
 TABLE, PAGE, LIGANDS, RESIDUES = "screen.csv", "index.html", "ligands.sdf", "residues.csv"
 _COMPARED = ("score", "binding", "strain", "n_heavy")  # columns that are compared with a reference
 _MOST_SHOWN = 50  # complexes in the page: the best
-_OF_DOCKING = 1.5  # weight of the docking score in the consensus, chosen by redocking
+_OF_DOCKING = 1.5  # of the docking score in the consensus, which redocking chose
 _SIGN = {"n_heavy": -1.0}  # by size the larger binds the stronger
 
 
@@ -124,7 +124,7 @@ class ScreenResult(Reported):
 
     @cached_property
     def consensus(self) -> Floats:
-        """Score for choosing among poses of one molecule, lower is better, (m,); NaN if there is none.
+        """Consensus of docking and refinement among poses of a molecule, (m,), lowest for the best; else NaN.
 
         It is the sum of binding energy and strain, plus 1.5 times the docking score of the pose's file, both less
         their mean over the poses of the molecule and by their standard deviation (docs/screen.md, redocking). All of

@@ -3,7 +3,7 @@ enum { ROOM = 500 };
 kernel void item0(
     const int n_atoms, global const float4 *stored,  // (n_pairs) gradients of pairs
     global const int *index,                         // (n_pairs) numbers of pairs, atom by atom
-    global const int *offsets,                       // (n_atoms + 1); at most ROOM pairs an atom
+    global const int *offsets,                       // (n_atoms + 1); at most ROOM pairs per atom
     const float sign,                                // 1 for first atoms, -1 for second atoms
     global float4 *gradient)                         // (n_atoms) added to
 {

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Floats
 from .. import Energy
+from ..plan import passes_of
 from .scales import ScaledParameters
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class System(Recorded):
 
         self.recorder = Recorder(energy.device, energy.precision, is_shared=not is_alone)
         self.recorder.owns_parameters = is_scaled
-        self.energy, self.passes = energy, energy.passes_of(self.recorder, 1)
+        self.energy, self.passes = energy, passes_of(energy, self.recorder, 1)
         self.scaled = ScaledParameters(self.passes, self.recorder) if is_scaled else None
 
     @cached_property
