@@ -90,7 +90,7 @@ class Entry:
 
     @property
     def numbers(self) -> dict[str, float]:
-        """Numbers among what its file says of it, by name."""
+        """Numeric properties in its file, by name."""
         properties = self.given.properties if isinstance(self.given, Ligand) else {}
         return {name: value for name, text in properties.items() if (value := _number(text)) is not None}
 
@@ -170,7 +170,7 @@ def _bare(path: Path) -> Path:
 
 
 def _molecules(given: Sequence[Given], reading: Reading) -> Iterator[tuple[str, str, Ligand | Atoms | PeleError]]:
-    """Return the title, what names a molecule without one, and the molecule."""
+    """Yield the title, a name for a molecule without one, and the molecule."""
     for number, each in enumerate(given, 1):
         if isinstance(each, Ligand):
             yield each.name, f"ligand_{number}", each

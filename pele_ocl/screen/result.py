@@ -37,7 +37,7 @@ from .spec import LIGAND, ScreenSpec
 TABLE, PAGE, LIGANDS, RESIDUES = "screen.csv", "index.html", "ligands.sdf", "residues.csv"
 _COMPARED = ("score", "binding", "strain", "n_heavy")  # columns that are compared with a reference
 _MOST_SHOWN = 50  # complexes in the page: the best
-_OF_DOCKING = 1.5  # of the docking score in the consensus, which redocking chose
+_OF_DOCKING = 1.5  # weight of the docking score in the consensus, chosen by redocking
 _SIGN = {"n_heavy": -1.0}  # by size the larger binds the stronger
 
 
