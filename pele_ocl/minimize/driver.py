@@ -364,7 +364,7 @@ class Seats(Tables):
     """
 
     def __init__(self, queue: Queue, stores: Sequence[Store], recipe: Recipe, begins: Begins) -> None:
-        """recipe : any with the key; begins : where the first structure is, as of Tables.put"""
+        """recipe : any with the key; begins : where the first structure is, as in Tables.put"""
         method = recipe.method
         self.jobs: list[Job] = []
         self.most, self.count = CAPACITY if recipe.recorder.is_shared else 1, 0
@@ -381,7 +381,7 @@ class Seats(Tables):
         self._seen: Event | None = None  # when the states are there
 
     def take(self, jobs: Sequence[Job]) -> None:
-        """Return seats to structures, after those that are seated already."""
+        """Assign seats to structures, after those that have one."""
         for job in jobs:
             job.slot = self._free.pop()
         recipes: dict[Recipe, list[Job]] = {}
