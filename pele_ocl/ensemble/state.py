@@ -160,9 +160,9 @@ class State:
         self.queue, self.systems = queue, systems
         there = [k for k, system in enumerate(systems) if system is not None]
         self.with_molecule = np.array(there, np.int64)
-        numbers = {system: number for number, system in enumerate(dict.fromkeys(systems))}
-        self.distinct = list(numbers)
-        self.numbers = np.array([numbers[system] for system in systems], np.int64)
+        number_of = {system: number for number, system in enumerate(dict.fromkeys(systems))}
+        self.distinct = list(number_of)
+        self.numbers = np.array([number_of[system] for system in systems], np.int64)
         self.n_atoms = np.array([0 if system is None else len(system.energy.atoms) for system in systems], np.int64)
         self.first_atoms = np.cumsum([0, *self.n_atoms])
         encodings = {system.passes.encoding.dtype for system in systems if system is not None}

@@ -391,9 +391,9 @@ class Seats(Tables):
             slots = np.array([job.slot for job in own], np.intp)
             self.put(slots, recipe.rows, begins_of(self._stores, recipe, own))
         self.jobs += jobs
-        self.send_jobs(self.jobs)
+        self._send_jobs(self.jobs)
 
-    def send_jobs(self, jobs: Iterable[Job]) -> None:
+    def _send_jobs(self, jobs: Iterable[Job]) -> None:
         """Have launches serve these structures in this order."""
         self.send(np.array([job.slot for job in jobs], np.int32))
 
@@ -462,7 +462,7 @@ class Seats(Tables):
         gone = set(seats)
         self._free += [self.jobs[seat].slot for seat in seats]
         self.jobs = [job for seat, job in enumerate(self.jobs) if seat not in gone]
-        self.send_jobs([*self.jobs, *ended])
+        self._send_jobs([*self.jobs, *ended])
         self.evaluate(len(self.jobs), len(ended))
 
 

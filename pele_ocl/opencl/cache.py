@@ -29,8 +29,8 @@ from .kernel import Parameter
 Signatures = Mapping[str, tuple[Parameter, ...]]
 
 # These have a cache of their own. So has NVIDIA's runtime, but it takes 9 to 22 ms per program from a source (H200),
-# and 1.3 ms from a binary. PoCL 3.0 takes 24 and 3 ms, but compiles each kernel once more to make a binary: the first
-# `binding` on a machine would take twice as long, and only 22 further commands would compensate for that.
+# and 1.3 ms from a binary. PoCL 3.0 takes 24 and 3 ms, but compiles each kernel once more to make a binary, so that the
+# first command on a machine would take twice as long (tests/benchmarks/measured/first-energy.md).
 KEEPING_VENDORS = ("POCL",)
 CHECKSUM_BYTES = 32
 
