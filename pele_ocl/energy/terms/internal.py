@@ -26,7 +26,7 @@ class InternalRestraint(Term):
 
     members : how many atoms the coordinate has
     units : its unit, and the force constant's
-    targets : the smallest and the most that a target may be, and the words for that
+    targets : the smallest and the largest target, and the words for that
     """
 
     members: ClassVar[int]

@@ -35,8 +35,8 @@ class OPES(Growing):
     shared : whether all replicas of a molecule share one density; they must have one temperature
     name : of the term in results
 
-    Rows have the arrays "density", with derivatives as a grid has, and "grid", the bias by it. Each Gaussian makes the
-    grid anew: to set a state, write both.
+    Rows have the arrays "density", with derivatives as a grid has, and "grid", the bias by it. Each Gaussian
+    recomputes the grid: to set a state, write both.
     """
 
     variables: Variable | Sequence[Variable]
