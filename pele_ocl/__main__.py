@@ -18,10 +18,11 @@ from types import FrameType
 from .common.errors import INTERRUPTED
 
 _COLLECTED = 200_000  # new objects after which garbage is collected; loading modules makes none
-# glibc's mallopt: memory at the end of the heap that is kept when it is free, and the least size of a block with pages
-# of its own. Each array would else get new pages from the system, which cost more than what most arrays are for.
+# glibc's mallopt: M_TRIM_THRESHOLD, free memory that stays at the end of the heap, and M_MMAP_THRESHOLD, the smallest
+# block that is mapped separately. With the defaults each large array gets new pages, which take longer than most
+# operations on it.
 _KEPT = {-1: 64 << 20, -3: 16 << 20}
-_SPUN = "20"  # NumPy's BLAS: 2^20 clocks that its threads, one a core, wait awake; 2^28 as they start is its default
+_SPUN = "20"  # log2 of the clock cycles for which idle threads of NumPy's BLAS, one per core, spin; its default is 28
 _AGAIN = 0.02  # seconds until an interrupt that came at a bad moment is tried again
 _CALLBACKS = (  # of weak references: to locks of imports, and to the keys and values of weak dictionaries and sets
     ("<frozen importlib._bootstrap>", "cb"), (weakref.__file__, "remove"), (_weakrefset.__file__, "_remove"),
@@ -35,7 +36,7 @@ def run() -> None:
     gc.set_threshold(_COLLECTED)
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _SPUN)
     if sys.platform == "linux":
-        with suppress(AttributeError):  # another library of C
+        with suppress(AttributeError):  # not glibc
             for parameter, value in _KEPT.items():
                 ctypes.CDLL(None).mallopt(parameter, value)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # ignored, say, in the background of a shell

@@ -252,6 +252,8 @@ def test_a_kernel_of_a_user_is_a_file_anywhere_or_a_text(device, tmp_path, form)
         queue.write(buffer, np.zeros(len(SMALL) + 1, queue.dtype))
     with pytest.raises(InputError, match="the kernel cannot be read"):
         Energy(SMALL, terms=[Pull(tmp_path / "none.cl", term.heights)], device=device).evaluate()
-    term.launches = lambda context, index: None
-    with pytest.raises(InputError, match=r"launches of pull are None; a list of what context\.bind returns is needed"):
-        Energy(SMALL, terms=[term], device=device).evaluate()
+    for wrong, words in ((None, "None"), ([None], "of type list")):
+        term.launches = lambda context, index, found=wrong: found
+        message = rf"launches of pull are {words}; a list of what context\.bind returns is needed"
+        with pytest.raises(InputError, match=message):
+            Energy(SMALL, terms=[term], device=device).evaluate()

@@ -1,5 +1,5 @@
-// Hills of metadynamics and OPES added to the grids of rows; docs/theory/sampling.md. Grids and variables lie among the bytes of
-// all rows.
+// Hills of metadynamics and OPES added to the grids of rows; docs/theory/sampling.md. Grids and variables lie among the
+// bytes of all rows.
 #include "common/real.clh"
 #include "dynamics/bodies.clh"
 #include "shared/variables"

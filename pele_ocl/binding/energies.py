@@ -35,7 +35,7 @@ class BindingEnergies(Framed):
     errors : reasons why frames failed, by their place among the m, from 0
     seconds : by step, if measured
     decomposition : Decomposition over all frames; None if not requested
-    n_imaged : number of this run's frames were imaged
+    n_imaged : number of imaged frames of this run
     rmsd : (m,) A for poses: of the ligand's heavy atoms from those of the complex, with optimal assignment of
         equivalent atoms in ligands of up to 1,000 atoms; None for frames
     notes : messages about the frames, of the Trajectory
@@ -93,8 +93,7 @@ class BindingEnergies(Framed):
         return self.delta.total
 
     def table(self) -> Report:
-        """Return a table with a row for each frame: the terms of the difference, their total, and the reason of a
-        failure."""
+        """Return a table with a row for each frame: terms of the difference, their total, and errors."""
         n = np.size(self.total)
         columns: dict[str, Any] = {"frame": np.arange(n) if self.frames is None else self.frames}
         columns |= {name: Column(np.atleast_1d(of), "kcal/mol") for name, of in self.delta.columns().items()}

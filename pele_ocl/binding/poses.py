@@ -326,8 +326,9 @@ def read_complexes(path: Path, atoms: Atoms) -> Poses:
 def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress | None = None) -> BindingEnergies:
     """Compute the energies at poses (m, n_ligand, 3) A; the receptor, which stays, is computed once.
 
-    A pose that fails has NaN and its reason in `errors`, also one that lies where the receptor has another small
-    molecule. Raises InputError for another shape, and for a Binding with a decomposition, which is a mean over frames.
+    A pose that fails has NaN and its reason in `errors`, as has one that overlaps with another small molecule of
+    the receptor. Raises InputError for another shape, and for a Binding with a decomposition, which is a mean over
+    frames.
     """
     parts = binding.parts
     if binding.idecomp is not None:
@@ -352,7 +353,7 @@ def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress |
 
 
 def _occupied(binding: Binding, positions: Floats, failed: Mapping[int, str]) -> dict[int, str]:
-    """Tell which poses (m, n_ligand, 3) A lie where the receptor has another small molecule."""
+    """Return, by number, why poses (m, n_ligand, 3) A overlap with another small molecule of the receptor."""
     atoms, ligand, found = binding.atoms, binding.parts.ligand, dict[int, str]()
     if atoms.labels is None:
         return found

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .terms import TermKernels
 
 # Tiles up to which all passes of one conformation are one launch. A launch costs PoCL 4 us for each core, which is
-# little beside larger molecules.
+# little compared with the passes of larger molecules.
 MOST_JOINED = 256
 LOTS = 4  # of tiles for each core, in steps over single tiles
 COUNTERS = 9 * 32  # integers in cl/energy/blocks_joined.cl
@@ -34,12 +34,13 @@ class Blocks(SumsOfPairs[BlocksLayout]):
 
     @property
     def joined(self) -> bool:
-        """Tell if all passes are one launch."""
+        """Return whether all passes are one launch."""
         device = self.queue.device
         is_able = device.kind == "CPU" and device.has_device_fence and device.can_yield
         is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and self.frozen is None
         in_other_ways = self.model.gb_model.vacuum or self.tree is not None or self.of_surface is not None
-        is_apart = self.options.gradient and not self.options.chain  # at radii of an evaluation before
+        # At radii of an evaluation before, or with an LCPO surface, whose gradient is added before that of bonds.
+        is_apart = (self.options.gradient and not self.options.chain) or self.surface is not None
         if not is_able or not is_small or in_other_ways or is_apart or self.queue.is_shared:
             return False
         bonded = (each for each in self.contents.grouped if isinstance(each, BondedTerms))

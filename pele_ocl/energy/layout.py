@@ -18,7 +18,7 @@ SMALLEST = 256
 
 MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse launches
 
-# Atoms up to which `blocks` has two parts for each core of a CPU, which evens out what they take. In larger molecules
+# Atoms up to which `blocks` has two parts for each core of a CPU, which evens out their times. In larger molecules
 # each part has many tiles.
 MOST_HALVED = 8_192
 
@@ -142,7 +142,7 @@ class SquaresLayout(EnergyLayout):
     row : tiles in a row; a work-item owns an atom of each
     split : work-items to an atom, which divide the atoms of a tile
     shares : work-items that add up the parts of one atom
-    fused : whether the last group of a launch to write to a tile sums, where a device allows that
+    fused : whether the last group of a launch to write to a tile sums over all, where a device allows that
     joined : whether all launches are one, where they are fused
     """
 

@@ -2,12 +2,13 @@
 
 A variant is the last of a chain of classes, each derived from the one before:
 
-Passes (plan/passes.py) : buffers and launches of any quantity, and conformations to the device and back TiledPasses
-(tiles/passes.py) : positions are placed in tiles first EnergyPasses (here) : the steps of an energy, the terms beside
-the passes, and the results Squares (squares.py) : of EnergyPasses; groups meet rows of tiles, and layers are summed
-tile by tile; for GPUs SumsOfPairs (sums.py) : of EnergyPasses; sums stand at all slots until a last step puts them in
-the atoms' order Rows (rows.py) : of SumsOfPairs; each atom sums its own pairs; for GPUs Blocks (blocks.py) : of
-SumsOfPairs; each pair once, in blocks of two tiles; for CPUs
+Passes (plan/passes.py) : buffers and launches of any quantity, and conformations to the device and back
+TiledPasses (tiles/passes.py) : positions are placed in tiles first
+EnergyPasses (here) : the steps of an energy, the terms outside the passes, and the results
+Squares (squares.py) : of EnergyPasses; groups meet rows of tiles, and layers are summed tile by tile; for GPUs
+SumsOfPairs (sums.py) : of EnergyPasses; sums are kept for all slots until a last step puts them in the atoms' order
+Rows (rows.py) : of SumsOfPairs; each atom sums its own pairs; for GPUs
+Blocks (blocks.py) : of SumsOfPairs; each pair once, in blocks of two tiles; for CPUs
 """
 
 from __future__ import annotations
@@ -202,9 +203,9 @@ class EnergyPasses(TiledPasses, Generic[L]):
         ]
 
     def _listed(self, kernels: TermKernels, index: int) -> Sequence[Launch]:
-        """List the launches of a term, which may be a user's. Raises InputError where it gives no list."""
+        """List the launches of a term, which may be a user's. Raises InputError if it returns anything but launches."""
         found = kernels.launches(self.context, index)
-        if not isinstance(found, list | tuple):
+        if not isinstance(found, list | tuple) or not all(hasattr(launch, "kernel") for launch in found):
             raise InputError(
                 f"launches of {' and '.join(kernels.names)} are {described(found)}; a list of what context.bind "
                 "returns is needed"
@@ -212,7 +213,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return found
 
     def _runs_first(self, kernels: TermKernels) -> bool:
-        """Tell if kernels of a term run before the passes, or with them."""
+        """Return whether the kernels of a term run before the passes, or with them."""
         return kernels.runs_first(self.context)
 
     @cached_property

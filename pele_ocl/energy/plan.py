@@ -352,10 +352,10 @@ def batch_of(plan: Energy, passes: AnyPasses, results: NDArray[Any], positions: 
 
 
 def share_programs(plan: Energy, other: Energy) -> None:
-    """Give a plan the layout of a larger molecule's that is evaluated as often, before anything is evaluated.
+    """Give a plan the layout of another one, of a larger molecule, before anything is evaluated.
 
-    On CPUs small molecules have smaller tiles, for which each kernel would be built once more; what these save is
-    nothing beside the larger molecule.
+    On CPUs small molecules have smaller tiles, for which each kernel would be compiled once more. If both plans are
+    evaluated equally often, the time that smaller tiles save is negligible.
     """
     if plan.device.kind == "CPU" and plan.variant == other.variant and plan.layout != other.layout:
         rewrite(plan, layout=other.layout)

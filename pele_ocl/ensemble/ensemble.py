@@ -98,8 +98,8 @@ class Ensemble(Settled):
         self.atoms: tuple[Atoms, ...] = _rows_of(molecules, copies, SolventModel.or_default(model))
         self.state = State(self.atoms, self.device, options, errors)
         self._driver: Driver | None = None  # of minimization
-        self._recipes: dict[tuple[System, Named], Recipe | str] = {}  # molecules prepared for options, or why not
-        self._known: set[Named] = set()  # options of minimization that there are
+        self._recipes: dict[tuple[System, Named], Recipe | str] = {}  # prepared molecules, or errors
+        self._known: set[Named] = set()  # valid options of minimization
         self.positions = Column(self.state, self.state.read_positions, self.state.place)
         self.gradients = Column(self.state, self._read_gradients)
         self.born_radii = Column(self.state, self._read_radii)
@@ -380,7 +380,7 @@ class Ensemble(Settled):
     def _jobs(
         self, rows: Rows, options: Mapping[str, Any], named: Named, found: dict[int, MinimizeResult | str]
     ) -> list[Job]:  # fmt: skip
-        """Return the structures of rows. named : the options as a key; found : gets why others are none"""
+        """Return the structures of rows. named : the options as a key; found : gets the reasons of failures"""
         jobs: list[Job] = []
         state = self.state
         for there, system in state.by_system(rows):
@@ -398,7 +398,7 @@ class Ensemble(Settled):
         return jobs
 
     def _recipe(self, system: System, options: Mapping[str, Any], named: Named) -> Recipe | str:
-        """Prepare a molecule for some options, once for all rows and calls; give it, or why it cannot be.
+        """Prepare a molecule for some options, once for all rows and calls; return it, or the reason of a failure.
 
         Frozen atoms and references of restraints are data of rows, for which nothing is prepared again.
         """

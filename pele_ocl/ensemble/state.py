@@ -161,9 +161,9 @@ class State:
         self.queue, self.systems = queue, systems
         there = [k for k, system in enumerate(systems) if system is not None]
         self.with_molecule = np.array(there, np.int64)
-        numbers = {system: number for number, system in enumerate(dict.fromkeys(systems))}
-        self.distinct = list(numbers)
-        self.numbers = np.array([numbers[system] for system in systems], np.int64)
+        number_of = {system: number for number, system in enumerate(dict.fromkeys(systems))}
+        self.distinct = list(number_of)
+        self.numbers = np.array([number_of[system] for system in systems], np.int64)
         self.n_atoms = np.array([0 if system is None else len(system.energy.atoms) for system in systems], np.int64)
         self.first_atoms = np.cumsum([0, *self.n_atoms])
         encodings = {system.passes.encoding.dtype for system in systems if system is not None}
@@ -204,8 +204,7 @@ class State:
         return {name: value for name, value in self.options.items() if name != "gradient"}
 
     def chosen(self, rows: RowsLike) -> Rows:
-        """Return the numbers of rows. Raises InputError for rows that there are not, and while their memory is
-        mapped."""
+        """Return the numbers of rows. Raises InputError for unknown rows, and while their memory is mapped."""
         if self.is_mapped:
             raise InputError("the memory of the rows is mapped; leave the `with` block of mapped() first")
         if rows is None:
@@ -227,7 +226,7 @@ class State:
 
     @property
     def evaluated(self) -> NDArray[np.bool_]:
-        """Tell of each row if it was evaluated as it is, (n_rows,)."""
+        """Return whether each row was evaluated in its current state, (n_rows,)."""
         self._see_rewrites()
         is_now: NDArray[np.bool_] = self._evaluated == self._versions
         return is_now
@@ -438,12 +437,12 @@ class State:
 
     @property
     def frozen_atoms(self) -> NDArray[np.bool_]:
-        """Tell of all atoms on the device if they are frozen, (n_atoms of all rows that have a molecule there,)."""
+        """Return whether each atom on the device is frozen, (n_atoms of all rows that have a molecule there,)."""
         there = [mask for mask, n in zip(self.frozen, self.n_atoms, strict=True) if n]
         return np.concatenate(there) if there else np.zeros(0, bool)
 
     def frozen_after(self, masks: int) -> NDArray[np.bool_]:
-        """Tell of all atoms on the device if they are frozen, or were at any time after so many changes of masks."""
+        """Return whether each atom on the device is frozen, or was at any time after so many changes of masks."""
         there = [last > masks for last, n in zip(self._frozen_last, self.n_atoms, strict=True) if n]
         return self.frozen_atoms | (np.concatenate(there) if there else False)
 

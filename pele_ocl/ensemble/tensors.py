@@ -128,7 +128,7 @@ class Tensors:
         return energies, gradients
 
     def _mended(self, ensemble: Ensemble, rows: list[int], energies: Floats, gradients: Any) -> tuple[Floats, Any]:
-        """Return rows that failed what was asked for. Raises InputError if that is an error."""
+        """Replace the results of failed rows as requested. Raises InputError if a failure is an error."""
         bad = np.flatnonzero(np.isnan(energies)).tolist()
         if self.failed == "raise":
             k = rows[bad[0]]

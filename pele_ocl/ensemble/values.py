@@ -37,7 +37,7 @@ class TermArrays(RowValues):
                 raise InputError(f"rows have no array {described(self._name)}; there are: {there}")
 
     def write(self, rows: Sequence[int], values: Sequence[ArrayLike]) -> None:
-        """Write the array of rows, none if one is wrong; of a term that rows share, of all rows of their molecules."""
+        """Write the array of rows, none if one is wrong; if rows share the term, for all rows of their molecules."""
         given = dict(zip(rows, values, strict=True))
         for system in {self._state.system(k): None for k in rows}:
             if self._is_shared(system):
@@ -49,7 +49,7 @@ class TermArrays(RowValues):
         super().write(list(given), list(given.values()))
 
     def _is_shared(self, system: System) -> bool:
-        """Tell if all rows of a molecule have one array."""
+        """Return whether all rows of a molecule share one array."""
         terms = (of for of in system.energy.further_terms if of.name == self._of[0])
         return any(isinstance(of, Growing) and of.shared for of in terms)
 

@@ -119,8 +119,8 @@ def minimize(
         all models one file. By default nothing is written
     method : "lbfgs", "newton" for truncated Newton as in PELE, "fire", or "steepest" for steepest descent alone
     tolerance : converged if the root mean square gradient, sqrt(sum |g|^2 / n) over the n moving atoms, is at most
-        this, kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; the same as in OpenMM's minimizer, whose default is 10
-        * units.KJ_PER_MOL_NM
+        this, kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; the same as in OpenMM's minimizer, with a default of
+        10 * units.KJ_PER_MOL_NM
     max_gradient : converged if no atom's gradient is larger, kcal/mol/A
     energy_tolerance : converged if three consecutive iterations change the energy by less, kcal/mol
     max_iterations, max_seconds : limits; a structure that reaches them is not converged, which is not an error

@@ -365,7 +365,7 @@ class Seats(Tables):
     """
 
     def __init__(self, queue: Queue, stores: Sequence[Store], recipe: Recipe, begins: Begins) -> None:
-        """recipe : any with the key; begins : where the first structure is, as of Tables.put"""
+        """recipe : any with the key; begins : where the first structure is, as in Tables.put"""
         method = recipe.method
         self.jobs: list[Job] = []
         self.most, self.count = CAPACITY if recipe.recorder.is_shared else 1, 0
@@ -382,7 +382,7 @@ class Seats(Tables):
         self._seen: Event | None = None  # when the states are there
 
     def take(self, jobs: Sequence[Job]) -> None:
-        """Return seats to structures, after those that are seated already."""
+        """Assign seats to structures, after those that have one."""
         for job in jobs:
             job.slot = self._free.pop()
         recipes: dict[Recipe, list[Job]] = {}
@@ -392,9 +392,9 @@ class Seats(Tables):
             slots = np.array([job.slot for job in own], np.intp)
             self.put(slots, recipe.rows, begins_of(self._stores, recipe, own))
         self.jobs += jobs
-        self.send_jobs(self.jobs)
+        self._send_jobs(self.jobs)
 
-    def send_jobs(self, jobs: Iterable[Job]) -> None:
+    def _send_jobs(self, jobs: Iterable[Job]) -> None:
         """Have launches serve these structures in this order."""
         self.send(np.array([job.slot for job in jobs], np.int32))
 
@@ -463,7 +463,7 @@ class Seats(Tables):
         gone = set(seats)
         self._free += [self.jobs[seat].slot for seat in seats]
         self.jobs = [job for seat, job in enumerate(self.jobs) if seat not in gone]
-        self.send_jobs([*self.jobs, *ended])
+        self._send_jobs([*self.jobs, *ended])
         self.evaluate(len(self.jobs), len(ended))
 
 

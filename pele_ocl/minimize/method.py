@@ -33,7 +33,7 @@ class Shape:
     """Division of the work of an iteration after its evaluation.
 
     items : work-items of a group
-    chunk : atoms whose sums a group sums
+    chunk : atoms over which a group sums
     moved : atoms that a group moves; round : so many of them at a time
     sharing : groups that share the preconditioner's blocks of a chunk, at most
     """

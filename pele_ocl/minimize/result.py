@@ -190,7 +190,7 @@ class MinimizeResult(Reported, Suggests):
         return renamed("MinimizeResult.to_dict", "to_json", self.numbers(name))
 
     def numbers(self, name: str = "") -> dict[str, object]:
-        """Return the numbers of a record for a structure of this name; None for infinite values."""
+        """Return the numbers of a record for a structure of this name; None for values that are not finite."""
         return {
             "name": name,
             "energy_before": _finite_columns(self.energy_before),

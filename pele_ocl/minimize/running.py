@@ -48,8 +48,7 @@ class Run:
 
     spec : how structures are minimized and written; frames : of a molecule, None without; models : "one" or "all"
     table : file of the table, None without; resume : True to continue an earlier run
-    place : where it is computed;
-    shard : the part of the structures, None for all
+    place : where it is computed; shard : the part of the structures, None for all
     errors : "raise" or "record"; watch : called with the structures done, their number, and the slowest one's rms
         gradient, kcal/mol/A
     """
@@ -378,7 +377,7 @@ class _Count:
             self.tell(self.done + n_done, self.n, gradient)
 
     def counted(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Return the records, and where other processes compute tell of each."""
+        """Yield the records; if other processes compute, report each."""
         for k, record in enumerate(records, 1):
             yield record
             if self.is_elsewhere and self.tell is not None:

@@ -1,7 +1,7 @@
 """Compiled programs cached on disk from one run to the next.
 
 An entry is one file: a checksum, a line with the signatures of all kernels, which runtimes do not tell of a binary, and
-then the binary. Of PoCL, which keeps binaries itself, entries have signatures alone, of programs for rows. The file
+then the binary. For PoCL, which caches binaries itself, entries have only signatures, of programs for rows. The file
 gets its name when it is complete: no process sees half of it, and nothing is locked. If anything goes wrong with the
 disk, the program is built from its source, and one note says so.
 """
@@ -28,9 +28,9 @@ from .kernel import Parameter
 
 Signatures = Mapping[str, tuple[Parameter, ...]]
 
-# These keep what they build from a source by themselves. So does NVIDIA's, but it takes 9 to 22 ms to look for a source
-# (H200) and 1.3 ms for a binary. PoCL takes 24 and 3 ms (version 3.0), but makes a binary by compiling each kernel once
-# more: the first `binding` of a machine would take twice as long, which 22 commands would make good.
+# These have a cache of their own. So has NVIDIA's runtime, but it takes 9 to 22 ms per program from a source (H200),
+# and 1.3 ms from a binary. PoCL 3.0 takes 24 and 3 ms, but compiles each kernel once more to make a binary, so that the
+# first command on a machine would take twice as long (tests/benchmarks/measured/first-energy.md).
 KEEPING_VENDORS = ("POCL",)
 CHECKSUM_BYTES = 32
 

@@ -105,7 +105,7 @@ class Device:
     buffers : bytes of the device's buffers; mapped : bytes of host memory that the device reads and fills
     cached : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
     staging : such memory, cached for large reads and dropped alike; whoever reads takes it out meanwhile
-    results : memory of results that nobody has any more, dropped alike
+    results : host memory of large results, reused after they are gone, dropped alike
     spare : command queues that `Queue.beside` lent and that are free; further : all that it made
     forks : that came before the process whose device this is; one forked from it cannot use it
     units : compute units that layouts go by, where they are not the device's own
@@ -305,7 +305,7 @@ class Device:
 
     @property
     def can_yield(self) -> bool:
-        """Tell if work that waits for other work lets the system run that; cl/common/tickets.clh."""
+        """Return whether work that waits for other work yields its core to it; cl/common/tickets.clh."""
         return self.vendor == "POCL" and sys.platform == "linux" and platform.machine() == "x86_64"
 
     def require_float_atomics(self, precision: str) -> None:
@@ -389,8 +389,7 @@ def refusal(device: Device, error: cl.Error) -> DeviceError:
 
 
 def is_of_a_run(error: DeviceError) -> bool:
-    """Return whether a device failed while it ran a kernel, and did not refuse to begin; NVIDIA's then lose their
-    queue."""
+    """Return whether a device failed while it ran a kernel, not before; NVIDIA's then lose their queue."""
     reason = error.__cause__
     if not isinstance(reason, cl.Error):
         return False

@@ -19,7 +19,7 @@ LARGE = 1 << 22  # bytes of a buffer that has large pages
 PAGE = mmap.PAGESIZE
 
 LEAST_REUSED, MOST_REUSED = 1 << 22, 1 << 27  # bytes of host memory of a result that is used again
-KEPT = 4  # pieces of such memory that nobody has at the moment
+KEPT = 4  # pieces of such memory that are not in use
 
 CommandQueue = cl.CommandQueue
 
@@ -97,23 +97,23 @@ class BufferBytes:
 
 @dataclass(eq=False)
 class ResultPages:
-    """Memory of results. is_fresh : until it was used"""
+    """Memory of results. is_fresh : whether no result had it before"""
 
     bytes: NDArray[np.uint8]
     is_fresh: bool = True
 
 
 class Loan:
-    """Owner of an array whose memory is lent: it is gone when the last view of the array is."""
+    """Owner of an array whose memory is reused; it is deleted with the last view of the array."""
 
     def __init__(self, pages: ResultPages) -> None:
         self.pages, self.__array_interface__ = pages, pages.bytes.__array_interface__
 
 
 class ResultMemory:
-    """Host memory of large results, used again once nobody has an array of it any more.
+    """Host memory of large results, reused when no array refers to it any more.
 
-    The system makes fresh memory page by page, which takes several times as long as a GPU takes to fill it.
+    The system allocates fresh memory page by page, which takes several times as long as a GPU takes to fill it.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class ResultMemory:
         self._free: deque[ResultPages] = deque(maxlen=KEPT)
 
     def array(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """Give an array that is to be filled."""
+        """Return an uninitialized array."""
         kind = np.dtype(dtype)
         size = math.prod(shape) * kind.itemsize
         if not LEAST_REUSED <= size <= MOST_REUSED:
@@ -133,7 +133,7 @@ class ResultMemory:
         return found
 
     def clear(self) -> None:
-        """Drop all that nobody has."""
+        """Free all memory that is not in use."""
         self._free.clear()
 
     def _take_back(self, pages: ResultPages) -> None:
@@ -153,7 +153,7 @@ class ResultMemory:
 
 
 def is_used(array: NDArray[Any]) -> bool:
-    """Tell if the memory of a result had another one before, and so is there."""
+    """Return whether the memory of an array was used by an earlier result, so that its pages exist."""
     owner = array if array.base is None else array.base
     loan = getattr(owner, "base", None)
     return isinstance(loan, Loan) and not loan.pages.is_fresh

@@ -51,7 +51,7 @@ def read_pairs(
 
     The list is not filtered; without_bonded leaves out excluded pairs.
 
-    Raises FormatError, with the file and the line, or the pair if there are no lines.
+    Raises FormatError for invalid files, with the line, or the pair if there are no lines.
 
     >>> pele_ocl.write_pairs("few.txt", pele_ocl.PairList(8, [0, 1], [5, 7]))
     >>> pele_ocl.read_pairs("few.txt", n_atoms=8).second.tolist()
@@ -114,7 +114,7 @@ def read_pairs(
 def _in_order(
     first: NDArray[Any], second: NDArray[Any], labels: Labels, named: Labels, source: str, notes: list[str] | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return pairs of a file the indices of the atoms with these labels; named : labels of the file's atoms."""
+    """Return pairs of a file with indices of the atoms with these labels; named : labels of the file's atoms."""
     found = correspondence(labels, named, source)
     if notes is not None:
         notes += found.notes

@@ -223,7 +223,7 @@ class Passes(ABC):
 
     def decode(self, encoded: NDArray[Any]) -> Floats:
         """Positions (m, n, 3) A from the encoded ones of the passes, (m, 3 n), counted from the molecule's middle."""
-        encoding, is_small = self.encoding, encoded.size < LEAST  # far less than memory that serves again
+        encoding, is_small = self.encoding, encoded.size < LEAST  # few numbers are faster in new memory
         decoded = np.empty(encoded.shape) if is_small else self.queue.device.results.array(encoded.shape, np.float64)
         middle = self._middle_less_base[:, : encoded.shape[1]] + encoding.base
 
@@ -283,7 +283,9 @@ def bound(launches: Sequence[Launch]) -> Sequence[BoundLaunch]:
     """Return launches that a queue bound as what they are, so that it can launch them."""
     from ..opencl.binding import BoundLaunch
 
-    return [launch for launch in launches if isinstance(launch, BoundLaunch)]
+    found = [launch for launch in launches if isinstance(launch, BoundLaunch)]
+    assert len(found) == len(launches)
+    return found
 
 
 def norm2(values: NDArray[Any]) -> float:

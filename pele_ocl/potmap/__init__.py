@@ -173,8 +173,7 @@ def potmap(
     for_surface : True for common settings of surface pictures, unless others are given: kT/e, dielectric 78.54, 0.15
         mol/L of salt, colours from -2 to 2, of pb from -5 to 5
     workers, scheduler : for several structures, the number of processes on this machine, or the address of a Dask
-        cluster;
-    shard : the part of the structures to do, "1/10"
+        cluster; shard : the part of the structures to compute, "1/10"
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
     call : returns facts of the call for files, for a structure's path

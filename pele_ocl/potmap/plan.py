@@ -332,7 +332,7 @@ class Potmap(Settled):
             self._refine(finer)
 
     def _begin_sample(self) -> Callable[[], Sample]:
-        """Return what waits for sums at a sample of points; beside a GPU a thread begins with those of many atoms."""
+        """Return a function that waits for sums at a sample of points; for a GPU and many atoms a thread starts."""
         problem, device = self.problem, self.devices[0]
 
         def begin() -> Sample:

@@ -192,7 +192,7 @@ class RemainingSlabs:
         return (slices.start, slices.stop) if slices and not self.stopped else None
 
     def start(self) -> None:
-        """Make the memory of the values if it is not there, while others are at work."""
+        """Let threads make the pages of the values, unless they exist, while devices compute."""
         from ..opencl.memory import is_used
         from ..opencl.queue import start_making
 

@@ -82,8 +82,8 @@ def solvent(
     atoms : Atoms with charges, gb_radii and gb_scales; n >= 1. Or the path of a file, which is read and checked as by
         the command; or several paths, a pattern of them, or an object of another library (docs/libraries.md)
     output : for a path, table of results to write: .csv, .h5 or .json
-    variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder: how the Born radii are computed precision :
-        "float32" or "float64"
+    variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder: how the Born radii are computed
+    precision : "float32" or "float64"
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best. With a
         sequence of identical devices the work of "tree" is shared
     model : GB model, constants, ions, nonpolar term; by default SolventModel(). For a file also the number of the model

@@ -92,8 +92,7 @@ class TiledPasses(Passes):
         return self.model.radius_definitions
 
     def solvent_constants(self) -> Arguments:
-        """Return the solvent model to kernels of single atoms, cl/energy/terms.clh: RADIUS_CONSTANTS and the
-        solvent."""
+        """Return the arguments RADIUS_CONSTANTS and `solvent` of kernels of single atoms, cl/energy/terms.clh."""
         model, vector4 = self.model, self.queue.vector4
         return dict(
             radius_constants=self.spheres.constants or vector4(*model.radius_constants),

@@ -78,9 +78,9 @@ def mmpbsa(
     masks : of receptor and ligand, instead of those of the input file
     structure, reference : gmx_MMPBSA's structure of the frames, and one of receptor and ligand with the chains and
         residue numbers that the input file names
-    receptor_index, receptor_group, ligand_index, ligand_group : for separate frames of a part output, decomposition,
-    frames_output, frame_shares : files to write: the tables, those of the decomposition, and energies and contributions
-        of each frame as CSV; all or none are written
+    receptor_index, receptor_group, ligand_index, ligand_group : for separate frames of a part
+    output, decomposition, frames_output, frame_shares : files to write: the tables, those of the decomposition, and
+        energies and contributions of each frame as CSV; all or none are written
     overwrite : True to overwrite files
     prefix, resume : True to keep the energies of frames in `prefix`complex.h5 and similar files, and continue these
     precision, device : as in `energy`; workers, scheduler : as in `jobs.run`

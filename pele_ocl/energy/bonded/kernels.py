@@ -80,7 +80,7 @@ class BondedTerms(TermKernels):
         return self._shape(context)[1] % context.tiles.size == 0
 
     def is_of_single_items(self, context: TermContext) -> bool:
-        """Tell if a group is one work-item."""
+        """Return whether a group is one work-item."""
         return self._shape(context)[1] == 1
 
     def launches(self, context: TermContext, index: int) -> list[Launch]:

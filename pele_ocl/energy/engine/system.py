@@ -39,7 +39,7 @@ class Recorded:
 
     @cached_property
     def pieces(self) -> Mapping[str, BufferPiece]:
-        """Return where a structure keeps arrays, by their names."""
+        """Return the places of a structure's arrays, by their names."""
         raise NotImplementedError
 
     @cached_property
@@ -124,7 +124,7 @@ class Tables:
     ) -> None:  # fmt: skip
         """recorded : of any molecule with the key; stores : where its arrays are; capacity : slots
 
-        begins : as of `put`, of the first structure
+        begins : as in `put`, for the first structure
         """
         self._queue, self._is_shared = queue, recorded.recorder.is_shared
         launches = recorded.launches
@@ -174,7 +174,7 @@ class Tables:
         return bound
 
     def put(self, slots: NDArray[np.intp], rows: Sequence[ArgumentRow], begins: Begins) -> None:
-        """Return slots to structures of one molecule.
+        """Assign slots to structures of one molecule.
 
         begins : bytes of the stores at which regions begin, one or of each slot, as numbered by `BufferPiece.region`
         """

@@ -152,5 +152,7 @@ class Term(TermKernels, Hashed):
 
     @abstractmethod
     def energies(self, atoms: Atoms) -> tuple[Floats, Floats]:
-        """Compute the energies of the atoms (n,) kcal/mol and the gradient (n, 3) kcal/mol/A in float64, the
-        definition."""
+        """Compute the energies of the atoms (n,) kcal/mol and the gradient (n, 3) kcal/mol/A in float64.
+
+        This is the definition of the term.
+        """

@@ -45,7 +45,7 @@ class Variable:
 
     @abstractmethod
     def value(self, positions: Floats, atoms: Atoms) -> tuple[float, Floats]:
-        """Compute the value at positions (n, 3) A and its gradient (n, 3) in float64, the definition."""
+        """Compute the value at positions (n, 3) A and its gradient (n, 3) in float64, as defined."""
 
 
 @dataclass(frozen=True, eq=False)
