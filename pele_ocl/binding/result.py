@@ -446,7 +446,7 @@ def _of_system(terms: Mapping[str, Spread]) -> dict[str, dict[str, float | None]
 
 
 def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str, object] | str]]:
-    """Return each frame or model with the difference's terms, or with why it failed."""
+    """Iterate over frames or models, with the terms of the difference or the reason of a failure."""
     columns = {term: values.tolist() for term, values in energies.delta.columns().items()}
     numbers = range(len(energies)) if energies.frames is None else energies.frames.tolist()
     for k, number in enumerate(numbers):

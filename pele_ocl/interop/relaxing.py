@@ -144,7 +144,7 @@ def _has_fallen(fixer: PDBFixer, there: set[Key], places: Any) -> bool:
 
 
 def _give_sizes(system: System) -> None:
-    """Return hydrogens without a size CHARMM36's, so that none falls into an oxygen that is too near."""
+    """Give hydrogens without a size that of CHARMM36, so that none falls into an oxygen that is too near."""
     for force in system.getForces():
         if type(force).__name__ == "NonbondedForce":
             for k in range(force.getNumParticles()):

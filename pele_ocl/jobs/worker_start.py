@@ -59,7 +59,7 @@ class WorkerStart(WorkerPlugin):
         _is_settled[:] = [True]
 
     def teardown(self, worker: Worker) -> None:
-        """Return the places back."""
+        """Release the places."""
         while self._locks:
             self._locks.pop().release()
 

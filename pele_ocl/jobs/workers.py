@@ -136,7 +136,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _register(client: Client, plugin: WorkerStart) -> None:
-    """Return all workers a plugin, and workers that begin again, too.
+    """Register a plugin with all workers, including those that start again.
 
     Raises InputError if the scheduler, or one worker after the other, is gone.
     """

@@ -99,7 +99,7 @@ class Together:
                 yield from self._taken()
 
     def _taken(self) -> Iterator[Done]:
-        """Return what has arrived."""
+        """Iterate over the results that have arrived."""
         while self._arrived:
             yield self._arrived.popleft()
 

@@ -270,7 +270,7 @@ def require_options(options: Mapping[str, Any]) -> None:
 
 
 def tell(records: Sequence[Record], tolerance: float) -> None:
-    """Return what is to be known of records: changed starts, findings, limits, and rounding in files."""
+    """Note what records need: changed starts, findings, limits, and rounding in files."""
     rows, n = [record.result for record in records if not record.failed], f"{len(records):,}"
     restored = sum(bool(row["restored"]) for row in rows)
     if restored:
@@ -298,7 +298,7 @@ _LIMITS = {
 
 
 def tell_findings(records: Sequence[Record]) -> None:
-    """Return what was found in the given starts, the first of them by its name; records have all."""
+    """Note the findings of the given starts, the first by its name; records have all."""
     found = [record for record in records if record.result.get("findings")]
     if found:
         more = f"; and {_counted(len(found) - 1)} more" if len(found) > 1 else ""

@@ -84,7 +84,7 @@ def files_of_other_run(targets: OutputTargets, settings: Mapping[str, str]) -> s
 
 
 def _written_in(targets: OutputTargets, pattern: str) -> Iterator[tuple[Path, Path]]:
-    """Return each target that is there as a journal of its folder says it was written, and that journal."""
+    """Iterate over the targets that are as a journal of their folder says they were written, with that journal."""
     journals = sorted(targets.folder.glob(pattern)) if targets.folder.is_dir() else []
     written: dict[str, Path] = {}
     for journal in journals:

@@ -230,7 +230,7 @@ class StoppedError(PeleError):
 
 @contextmanager
 def of_row(row: int) -> Iterator[None]:
-    """Return the error of one problem its row."""
+    """Add the row to the error of one problem."""
     try:
         yield
     except StoppedError as error:

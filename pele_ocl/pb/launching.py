@@ -109,7 +109,7 @@ class Launching:
         return Launch(self.queue, (launch,), z)
 
     def let_go(self) -> None:
-        """Return back the arrays that launches alone still have; best while the device waits for the host anyway."""
+        """Release the arrays that only launches still have; best while the device waits for the host anyway."""
         if not self.keeps:
             self._kept.clear()
 

@@ -88,7 +88,7 @@ class MoleculeRead:
         return self.chosen or Taken(np.ones(len(self.atoms), np.bool_), self.atoms.labels)
 
     def models(self) -> Iterator[tuple[int, Atoms]]:
-        """Return the place and the atoms of each model that can be computed, of several."""
+        """Iterate over the place and the atoms of each of several models that can be computed."""
         assert self.conformations is not None
         for place, positions in enumerate(self.conformations):
             if place not in self.failed:
