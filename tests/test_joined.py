@@ -64,6 +64,7 @@ def test_energy_in_one_launch(device, case, with_bonds, monkeypatch):
 ON_CPUS = {
     **CASES, "necks": {"model": SolventModel(gb="gbn2")}, "energies of atoms": {"per_atom": True},
     "float64": {"precision": "float64"}, "surface": {"model": SolventModel(surface="lcpo")},
+    "protein": {},  # steps that take long enough for a missing wait to be seen
 }  # fmt: skip
 
 
@@ -75,6 +76,8 @@ def test_energy_in_one_launch_on_cpus(device, case, with_bonds, monkeypatch):
     atoms, options = of_every_kind(100) if with_bonds else bonded(150, seed=17), dict(device=device, **ON_CPUS[case])
     if case in ("necks", "surface"):  # of elements
         atoms = load("hexapeptide")
+    elif case == "protein":
+        atoms = load("ubiquitin")
     plans = []
     for most in (blocks.MOST_JOINED, 0):
         monkeypatch.setattr(blocks, "MOST_JOINED", most)

@@ -124,11 +124,11 @@ class ScreenResult(Reported):
 
     @cached_property
     def consensus(self) -> Floats:
-        """Consensus of docking and refinement among poses of a molecule, (m,), lowest for the best; else NaN.
+        """Consensus of docking and refinement among poses of a molecule, (m,), lowest for the best one.
 
         It is the sum of binding energy and strain, plus 1.5 times the docking score of the pose's file, both less
         their mean over the poses of the molecule and by their standard deviation (docs/screen.md, redocking). All of
-        the molecule's poses that did not fail need a docking score, and there must be two of them.
+        the molecule's poses that did not fail need a docking score, and there must be two of them; otherwise it is NaN.
         """
         found = np.full(len(self), np.nan)
         energies = self.binding + self.strain
