@@ -211,10 +211,63 @@ def test_words_of_opes_are_its_keywords(device, tmp_path):
     assert found[-1] > -3
 
 
-def test_opes_without_a_barrier_is_no_bias(device):
-    term = OPES(PHI, 0.35, 0.5, 2)
-    simulation = Simulation(ATOMS, terms=[term], timestep=1.0, temperature=300.0, device=device).run(2)
-    assert simulation.bias_energies("opes")[0] == 0
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_bias_of_opes_follows_the_density_and_the_temperature(device, shared):
+    """Whatever was written last, in an ensemble before there is a simulation, too; a grid stays as it was written."""
+    term = OPES([PHI, PSI], [0.35, 0.3], 6.0, 5, shared=shared)
+    options = dict(timestep=1.0, temperature=300.0, seed=2)
+    run = Simulation(ATOMS, 2, terms=[term], device=device, model=VACUUM, **options).run(20)
+    density = 1 + RNG.random() * run.ensemble.values("opes", "density")[0]
+
+    def check(simulation, kelvin=300.0, rows=slice(None) if shared else [1]):
+        wanted = bias_of_density(term, density, kelvin)
+        for grid in np.asarray(simulation.ensemble.values("opes", "grid"))[rows]:
+            np.testing.assert_allclose(grid, wanted, rtol=1e-4, atol=1e-5)
+        places = simulation.variables("opes")[rows]
+        np.testing.assert_allclose(
+            simulation.bias_energies("opes")[rows], [interpolated(wanted, term.axes, x)[0] for x in places],
+            rtol=1e-4, atol=1e-5,
+        )  # fmt: skip
+
+    run.ensemble.values("opes", "density")[1] = density
+    check(run)
+    before = run.potential_energies - run.bias_energies("opes")
+    run.temperatures[:] = 400.0
+    check(run, 400.0)
+    np.testing.assert_allclose(run.potential_energies - run.bias_energies("opes"), before, rtol=1e-5, atol=1e-3)
+    run.ensemble.values("opes", "grid")[:] = 0.0
+    run.temperatures[:] = 400.0
+    assert not run.bias_energies("opes").any()
+    run.ensemble.values("opes", "density")[:] = 0.0
+    assert run.bias_energies("opes").tolist() == [-6.0] * 2
+    rows = Ensemble(ATOMS, 2, terms=[term], device=device, model=VACUUM)
+    rows.values("opes", "density")[1] = density
+    check(Simulation(rows, **options))
+    with pytest.raises(InputError, match="density of opes of row 1: a density is negative"):
+        rows.values("opes", "density")[1] = -density
+
+
+def test_opes_needs_a_barrier_above_the_thermal_energy(device):
+    options = dict(timestep=1.0, device=device, model=VACUUM)
+
+    def made(factor=None, **more):
+        return Simulation(ATOMS, terms=[OPES(PHI, 0.35, 0.7, 2, factor)], **options, **more)
+
+    sentence = "`barrier` of opes is 0.7 kcal/mol, and k_B T 0.795 kcal/mol at 400 K; OPES needs a barrier above k_B T"
+    with pytest.raises(InputError, match=sentence):
+        made(temperature=400.0)
+    with pytest.raises(InputError, match=sentence):
+        made(anneal=[(0, 300), (1, 400)])
+    simulation = made(temperature=300.0)
+    with pytest.raises(InputError, match=sentence):
+        simulation.temperatures[:] = 400.0
+    assert simulation.temperatures.tolist() == [300.0]
+    assert made(5.0, temperature=400.0).run(2).bias_energies("opes")[0] > -0.7
+    with pytest.raises(InputError, match="hills of opes depend on the temperature, which must be above 0 K"):
+        made(temperature=0.0)
+    constant = Metadynamics(PHI, 0.35, 0.5, 2, bias_factor=None)
+    cold = Simulation(ATOMS, terms=[constant], temperature=0.0, **options).run(2)
+    assert cold.bias_energies("metadynamics")[0] == pytest.approx(0.5, rel=1e-4)
 
 
 def test_hills_are_those_of_openmm(device):

@@ -145,6 +145,8 @@ class Simulation(Suggests, Settled):
             term.name: Hills(self.ensemble, self._motion, term)
             for term in state.terms if isinstance(term, Growing)
         }  # fmt: skip
+        for hills in self._hills.values():
+            hills.check(self._hottest)
         self._under_way: Rows | None = None  # rows of a run that did not come to its end
         self._exchanger = object()  # by which the rows know who exchanged them last
         self._calls = False  # whether a function of the user is being called between steps
@@ -154,6 +156,8 @@ class Simulation(Suggests, Settled):
             self._take_bodies()
             self._what = checkpoint.described(self.settings, self.ensemble.atoms, self._bodies, state)
             self._catch_up()
+            for hills in self._hills.values() if self.ensemble is molecules else ():
+                hills.follow(state.there(None), explored=True)
 
     @property
     def _lock(self) -> Lock:
@@ -660,6 +664,13 @@ class Simulation(Suggests, Settled):
         return 2 * self.kinetic_energies / (freedom * BOLTZMANN_KCAL)
 
     @property
+    def _hottest(self) -> Floats:
+        """Highest temperature of each row's heat bath, as far as it is known before the run, (n_rows,) K."""
+        if self.settings.anneal:
+            return np.full(len(self), max(kelvin for _, kelvin in self.settings.anneal))
+        return self._motion.read("temperatures").astype(np.float64)
+
+    @property
     @locked
     def temperatures(self) -> WritableValues:
         """Current temperatures of the rows' heat baths, (n_rows,) K; writable.
@@ -696,7 +707,11 @@ class Simulation(Suggests, Settled):
         found = np.array(temperatures_of(values))
         for hills in self._hills.values():
             hills.check(found)
+        before = self._motion.read("temperatures")
         self._motion.write("temperatures", found)
+        changed = np.flatnonzero(self._motion.read("temperatures") != before)
+        for hills in self._hills.values() if len(changed) else ():
+            hills.follow(changed)
 
     @property
     @locked

@@ -141,6 +141,9 @@ class Interpolated(Term):
             )
         ]  # fmt: skip
 
+    def check_array(self, name: str, values: Floats) -> None:
+        """Raise InputError for finite values that an array of a row cannot have."""
+
     @property
     def further_arrays(self) -> dict[str, Floats]:
         """Initial values of the arrays of rows other than the grid, by name."""
