@@ -442,6 +442,21 @@ def test_a_shared_bias_is_written_for_all(device, tmp_path):
             made(**changed).restore(tmp_path / "state.npz")
 
 
+def test_a_replica_that_stopped_has_the_bias_that_others_left(device):
+    """Not that of the time when it stopped, and no hills of its own."""
+    term = Metadynamics(PHI, 0.35, 0.5, 5, bias_factor=None, shared=True)
+    simulation = Simulation(ATOMS, 3, terms=[term], timestep=1.0, seed=2, device=device, model=VACUUM)
+    simulation.velocities[1] = np.full((30, 3), 1e5)
+    for steps in (7, 8):
+        simulation.run(steps)
+        assert list(simulation.errors) == [1]
+        grid = simulation.ensemble.values("metadynamics", "grid")[0]
+        wanted = [interpolated(grid, term.axes, of)[0] for of in simulation.variables("metadynamics")]
+        np.testing.assert_allclose(simulation.bias_energies("metadynamics"), wanted, rtol=1e-5)
+        np.testing.assert_allclose(simulation.ensemble.evaluate().terms().metadynamics, wanted, rtol=1e-5)
+    assert grid[:, 0].max() <= 0.5 * 2 * 3
+
+
 def test_variables_take_selections(device):
     phi = TorsionVariable(["resid 1 and name C", 12, "resid 2 and name CA", "resid 2 and name C"])
     names = ATOMS.labels.names

@@ -447,11 +447,13 @@ class Simulation(Suggests, Settled):
                 self.ensemble.state.launch(rows)
 
     def _settle(self, steps: int) -> None:
-        """End a run: rows are evaluated where they came to."""
+        """End a run: rows are evaluated where they came to, but those that stopped and share a bias that grew since."""
         assert self._under_way is not None
-        self._steps = steps
-        self.ensemble.state.settled(self._under_way)
-        self._moves[self._under_way] = self.ensemble.state.moves[self._under_way]
+        self._steps, state = steps, self.ensemble.state
+        state.settled(self._under_way)
+        if any(hills.term.shared for hills in self._hills.values()):
+            state.changed(np.flatnonzero(self._lost), moved=False)
+        self._moves[self._under_way] = state.moves[self._under_way]
         self._under_way = None
 
     def _recover(self) -> None:
