@@ -457,6 +457,67 @@ def test_a_replica_that_stopped_has_the_bias_that_others_left(device):
     assert grid[:, 0].max() <= 0.5 * 2 * 3
 
 
+def test_a_replica_that_stopped_gives_no_samples(device, tmp_path):
+    """It is left out where that is possible, else it is named."""
+    options = dict(terms=[bias_of("torsion")], timestep=1.0, seed=2, device=device, model=VACUUM)
+    simulation, samples = Simulation(ATOMS, 3, **options), BiasSamples("bias")
+    whole, files = StateSamples(), ColvarFiles(tmp_path)
+    tempering = SimulatedTempering([300, 400])
+
+    def call(of):
+        samples(of), files(of), tempering(of)
+
+    simulation.run(5, every=5, call=whole)
+    simulation.run(5, every=5, call=call)
+    simulation.velocities[1] = np.full((30, 3), 1e5)
+    simulation.run(10, every=5, call=call)
+    assert np.isnan(samples.variables[..., 0]).tolist() == [[False] * 3, [False, True, False], [False, True, False]]
+    assert [len((tmp_path / f"COLVAR.{k}").read_text().splitlines()) for k in range(3)] == [4, 2, 4]
+    assert tempering.visits.sum() == 7
+    for call in (whole, lambda of: of.u_kn()):
+        with pytest.raises(InputError, match="replica 1 has no energies in the states of others: stopped at step 10"):
+            call(simulation)
+    assert whole.u_kn.shape == (3, 3)
+    ladder = Simulation(ATOMS, 2, temperature=[300, 300], exchange_every=5, exchange="hamiltonian", **options)
+    ladder.positions[1] = np.zeros((30, 3))
+    with pytest.raises(InputError, match=r"replica 1 has no energy where it is: .* stand at the same place"):
+        StateSamples()(ladder)
+    with pytest.raises(InputError, match="the simulation is 3; a Simulation is needed"):
+        StateSamples()(3)
+    with pytest.raises(InputError, match="these samples are of another simulation"):
+        whole(Simulation(ATOMS, 2, **options))
+
+
+def test_simulated_tempering_begins_on_a_rung(device):
+    simulation = Simulation(ATOMS, 2, temperature=310.0, timestep=1.0, device=device, model=VACUUM)
+    SimulatedTempering([300, 100_000], [0.0, -1e9])(simulation)
+    assert simulation.temperatures.tolist() == [300.0] * 2
+
+
+def test_samples_without_an_energy_are_named():
+    u, states = np.zeros((2, 6)), [0, 0, 0, 1, 1, 1]
+    for place, value, sentence in (
+        ((1, 4), np.inf, "sample 4 has the reduced energy inf in state 1, which it was drawn from; finite"),
+        ((0, 0), np.nan, "sample 0 has the reduced energy nan in state 0, which it was drawn from"),
+        ((0, 3), np.nan, "sample 3 has the reduced energy nan in state 0; finite"),
+        ((0, 5), -np.inf, "sample 5 has the reduced energy -inf in state 0; finite"),
+    ):
+        wrong = u.copy()
+        wrong[place] = value
+        with pytest.raises(InputError, match=sentence):
+            MBAR(wrong, states)
+    u[0, 5] = np.inf
+    mbar, values = MBAR(u, states), np.arange(6.0)
+    assert np.isfinite(mbar.f_k).all()
+    values[4] = np.nan
+    for wrong in (
+        lambda: mbar.mean(values), lambda: mbar.error(values), lambda: mbar.free_energy(values, 2, 300.0),
+        lambda: free_energy(values, 2, 300.0),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match="sample 4 has the value nan; finite numbers are needed, so leave it out"):
+            wrong()
+
+
 def test_variables_take_selections(device):
     phi = TorsionVariable(["resid 1 and name C", 12, "resid 2 and name CA", "resid 2 and name C"])
     names = ATOMS.labels.names

@@ -467,7 +467,8 @@ class Chain:
 OF_CHAIN = (
     "write_positions", "write_positions_twice", "write_velocities", "write_restraints", "freeze", "write_temperatures",
     "draw", "run", "run", "run", "interrupt", "explode", "lose", "refuse", "copy", "evaluate", "minimize",
-    "write_scales", "write_growing", "write_growing", "change_temperatures", "run_with_calls", "minimize_all", "save", "restore", "pickle",
+    "write_scales", "write_growing", "write_growing", "change_temperatures", "run_with_calls", "minimize_all", "save",
+    "restore", "pickle",
 )  # fmt: skip
 
 

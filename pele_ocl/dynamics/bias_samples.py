@@ -49,7 +49,9 @@ class BiasSamples:
             raise InputError("these samples are of another simulation; take new ones for this one")
         if simulation.settings.exchange_every is not None and simulation.settings.exchange == "hamiltonian":
             raise InputError("replicas exchange their biases; StateSamples takes samples of these, for MBAR")
-        self._variables.append(simulation.variables(self._name))
+        values = simulation.variables(self._name)
+        values[~np.isfinite(simulation.potential_energies)] = np.nan
+        self._variables.append(values)
         self._temperatures.append(np.array(simulation.temperatures))
         self._simulation = simulation
 
@@ -58,7 +60,7 @@ class BiasSamples:
 
     @property
     def variables(self) -> Floats:
-        """Variables at the samples, (n_times, n_rows, d); NaN for replicas without a place."""
+        """Variables at the samples, (n_times, n_rows, d); NaN for replicas that had stopped or have no energy."""
         self._sampled()
         return np.stack(self._variables)
 

@@ -250,8 +250,9 @@ class ColvarFiles:
     """COLVAR files of the replicas of a simulation, in PLUMED's format: a call for `Simulation.run`.
 
     Each call appends a line to `COLVAR.0`, `COLVAR.1` and so on: time in ps, the variables of each bias, and its
-    energy in kcal/mol as `NAME.bias`. Lines that a file has already, of this time or later, are those of a run before a
-    restart, and are replaced. `numpy.loadtxt` reads the files, MDAnalysis by `auxiliary.auxreader(path, "XVG")`.
+    energy in kcal/mol as `NAME.bias`. Replicas that stopped are left out. Lines that a file has already, of this time
+    or later, are those of a run before a restart, and are replaced. `numpy.loadtxt` reads the files, MDAnalysis
+    by `auxiliary.auxreader(path, "XVG")`.
 
         >>> import pele_ocl, tempfile, pathlib
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -286,7 +287,8 @@ class ColvarFiles:
         for name, labels in of_biases.items():
             rows = np.column_stack([rows, simulation.variables(name), simulation.bias_energies(name)])
             fields += [*labels, f"{name}.bias"]
-        for k, row in enumerate(rows.tolist()):
+        goes_on = np.isfinite(simulation.potential_energies)
+        for k, row in zip(np.flatnonzero(goes_on).tolist(), rows[goes_on].tolist(), strict=True):
             path = self.folder / f"COLVAR.{k}"
             try:
                 if path not in self._open:

@@ -560,18 +560,21 @@ class Simulation(Suggests, Settled):
         """Reduced energies U / (k_B T) of all replicas in the states of all replicas, (n_rows, n_rows), for MBAR.
 
         A state is a temperature with the scales, restraints and biases of a row. States are the first index, in the
-        order of rows, or of rungs, ladder by ladder, with exchanges. Invalid energies are infinite. Each state needs an
-        evaluation of all rows.
+        order of rows, or of rungs, ladder by ladder, with exchanges. Energies that are no numbers are infinite. Each
+        state needs an evaluation of all rows.
 
         by_rung : for ladders that are alike, as in `rest2`: states are the rungs, `rungs` says which one each replica
             has, and the result is (n_rungs, n_rows). Each replica is evaluated in the states of its own ladder
 
-        Raises InputError if replicas are of several molecules, some failed, or there are no ladders.
+        Raises InputError if replicas are of several molecules, one stopped or has no place, or there are no ladders.
         """
         if flag("by_rung", by_rung) and self.settings.exchange_every is None:
             raise InputError("there are no exchanges and no rungs; leave out `by_rung`")
         self._require_own_rungs()
         self._catch_up()
+        if self._lost.any():
+            k = int(np.argmax(self._lost))
+            raise InputError(f"replica {k} has no energies in the states of others: {self.errors[k]}")
         ladders = self._motion.read("row_of").astype(np.int64) if by_rung else np.argsort(self.states)[None]
         return reduced_energies(self.ensemble, np.asarray(self.temperatures), ladders)
 
