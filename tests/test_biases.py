@@ -362,11 +362,23 @@ def test_hills_are_those_of_plumed(device, tmp_path):
         (lambda: Simulation(ATOMS).variables("m"), "no bias on collective variables is named 'm'; there are: none"),
         (lambda: Simulation(ATOMS, exchange="hamiltonian"), "`exchange=hamiltonian` is about a ladder; give"),
         (lambda: Simulation(ATOMS).run(5, every=2), "give both of `every` and `call`, or none"),
+        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=10), "steps are 10, with a sample every 100; choose more, or"),
     ],
 )
 def test_what_does_not_fit(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_keywords_that_do_not_fit():
+    for make, message in (
+        (lambda: Simulation(ATOMS, temprature=300), r"Simulation\(\) got an unexpected .*; did you mean 'temperature'"),
+        (lambda: rest2(ATOMS, [300, 400], gb="obc2"), r"Simulation\(\) got an unexpected keyword argument 'gb'"),
+        (lambda: rest2(ATOMS, [300, 400], temperature=310), "`temperature` follows from the other arguments; leave"),
+        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, replicas=2), "`replicas` follows from the other"),
+    ):
+        with pytest.raises((TypeError, InputError), match=message):
+            make()
 
 
 def test_calls_between_steps_change_no_bits(device):
@@ -1054,7 +1066,7 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path):
 
 
 def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path):
-    """Of two molecules, without bias and scales; appended to, and refused for other atoms."""
+    """Of two molecules, without bias and scales; appended to, also by simulations of others."""
     h5py = pytest.importorskip("h5py")
     file, other = DatasetFile(tmp_path / "a.h5"), PEPTIDE[:41]
     options = dict(timestep=1.0, device=device)
@@ -1064,15 +1076,30 @@ def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path)
     with h5py.File(tmp_path / "a.h5") as found:
         assert found["molecule-1/pos"].shape == (4, 30, 3)
         assert found["molecule-2/forces"].shape == (2, 41, 3)
-        assert found["molecule-2/types"][:3].tolist() == [7, 1, 1]
+        assert found["molecule-2/types"][:, :3].tolist() == [[7, 1, 1]] * 2
         for name, atoms in (("molecule-1", ATOMS), ("molecule-2", other)):
             batch = Energy(atoms, device=device).evaluate_batch(found[f"{name}/pos"][:])
-            np.testing.assert_allclose(found[f"{name}/energy"], batch.total, rtol=1e-5)
+            np.testing.assert_allclose(found[f"{name}/energy"][:, 0], batch.total, rtol=1e-5)
             scale = np.abs(batch.gradients).max()
             np.testing.assert_allclose(found[f"{name}/forces"], -batch.gradients, atol=1e-5 * scale)
     Simulation(ATOMS, 1, **options).run(5, every=5, call=file)
     with h5py.File(tmp_path / "a.h5") as found:
         assert len(found["molecule-1/energy"]) == 5
+    Simulation([PEPTIDE, other], 1, **options).run(5, every=5, call=DatasetFile(tmp_path / "a.h5"))
+    with h5py.File(tmp_path / "a.h5") as found:
+        sizes = {name: (len(of["pos"]), of["pos"].shape[1]) for name, of in found.items()}
+        assert sizes == {"molecule-1": (5, 30), "molecule-2": (3, 41), "molecule-3": (1, len(PEPTIDE))}
+        # TorchMD-NET's HDF5 spreads arrays (m,) over all samples, or takes their items for samples
+        for of in found.values():
+            assert of["energy"].shape == (len(of["pos"]), 1)
+            assert of["types"].shape == of["pos"].shape[:2]
+    with h5py.File(tmp_path / "a.h5", "r+") as found:  # as after an interrupt between arrays
+        found["molecule-1/pos"].resize(6, axis=0)
+    last = Simulation(ATOMS, 1, seed=9, **options)
+    file(last)
+    with h5py.File(tmp_path / "a.h5") as found:
+        assert {len(of) for of in found["molecule-1"].values()} == {6}
+        np.testing.assert_array_equal(found["molecule-1/pos"][5], last.positions[0])
     with_velocities = Simulation(ATOMS, 2, seed=3, **options)
     with_velocities.run(5, every=5, call=DatasetFile(tmp_path / "v.h5", velocities=True))
     with h5py.File(tmp_path / "v.h5") as found:
@@ -1081,10 +1108,22 @@ def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path)
         assert found["molecule-1/vel"].attrs["units"] == "angstrom/ps"
     with pytest.raises(FormatError, match="has velocities; choose `velocities` alike"):
         DatasetFile(tmp_path / "v.h5")(with_velocities)
-    with pytest.raises(FormatError, match="molecule-1 has other atoms; name another file"):
-        Simulation(other, 1, **options).run(5, every=5, call=file)
-    with pytest.raises(FormatError, match=r"data sets end in .h5 or .hdf5"):
-        DatasetFile(tmp_path / "a.csv")
+    (tmp_path / "text.h5").write_text("no")
+    with h5py.File(tmp_path / "former.h5", "w") as found:
+        found["molecule-1/pos"] = np.zeros((1, 30, 3))
+    for wrong, sentence in (
+        (lambda: file(Simulation(ATOMS, 1, model=VACUUM, **options)), "has energies by another solvent, cutoff or"),
+        (lambda: file(Simulation(ATOMS, 1, cutoff=9.0, **options)), "has energies by another solvent, cutoff or"),
+        (lambda: DatasetFile(tmp_path / "text.h5")(last), "is no HDF5 file; name another"),
+        (lambda: DatasetFile(tmp_path / "former.h5")(last), "was not made by this version of DatasetFile"),
+        (lambda: DatasetFile(tmp_path / "a.csv"), r"data sets end in .h5 or .hdf5"),
+        (lambda: DatasetFile(tmp_path / "none" / "a.h5"), "none is no folder; make it first"),
+    ):
+        with pytest.raises(FormatError, match=sentence):
+            wrong()
+    last.velocities[0] = np.full((30, 3), 1e5)
+    DatasetFile(tmp_path / "b.H5")(last.run(3))
+    assert not (tmp_path / "b.H5").exists()
 
 
 def test_many_walkers_on_one_bias_are_noted(device):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from inspect import signature
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Floats
 from ..common.arguments import choice, described, flag, number, numbers, whole_number
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..gb_models.solvent_model import SolventModel
 from ..minimize.constraints import constraints_named
 from ..units import in_unit
@@ -155,6 +155,12 @@ def every_of(name: str, value: object, timestep: float) -> int:
     if round(n) < 1 or abs(n - round(n)) > 1e-6 * n:
         raise InputError(f"{name} is {value}, {n:.6g} time steps of {timestep:g} fs; choose a whole number of them")
     return whole_number(name, round(n))
+
+
+def require_none_of(options: Mapping[str, object], *names: str) -> None:
+    """Raise KeywordError for options of Simulation that a function chooses itself."""
+    if given := [name for name in names if name in options]:
+        raise KeywordError(f"`{given[0]}` follows from the other arguments; leave it out")
 
 
 def solvent_in_bath(

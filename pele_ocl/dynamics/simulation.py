@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import choice, file_path, flag, function, numbers, text, texts, whole_number
-from ..common.errors import InputError, PeleError, Suggests
+from ..common.errors import InputError, PeleError, Suggests, UnexpectedKeywordError
 from ..common.settled import Settled, rewrite
 from ..energy.terms import Growing, Interpolated
 from ..ensemble import Column, Ensemble
@@ -897,6 +898,9 @@ def _again(ensemble: Ensemble, given: dict[str, Any], what: str, arrays: Mapping
 
 def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, options: dict[str, Any]) -> Ensemble:
     """Take an ensemble, or make one of so many replicas of each molecule."""
+    known = (*signature(Simulation).parameters, *signature(Ensemble).parameters)
+    if unknown := [name for name in options if name not in known]:
+        raise UnexpectedKeywordError(unknown[0], known, "Simulation")
     if not isinstance(molecules, Ensemble):
         made = Ensemble(molecules, replicas, **options)
         _require_whole_gradient(made)

@@ -15,7 +15,7 @@ from ..common.errors import InputError
 from ..common.modules import takes_structures
 from ..units import BOLTZMANN_KCAL
 from .mbar import MBAR
-from .settings import temperatures_of
+from .settings import require_none_of, temperatures_of
 from .simulation import Simulation
 
 
@@ -49,6 +49,7 @@ def rest2(
         ([300.0, 300.0, 300.0], [0, 1, 2])
     """
     require_atoms(atoms)
+    require_none_of(options, "temperature", "replicas", "exchange", "scales")
     of_rungs = _ladder(temperatures)
     whole_number("ladders", ladders, least=1)
     mask = np.ones(len(atoms), np.bool_) if hot is None else _hot(hot, atoms)

@@ -22,7 +22,7 @@ from ..report import Column, Report, Reported
 from ..units import BOLTZMANN_KCAL, in_unit
 from .amounts import steps_or_time
 from .mbar import MBAR, FreeEnergyResult
-from .settings import ROOM, every_of
+from .settings import ROOM, every_of, require_none_of
 from .simulation import Simulation
 
 if TYPE_CHECKING:
@@ -165,6 +165,7 @@ def umbrella(
         (UmbrellaResult(2 windows on 1 variables, 4 samples each), (2, 8))
     """
     require_atoms(atoms)
+    require_none_of(options, "replicas")
     members = checked_variables(variables)
     temperature = number("temperature", in_unit("temperature", temperature, "K"), "a temperature above 0 K", above=0.0)
     at = numbers("centers", centers)
@@ -183,7 +184,10 @@ def umbrella(
     timestep = in_unit("timestep", options.get("timestep", 2.0), "fs")
     timestep = number("timestep", timestep, "a time above 0", above=0.0)
     every = every_of("sample_every", sample_every, timestep)
-    steps = steps_or_time("steps", steps, timestep, least=every)
+    if (steps := steps_or_time("steps", steps, timestep)) < every:
+        raise InputError(
+            f"steps are {steps:,}, with a sample every {every:,}; choose more, or a smaller `sample_every`"
+        )
     equilibrate = steps_or_time("equilibrate", equilibrate, timestep)
     axes, bounds = harmonic_axes(members, at)
     grids = [harmonic_grid(axes, center, k) for center, k in zip(at, stiff, strict=True)]

@@ -79,6 +79,17 @@ class RowLaunches:
     first: int
 
 
+def _wrong_of(rows: object, n: int) -> str:
+    """Name the first of several numbers that is no row of n, the length of a mask, or else all."""
+    try:
+        given = np.asarray(rows)
+    except ValueError:  # rows of different lengths
+        return described(rows)
+    if given.ndim == 1 and given.dtype.kind in "iu" and ((given < -n) | (given >= n)).any():
+        return described(int(given[(given < -n) | (given >= n)][0]))
+    return f"a mask of {len(given):,}" if given.ndim == 1 and given.dtype == bool else described(rows)
+
+
 def joined(all_launches: Sequence[RowLaunches]) -> list[RowLaunches]:
     """Join successive launches of as many rows, which spares calls."""
     found: list[RowLaunches] = []
@@ -226,7 +237,7 @@ class State:
             else:
                 if chosen.ndim == 1:
                     return chosen
-        raise InputError(f"there are {len(self)} rows; {described(rows)} is none of them")
+        raise InputError(f"there are {len(self)} rows; {_wrong_of(rows, len(self))} is none of them")
 
     def there(self, rows: RowsLike) -> Rows:
         """Return the numbers of rows that did not fail. Raises InputError as `chosen` does."""
