@@ -362,6 +362,26 @@ def test_hills_are_those_of_plumed(device, tmp_path):
         (lambda: Simulation(ATOMS).variables("m"), "no bias on collective variables is named 'm'; there are: none"),
         (lambda: Simulation(ATOMS, exchange="hamiltonian"), "`exchange=hamiltonian` is about a ladder; give"),
         (lambda: Simulation(ATOMS).run(5, every=2), "give both of `every` and `call`, or none"),
+        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, integrator="verlet"), "need the integrator 'langevin'"),
+        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, terms=3), "terms are 3; a list of them is needed"),
+        (lambda: SimulatedTempering([300, 310])(3), "the simulation is 3; a Simulation is needed"),
+        (lambda: SimulatedTempering([300, 310])(Simulation(ATOMS, integrator="verlet")), "the integrator 'langevin'"),
+        (
+            lambda: Metadynamics(PHI, 0.3, 1.0, 9).heights([1.0, 2.0], [300.0, -1.0]),
+            "temperatures above 0 K are needed",
+        ),
+        (
+            lambda: Simulation(ATOMS, terms=[OPES(PHI, 0.3, 5000.0, 9)]),
+            "barrier` of opes is 5000 kcal/mol, 8,387 k_B T",
+        ),
+        (lambda: Ensemble(ATOMS, terms=[GridBias(DistanceVariable(3, 3), bounds=[(0, 9)])]), "these are the same"),
+        (lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([3]), bounds=[(0, 9)])]), "gyration has 1 atom; 2"),
+        (lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([]), bounds=[(0, 9)])]), "has no atoms; one or more"),
+        (lambda: TorsionVariable(["resid 1 and name N", 1, 2, 3.5]), "four indices or selections are needed"),
+        (lambda: Ensemble(ATOMS, terms=[GridBias(PHI, name="")]), "the name of a GridBias is ''; a text is needed"),
+        (lambda: Simulation(ATOMS, 0), "replicas is 0; a whole number, 1 or more"),
+        (lambda: Simulation(ATOMS, anneal=[[0, np.nan]]), "finite points"),
+        (lambda: Simulation(ATOMS).write("none", steps=4, velocities=1), "velocities is 1; True or False is needed"),
         (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=10), "steps are 10, with a sample every 100; choose more, or"),
     ],
 )
@@ -374,8 +394,9 @@ def test_keywords_that_do_not_fit():
     for make, message in (
         (lambda: Simulation(ATOMS, temprature=300), r"Simulation\(\) got an unexpected .*; did you mean 'temperature'"),
         (lambda: rest2(ATOMS, [300, 400], gb="obc2"), r"Simulation\(\) got an unexpected keyword argument 'gb'"),
-        (lambda: rest2(ATOMS, [300, 400], temperature=310), "`temperature` follows from the other arguments; leave"),
-        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, replicas=2), "`replicas` follows from the other"),
+        (lambda: rest2(ATOMS, [300, 400], temperature=310), "`temperature` cannot be chosen here; leave it out"),
+        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, replicas=2), "`replicas` cannot be chosen here"),
+        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, anneal=[(0, 300)]), "`anneal` cannot be chosen here"),
     ):
         with pytest.raises((TypeError, InputError), match=message):
             make()
@@ -435,6 +456,8 @@ def test_a_shared_bias_is_written_for_all(device, tmp_path):
     simulation = made()
     assert np.isnan(simulation.hills("metadynamics")).all()
     grid = simulation.ensemble.values("metadynamics", "grid")
+    with pytest.raises(InputError, match=r"have a number and its derivatives at each node, .* can only be 0"):
+        grid[:] = 3.0
     higher = grid[1] + [3.0, 0.0]
     grid[1] = higher
     np.testing.assert_array_equal(grid[:], [higher] * 3)
@@ -522,6 +545,11 @@ def test_samples_without_an_energy_are_named():
     mbar, values = MBAR(u, states), np.arange(6.0)
     assert np.isfinite(mbar.f_k).all()
     values[4] = np.nan
+    for wrong_values in (values[:5], np.zeros(7)):
+        with pytest.raises(InputError, match=r"values have shape \(\d,\); \(6,\) or more dimensions are needed"):
+            mbar.free_energy(wrong_values, 2, 300.0, blocks=2)
+    with pytest.raises(InputError, match="bins must be a number, or rising edges"):
+        free_energy(values[:4], [[0.0, np.nan, 4.0]], 300.0, blocks=2)
     for wrong in (
         lambda: mbar.mean(values), lambda: mbar.error(values), lambda: mbar.free_energy(values, 2, 300.0),
         lambda: free_energy(values, 2, 300.0),
@@ -553,6 +581,9 @@ def test_colvar_files_go_on_after_a_restart(device, tmp_path):
     def made():
         return Simulation(ATOMS, 2, terms=[GridBias(PHI, name="phi")], timestep=1.0, device=device, model=VACUUM)
 
+    for label in ("my phi", "time", ""):
+        with pytest.raises(InputError, match=f"'{label}' names a column of COLVAR files; names without spaces, each"):
+            ColvarFiles(tmp_path, {"phi": [label]})(made())
     first = made().run(20, every=5, call=ColvarFiles(tmp_path))
     first.save(tmp_path / "state.npz")
     first.run(10, every=5, call=ColvarFiles(tmp_path))

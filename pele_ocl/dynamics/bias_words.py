@@ -226,9 +226,14 @@ def labels_of(simulation: Simulation, labels: Mapping[str, Sequence[str]]) -> di
         simulation.bias_term(name)
         if len(texts("labels", given)) != len(biases[name].axes):
             raise InputError(f"labels of {name} are {list(given)}; {len(biases[name].axes)} are needed")
-    return {
+    found = {
         name: list(labels.get(name, [f"{name}_{k + 1}" for k in range(len(of.axes))])) for name, of in biases.items()
     }
+    fields = ["time", *(field for name, of in found.items() for field in (*of, f"{name}.bias"))]
+    for field in fields:
+        if fields.count(field) > 1 or field.split() != [field]:
+            raise InputError(f"{field!r} names a column of COLVAR files; names without spaces, each once, are needed")
+    return found
 
 
 def _begin_colvar(path: Path, head: str, time: float) -> None:

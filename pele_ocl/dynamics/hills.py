@@ -77,6 +77,15 @@ class Hills:
                 f"at {highest:g} K; OPES needs a barrier above k_B T, or a `bias_factor`"
             )
 
+        lowest = float(temperatures.min(initial=highest))
+        factor = term.bias_factor or term.barrier / (BOLTZMANN_KCAL * lowest)
+        most = -np.log(np.finfo(self._state.fine).tiny) * (1 - 1 / factor)
+        if (times := term.barrier / (BOLTZMANN_KCAL * lowest)) > most:
+            raise InputError(
+                f"`barrier` of {name} is {term.barrier:g} kcal/mol, {times:,.0f} k_B T at {lowest:g} K; at most "
+                f"{most:,.0f} are possible, as weights of Gaussians would be 0"
+            )
+
     def follow(self, rows: Rows, *, explored: bool = False) -> None:
         """Start to compute the biases of rows from their densities, after these or temperatures were written.
 

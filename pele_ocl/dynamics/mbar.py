@@ -128,7 +128,7 @@ class MBAR(Settled):
         self.u_kn = numbers("u_kn", u_kn).view()
         self.states = array("states", states, "iu", "whole numbers").astype(np.int64)
         self.u_kn.flags.writeable = self.states.flags.writeable = False  # as f_k, once found, would not follow
-        if self.u_kn.ndim != 2 or self.states.shape != self.u_kn.shape[1:] or not self.states.size:
+        if self.u_kn.ndim != 2 or self.states.shape != self.u_kn.shape[1:] or not self.u_kn.size:
             raise InputError(
                 f"u_kn has shape {self.u_kn.shape} and states {self.states.shape}; (n_states, n_samples) and "
                 "(n_samples,) are needed"
@@ -248,12 +248,14 @@ class MBAR(Settled):
         values : (n_samples, d), or (n_samples,); bins, blocks, names, units : as in `free_energy`
         u_n : as in log_weights; temperature : of that state, K
         """
-        target = self._target(u_n)
+        given, target = numbers("values", values), self._target(u_n)
+        if given.shape[:1] != self.states.shape:
+            raise InputError(f"values have shape {given.shape}; ({len(self.states)},) or more dimensions are needed")
 
         def weights(part: slice) -> Floats:
             return MBAR(self.u_kn[:, part], self.states[part]).log_weights(target[part])
 
-        return _surface(numbers("values", values), bins, temperature, weights, blocks, names, units)
+        return _surface(given, bins, temperature, weights, blocks, names, units)
 
 
 def free_energy(
@@ -350,7 +352,7 @@ def _edges(values: Floats, bins: int | Sequence[ArrayLike]) -> list[Floats]:
             raise InputError(f"values up to {most:g} have no bins; give edges")
         return [np.histogram_bin_edges(of, count) for of in values.T]
     edges = [numbers("bins", of) for of in bins]
-    if len(edges) != d or any(of.ndim != 1 or len(of) < 2 or (np.diff(of) <= 0).any() for of in edges):
+    if len(edges) != d or any(of.ndim != 1 or len(of) < 2 or not (np.diff(of) > 0).all() for of in edges):
         raise InputError(f"bins must be a number, or rising edges of each of {d} variables")
     return edges
 

@@ -78,8 +78,7 @@ class Settings:
             exchange_every = every_of("exchange_every", exchange_every, step)
             if len(temperatures) < 2 or min(temperatures) <= 0:
                 raise InputError("exchanges need two temperatures or more, all above 0 K")
-            if not INTEGRATORS[integrator].is_thermostat:
-                raise InputError("exchanges need the integrator 'langevin', which keeps temperatures")
+            require_thermostat(integrator, "exchanges")
         return cls(
             temperatures, step, _friction(friction, integrator),
             whole_number("seed", seed, most=2**32 - 1), integrator, constraints,
@@ -157,10 +156,16 @@ def every_of(name: str, value: object, timestep: float) -> int:
     return whole_number(name, round(n))
 
 
+def require_thermostat(integrator: str, what: str) -> None:
+    """Raise InputError for an integrator that keeps no temperature, which something needs."""
+    if integrator in INTEGRATORS and not INTEGRATORS[integrator].is_thermostat:
+        raise InputError(f"{what} need the integrator 'langevin', which keeps temperatures")
+
+
 def require_none_of(options: Mapping[str, object], *names: str) -> None:
     """Raise KeywordError for options of Simulation that a function chooses itself."""
     if given := [name for name in names if name in options]:
-        raise KeywordError(f"`{given[0]}` follows from the other arguments; leave it out")
+        raise KeywordError(f"`{given[0]}` cannot be chosen here; leave it out")
 
 
 def solvent_in_bath(
@@ -277,7 +282,7 @@ def _schedule(
     points: Floats = numbers("anneal", points_of(anneal))
     if points.ndim != 2 or points.shape[1:] != (2,) or not len(points) or not np.isfinite(points).all():
         raise InputError(
-            f"anneal has shape {points.shape}; points (n, 2) of time in ps and temperature in K are needed"
+            f"anneal has shape {points.shape}; finite points (n, 2) of time in ps and temperature in K are needed"
         )
     times, temperatures = points.T
     if times[0] < 0 or (np.diff(times) <= 0).any():

@@ -810,7 +810,7 @@ class Simulation(Suggests, Settled):
         files = SimulationFiles(
             self, folder, folder, named, trajectory_format, by_temperature=trajectory_of == "temperature",
             every=every, n_steps=n_steps, sources=named, minimized=whole_number("minimize", minimize),
-            velocities=velocities,
+            velocities=flag("velocities", velocities),
         )  # fmt: skip
         structures = [Simulated(name, of) for name, of in zip(named, molecules, strict=True)]
         model = SolventModel.or_default(self.ensemble.state.options["model"])
@@ -902,6 +902,8 @@ def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, o
     if unknown := [name for name in options if name not in known]:
         raise UnexpectedKeywordError(unknown[0], known, "Simulation")
     if not isinstance(molecules, Ensemble):
+        for n in replicas if isinstance(replicas, list | tuple) else [replicas]:
+            whole_number("replicas", n, least=1)
         made = Ensemble(molecules, replicas, **options)
         _require_whole_gradient(made)
         return made

@@ -15,7 +15,7 @@ from ..common.errors import InputError
 from ..common.modules import takes_structures
 from ..units import BOLTZMANN_KCAL
 from .mbar import MBAR
-from .settings import require_none_of, temperatures_of
+from .settings import require_none_of, require_thermostat, temperatures_of
 from .simulation import Simulation
 
 
@@ -198,7 +198,9 @@ class SimulatedTempering:
 
     def __call__(self, simulation: Simulation) -> None:
         """Let each replica choose a rung."""
-        energies, rungs, n = simulation.potential_energies, self.rungs_of(simulation), len(self.temperatures)
+        rungs, n = self.rungs_of(simulation), len(self.temperatures)
+        require_thermostat(simulation.settings.integrator, "moves between temperatures")
+        energies = simulation.potential_energies
         key = simulation.settings.seed + (simulation.settings.first_replica << 32)
         rng = np.random.Generator(np.random.Philox(key=key, counter=simulation.steps))
         up, chance = rng.random((2, len(rungs)))

@@ -54,6 +54,10 @@ class TermArrays(RowValues):
         terms = (of for of in system.energy.further_terms if of.name == self._of[0])
         return any(isinstance(of, Growing) and of.shared for of in terms)
 
+    def _has_derivatives(self, system: System) -> bool:
+        """Return whether the array is a grid, whose last index counts derivatives."""
+        return any(of.name == self._of[0] and isinstance(of, Interpolated) for of in system.energy.further_terms)
+
     def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
         return self._name, system.pieces[self._name].dtype
 
@@ -70,6 +74,11 @@ class TermArrays(RowValues):
             raise InputError(f"{self._name} of row {k} have shape {np.shape(values)}; {shape} is needed") from None
         if not np.isfinite(given).all():
             raise InputError(f"{self._name} of row {k} must be finite numbers")
+        if np.shape(values)[-1:] != shape[-1:] and self._has_derivatives(system) and given.any():
+            raise InputError(
+                f"{self._name} of row {k} have a number and its derivatives at each node, {shape}; one number for all "
+                "can only be 0"
+            )
         self._check_by_term(k, system, given)
         return given
 
