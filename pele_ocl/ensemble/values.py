@@ -92,7 +92,7 @@ class TermArrays(RowValues):
                 if is_dataclass(term) and name in (of.name for of in fields(term) if of.init):
                     replace(term, **{name: given}).check(system.energy.atoms)
                 elif isinstance(term, Interpolated):
-                    term.check_array(name, given)
+                    term._check_array(name, given)
             except InputError as error:
                 raise InputError(f"{self._name} of row {k}: {error}") from None
 

@@ -141,7 +141,7 @@ class Interpolated(Term):
             )
         ]  # fmt: skip
 
-    def check_array(self, name: str, values: Floats) -> None:
+    def _check_array(self, name: str, values: Floats) -> None:
         """Raise InputError for finite values that an array of a row cannot have."""
 
     @property

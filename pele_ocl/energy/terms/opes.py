@@ -64,7 +64,7 @@ class OPES(Growing):
         found[..., 0] = -self.barrier
         return found
 
-    def check_array(self, name: str, values: Floats) -> None:
+    def _check_array(self, name: str, values: Floats) -> None:
         if name == self.grown and (values[..., 0] < 0).any():
             raise InputError("a density is negative; 0 or more is needed")
 
