@@ -507,6 +507,8 @@ def test_a_replica_that_stopped_gives_no_samples(device, tmp_path):
     simulation.velocities[1] = np.full((30, 3), 1e5)
     simulation.run(10, every=5, call=call)
     assert np.isnan(samples.variables[..., 0]).tolist() == [[False] * 3, [False, True, False], [False, True, False]]
+    sums = np.exp(samples.log_weights).reshape(3, 3).sum(axis=0)
+    np.testing.assert_allclose(sums, [1, 1 / 3, 1])
     assert [len((tmp_path / f"COLVAR.{k}").read_text().splitlines()) for k in range(3)] == [4, 2, 4]
     assert tempering.visits.sum() == 7
     for call in (whole, lambda of: of.u_kn()):

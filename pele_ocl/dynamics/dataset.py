@@ -153,10 +153,10 @@ class DatasetFile:
             group[name][begin:] = of
 
 
-def _atomic_numbers(atoms: Atoms) -> NDArray[np.uint8]:
+def _atomic_numbers(atoms: Atoms) -> NDArray[np.int32]:
     """Atomic numbers (n,). Raises InputError if elements are not known."""
     import gemmi
 
     if atoms.labels is None:
         raise InputError("atomic numbers follow from elements, which these atoms lack")
-    return np.array([gemmi.Element(str(symbol)).atomic_number for symbol in elements_of(atoms.labels)], np.uint8)
+    return np.array([gemmi.Element(str(symbol)).atomic_number for symbol in elements_of(atoms.labels)], np.int32)
