@@ -497,7 +497,7 @@ def test_a_replica_that_stopped_gives_no_samples(device, tmp_path):
     options = dict(terms=[bias_of("torsion")], timestep=1.0, seed=2, device=device, model=VACUUM)
     simulation, samples = Simulation(ATOMS, 3, **options), BiasSamples("bias")
     whole, files = StateSamples(), ColvarFiles(tmp_path)
-    tempering = SimulatedTempering([300, 400])
+    tempering = SimulatedTempering([300, 100_000], [0.0, -1e9])
 
     def call(of):
         samples(of), files(of), tempering(of)
