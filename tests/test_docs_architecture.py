@@ -69,7 +69,7 @@ HELD = {
     "pele_ocl/binding/plan.py": "def evaluate_binding_with(",
     "pele_ocl/cli/__init__.py": "commands",
     "pele_ocl/binding/result.py": "def _conformations(",
-    "pele_ocl/cli/command.py": "GROUPS = {",
+    "pele_ocl/cli/command.py": "class Option(",
     "pele_ocl/cli/energy.py": "@words_of",
     "pele_ocl/cli/options.py": "def device_option(",
     "pele_ocl/potmap/options.py": "def medium_facts(",
