@@ -95,7 +95,7 @@ HELD = {
     "pele_ocl/energy/spec.py": "def text_of(",
     "pele_ocl/jobs/worker_start.py": "WORKER_ENVIRONMENT = {",
     "pele_ocl/minimize/options.py": "MOST_STEP = ",
-    "pele_ocl/nonbond/layout.py": "TILE = ",
+    "pele_ocl/nonbond/tiled.py": "TILE = ",
     "pele_ocl/nonbond/variants.py": "VARIANTS",
     "pele_ocl/opencl/interface.py": "PAIR_MODEL",
     "pele_ocl/pb_model.py": "SURFACES = {",
