@@ -14,7 +14,7 @@ Blocks (blocks.py) : of SumsOfPairs; each pair once, in blocks of two tiles; for
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -28,7 +28,7 @@ from ..common.variant import Machine
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import PAIR_MODEL
 from ..plan.conformations import Encoding
-from ..plan.evaluator import Outputs
+from ..plan.evaluator import Failures, Outputs
 from ..solvent.tree_sums import TreeShape, TreeSums
 from ..tiles import Tiles
 from ..tiles.passes import TiledPasses, place_arguments
@@ -62,7 +62,10 @@ class EnergyPasses(TiledPasses, Generic[L]):
     contents : the terms, and what adds to the gradient and to the energies beside the passes
     frozen : what is left out, else None
     tree : that Born radii come from, to `accuracy`; None where they come from all pairs
+    reason : gives the error of a conformation from its positions, what was found of all, and its number
     """
+
+    reason: Callable[[NDArray[Any], Outputs, int], InputError]
 
     layout_type: ClassVar[type[EnergyLayout]]
     leaves_out: ClassVar[bool] = True  # whether its kernels can leave out the interactions among frozen atoms
@@ -225,6 +228,18 @@ class EnergyPasses(TiledPasses, Generic[L]):
     def first_macros(self) -> dict[str, int]:
         """Build definition of kernels that leave the gradient of the passes, or add to one that was begun."""
         return {"TERMS_FIRST": int(self.first_kernels is not None)}
+
+    def unpacked(self, results: NDArray[Any], positions: Floats) -> tuple[Outputs, dict[int, str]]:
+        """Unpack results (m, n_results) of positions (m, n, 3) A; also why conformations failed, which are NaN."""
+        m, options = len(results), self.options
+        found, failures = Outputs.empty(
+            m, self.n_atoms, len(self.contents.names), gradients=options.gradient, born_radii=True,
+            per_atom=options.per_atom,
+        ), Failures(m, record=True)  # fmt: skip
+        self.unpack_and_check(results, slice(0, m), positions, found, failures, self.reason)
+        for k in failures.reasons:
+            found.erase(k)
+        return found, failures.in_order if failures.reasons else {}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         m, n, first = len(results), self.n_atoms, len(PASS_TERMS) * self.n_energies
