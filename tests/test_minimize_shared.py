@@ -23,7 +23,7 @@ from pele_ocl import (
 )
 from pele_ocl.atoms import Impropers
 from pele_ocl.common.errors import DeviceMemoryError
-from pele_ocl.energy.engine.store import give_gap_back, take_gap
+from pele_ocl.energy.engine import give_gap_back, take_gap
 from pele_ocl.minimize import driver, many, method
 from pele_ocl.minimize.job import Recipe
 from pele_ocl.opencl import Device

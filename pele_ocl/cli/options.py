@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from ..common.variant import PRECISIONS, Variant
-from ..energy.born import BORN
-from ..energy.variants import VARIANTS
+from ..energy.variants import BORN, VARIANTS
 from ..reading import Reading
 from .call import Call
 from .command import DEBUG, INPUT, OUTPUT, command_option

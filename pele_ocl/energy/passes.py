@@ -6,7 +6,7 @@ Passes (plan/passes.py) : buffers and launches of any quantity, and conformation
 TiledPasses (tiles/passes.py) : positions are placed in tiles first
 EnergyPasses (here) : the steps of an energy, the terms outside the passes, and the results
 Squares (squares.py) : of EnergyPasses; groups meet rows of tiles, and layers are summed tile by tile; for GPUs
-SumsOfPairs (sums.py) : of EnergyPasses; sums are kept for all slots until a last step puts them in the atoms' order
+SumsOfPairs (here) : of EnergyPasses; sums are kept for all slots until a last step puts them in the atoms' order
 Rows (rows.py) : of SumsOfPairs; each atom sums its own pairs; for GPUs
 Blocks (blocks.py) : of SumsOfPairs; each pair once, in blocks of two tiles; for CPUs
 """
@@ -26,7 +26,7 @@ from ..common.arguments import described
 from ..common.errors import InputError
 from ..common.variant import Machine
 from ..gb_models.solvent_model import SolventModel
-from ..opencl.interface import PAIR_MODEL
+from ..opencl.interface import PAIR_MODEL, PAIR_SUMS
 from ..plan.conformations import Encoding
 from ..plan.evaluator import Failures, Outputs
 from ..solvent.tree_sums import TreeShape, TreeSums
@@ -36,11 +36,10 @@ from ..tiles.surface import SurfaceBuffers
 from ..tiles.tables import SphereTables, scaled_charges
 from .frozen import Frozen
 from .layout import EnergyLayout
-from .masks import TileOrder
 from .options import Options
 from .result import PASS_TERMS
 from .sites import site_launches
-from .tables import PairTables
+from .tables import PairTables, TileOrder
 from .term_set import TermSet
 from .terms import TermKernels
 from .terms.term import TermContext
@@ -441,3 +440,34 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
 
 AnyPasses = EnergyPasses[Any]  # of whatever layout
+
+
+class SumsOfPairs(EnergyPasses[L]):
+    """Passes that leave a column of sums at all slots, in parts; cl/energy/sums.clh."""
+
+    @property
+    @abstractmethod
+    def n_parts(self) -> int:
+        """Parts in which the sums come."""
+
+    def _sizes(self) -> dict[str, int]:
+        return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_slots}
+
+    def _finish(self) -> list[Launch]:
+        return [
+            self.each_slot(
+                "energy/finish.cl", "finish",
+                dict(counts=self.spheres.counts, **self.named("pair_sums"), **self._to_finish()), **self._finish_macros,
+            )
+        ]  # fmt: skip
+
+    def _to_finish(self) -> Arguments:
+        """FINISH_ARGUMENTS of cl/energy/finish.clh."""
+        return dict(
+            n_atoms=len(self.atoms), **self.result_sizes, per_atom=self.options.per_atom, n_parts=self.n_parts,
+            order=self.spheres.order, **self.named("singles", "born", "results"),
+        )  # fmt: skip
+
+    @property
+    def _finish_macros(self) -> dict[str, int]:
+        return {**self.result_macros, **self.first_macros}

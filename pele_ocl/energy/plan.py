@@ -27,14 +27,13 @@ from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
 from ..tiles import Tiles
 from ..tiles.surface import check_surface, crowding
-from .born import check_born, chosen_born
 from .frozen import Frozen, check_in_place, frozen_atoms
 from .options import Options
 from .result import EnergyBatch, EnergyResult
 from .sites import check_sites
 from .term_set import TermSet
 from .terms import Term
-from .variants import VARIANTS, choose_variant
+from .variants import VARIANTS, check_born, choose_variant, chosen_born
 
 if TYPE_CHECKING:
     from ..opencl.binding import Binder

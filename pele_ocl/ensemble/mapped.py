@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..atoms import Floats
 from ..common.errors import InputError
-from ..energy.engine.system import System
+from ..energy.engine import System
 from ..opencl.interface import N_TERMS
 from .state import State
 

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..common.errors import DeviceMemoryError
-from ..energy.engine.store import Store
-from ..energy.engine.system import Tables
+from ..energy.engine import Store, Tables
 from ..opencl.interface import N_STATE, WORD, StepState, Stop
 from ..plan.passes import BATCH_BYTES
 from ..plan.plan import CHUNK_ATOMS
 from .job import FREE, Job, Recipe, computable
 
 if TYPE_CHECKING:
-    from ..energy.engine.system import Begins
+    from ..energy.engine import Begins
     from ..opencl.device import Device
     from ..opencl.memory import Buffer
     from ..opencl.queue import Event, Places, Queue

@@ -15,7 +15,7 @@ from ..atoms.close_pairs import close_pair
 from ..common.arguments import flag
 from ..common.errors import InputError
 from ..energy import Energy
-from ..energy.engine.system import Recorded, System
+from ..energy.engine import Recorded, System
 from ..opencl.interface import N_STATE, StepState, Stop
 from ..results import Terms
 from .constraints import BondConstraints, check_rigid
