@@ -24,11 +24,10 @@ from conftest import DEVICES, random_atoms
 from pele_ocl import Atoms, Energy, Grid, potmap, read, solvent
 from pele_ocl.common.errors import CacheWarning, DeviceError, KernelBuildError
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import Device, Queue, building, cache, get_device
+from pele_ocl.opencl import Device, Queue, building, cache, get_device, runtimes
 from pele_ocl.opencl import queue as queues
 from pele_ocl.opencl.kernel import Parameter
 from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, ResultMemory, is_used
-from pele_ocl.opencl.runtimes import platforms
 
 BINARY = bytes(range(256)) * 4
 PROGRAM = SimpleNamespace(get_info=lambda query: [BINARY])
@@ -143,14 +142,14 @@ def test_a_run_without_a_home(tmp_path):
 
 
 def test_pocl_gets_a_folder_with_room(tmp_path, monkeypatch):
-    assert platforms._can_hold_kernels(tmp_path / "new")
+    assert runtimes._can_hold_kernels(tmp_path / "new")
     (tmp_path / "file").touch()
-    assert not platforms._can_hold_kernels(tmp_path / "file" / "pocl")
-    monkeypatch.setattr(platforms.shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
-    assert not platforms._can_hold_kernels(tmp_path / "new")
+    assert not runtimes._can_hold_kernels(tmp_path / "file" / "pocl")
+    monkeypatch.setattr(runtimes.shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
+    assert not runtimes._can_hold_kernels(tmp_path / "new")
     given = {"HOME": "/h", "XDG_CACHE_HOME": "/x", "POCL_CACHE_DIR": "/p"}
     for expected in ("/p", "/x/pocl/kcache", "/h/.cache/pocl/kcache"):
-        assert platforms._pocl_folder(given.get) == Path(expected)
+        assert runtimes._pocl_folder(given.get) == Path(expected)
         given.popitem()
 
 

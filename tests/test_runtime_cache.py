@@ -28,9 +28,8 @@ from conftest import DEVICES
 from pele_ocl import list_devices
 from pele_ocl.common.errors import CacheWarning
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import Device, Queue, building, cache
+from pele_ocl.opencl import Device, Queue, building, cache, runtimes
 from pele_ocl.opencl.cache import CHECKSUM_BYTES, CachedProgram
-from pele_ocl.opencl.runtimes import platforms
 
 ROOT = Path(__file__).parent.parent
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
@@ -322,7 +321,7 @@ t.compute(device)
 print(len(builds))
 """
     env = os.environ | {"XDG_CACHE_HOME": str(home), "PYTHONWARNINGS": "error::UserWarning"}
-    env |= {"POCL_CACHE_DIR": str(platforms._pocl_folder(os.environ.get))}
+    env |= {"POCL_CACHE_DIR": str(runtimes._pocl_folder(os.environ.get))}
     return subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True)
 
 
@@ -378,7 +377,7 @@ def test_functions_that_pyopencl_generates_stay_in_memory():
     import pyopencl as cl
     from pyopencl import invoker
 
-    assert isinstance(invoker.invoker_cache, platforms._Invokers)
+    assert isinstance(invoker.invoker_cache, runtimes._Invokers)
     assert not getattr(cl, "_PYOPENCL_NO_CACHE", False)
 
 
@@ -391,18 +390,18 @@ def test_functions_that_pyopencl_generates_stay_in_memory():
     ],
 )
 def test_the_folder_of_pocl(variables, folder):
-    assert str(platforms._pocl_folder(variables.get)) == folder
+    assert str(runtimes._pocl_folder(variables.get)) == folder
 
 
 def test_pocl_gets_a_folder_where_its_own_has_no_room(tmp_path, monkeypatch):
     """PoCL would end the process."""
     monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path / "own"))
     with notes():
-        platforms._give_pocl_a_folder()
+        runtimes._give_pocl_a_folder()
     assert os.environ["POCL_CACHE_DIR"] == str(tmp_path / "own")
-    monkeypatch.setattr(platforms, "LEAST_FREE_BYTES", 1 << 60)
+    monkeypatch.setattr(runtimes, "LEAST_FREE_BYTES", 1 << 60)
     with notes(r"PoCL cannot keep compiled kernels in .*own \(no permission, or less than \d+ MiB free\), so .*"):
-        platforms._give_pocl_a_folder()
+        runtimes._give_pocl_a_folder()
     assert os.environ["POCL_CACHE_DIR"] != str(tmp_path / "own")
     assert os.access(os.environ["POCL_CACHE_DIR"], os.W_OK)
 
@@ -438,7 +437,7 @@ def test_without_a_home_pocl_shares_no_folder_with_other_users(monkeypatch, tmp_
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.warns(CacheWarning, match="there is no HOME"):
-        platforms._give_pocl_a_folder()
+        runtimes._give_pocl_a_folder()
     given = Path(os.environ["POCL_CACHE_DIR"])
     monkeypatch.delenv("POCL_CACHE_DIR")
     assert given.parent == tmp_path

@@ -12,8 +12,7 @@ from ..atoms import Atoms, Floats, Ints
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import READY_TERMS
 from ..tiles import Tiles
-from ..tiles.series import series_coefficients
-from ..tiles.tables import scaled_charges
+from ..tiles.tables import scaled_charges, series_coefficients
 
 if TYPE_CHECKING:
     from ..opencl.binding import Array, Binder

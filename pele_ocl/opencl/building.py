@@ -24,7 +24,7 @@ from . import interface, notices
 from .cache import CachedProgram, Signatures
 from .device import Device
 from .kernel import Kernel, Parameter, Program, Signature, types_of
-from .runtimes.linker import missing_parts
+from .runtimes import missing_parts
 
 # PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
 # of a user's objects may run while a thread builds, so it may build within.

@@ -12,8 +12,16 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .files import PAIR_SUFFIXES, read_pairs, require_pairs_suffix, write_pairs, writing_pairs
     from .nonbonded import NonbondedPairs, lj_corrections, nonbonded_pairs, own_lj_pairs
     from .pairlist import PairList, Pairs, require_pairs
-    from .search import OneFour, all_pairs, pairs_within, without_bonded
-    from .split import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
+    from .search import (
+        LONG_CUTOFFS,
+        SHORT_CUTOFFS,
+        OneFour,
+        SplitCutoffs,
+        all_pairs,
+        pairs_split,
+        pairs_within,
+        without_bonded,
+    )
 
 __all__ = [
     "LONG_CUTOFFS",
@@ -49,7 +57,7 @@ if not TYPE_CHECKING:  # names by the file that has them
             "files": "PAIR_SUFFIXES read_pairs require_pairs_suffix write_pairs writing_pairs",
             "nonbonded": "NonbondedPairs lj_corrections nonbonded_pairs own_lj_pairs",
             "pairlist": "PairList Pairs require_pairs",
-            "search": "OneFour all_pairs pairs_within without_bonded",
-            "split": "LONG_CUTOFFS SHORT_CUTOFFS SplitCutoffs pairs_split",
+            "search": "LONG_CUTOFFS SHORT_CUTOFFS OneFour SplitCutoffs all_pairs pairs_split pairs_within "
+            "without_bonded",
         },
     )

@@ -16,9 +16,7 @@ from ..atoms import Atoms, Floats
 from ..common.threads import in_parts
 from ..gb_models import Spheres
 from ..gb_models.solvent_model import SolventModel
-from ..tiles.necks import NeckTables
-from ..tiles.series import series_macros
-from ..tiles.tables import packed_reaches
+from ..tiles.tables import NeckTables, packed_reaches, series_macros
 
 if TYPE_CHECKING:
     from ..opencl.device import Device

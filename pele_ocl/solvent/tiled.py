@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..tiles.dispatch import born_dispatch
+from ..tiles.tiles import born_dispatch
 from .passes import SolventPasses
 
 if TYPE_CHECKING:
