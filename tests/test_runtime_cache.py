@@ -28,8 +28,8 @@ from conftest import DEVICES
 from pele_ocl import list_devices
 from pele_ocl.common.errors import CacheWarning
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import Device, Queue, building, cache, runtimes
-from pele_ocl.opencl.cache import CHECKSUM_BYTES, CachedProgram
+from pele_ocl.opencl import Device, Queue, building, runtimes
+from pele_ocl.opencl.building import CHECKSUM_BYTES, CachedProgram
 
 ROOT = Path(__file__).parent.parent
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
@@ -66,8 +66,8 @@ def kept_on(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """A device whose programs are kept, and the probe among the kernels."""
     shipped_source = building.source_of
     monkeypatch.setattr(building, "source_of", lambda file: PROBE if file == "probe.cl" else shipped_source(file))
-    monkeypatch.setattr(cache, "KEEPING_VENDORS", ())
-    monkeypatch.setattr(cache, "_noted", [])
+    monkeypatch.setattr(building, "KEEPING_VENDORS", ())
+    monkeypatch.setattr(building, "_noted", [])
     return request.param
 
 
@@ -151,9 +151,9 @@ def test_whatever_a_binary_depends_on_names_its_entry():
     assert entry(vendor="POCL") is None  # which keeps them itself
 
 
-@pytest.mark.parametrize("vendor", cache.KEEPING_VENDORS)
+@pytest.mark.parametrize("vendor", building.KEEPING_VENDORS)
 def test_what_a_runtime_keeps_itself_is_not_kept_twice(kept_on, folder, monkeypatch, vendor):
-    monkeypatch.setattr(cache, "KEEPING_VENDORS", (kept_on.vendor, vendor))
+    monkeypatch.setattr(building, "KEEPING_VENDORS", (kept_on.vendor, vendor))
     compute(kept_on)
     assert not folder.exists()
 
@@ -311,7 +311,7 @@ def compute_elsewhere(device: Device, home: Path, first: str = "") -> subprocess
 import sys
 sys.path[:0] = [{str(ROOT / "tests")!r}, {str(ROOT)!r}]
 import test_runtime_cache as t
-t.cache.KEEPING_VENDORS = ()
+t.building.KEEPING_VENDORS = ()
 t.building.source_of = lambda file, old=t.building.source_of: t.PROBE if file == "probe.cl" else old(file)
 builds, write = [], t.CachedProgram.write
 t.CachedProgram.write = lambda entry, *told: (builds.append(entry), write(entry, *told))
@@ -427,7 +427,7 @@ def test_energies_are_right_in_a_home_without_permission(device):
     told = [line for line in done.stderr.splitlines() if line.startswith("Note: ")]
     assert len([line for line in told if "PoCL cannot keep compiled kernels" in line]) == 1
     own = [line for line in told if "compiled kernels are rebuilt" in line]
-    assert len(own) == (device.vendor not in cache.KEEPING_VENDORS)
+    assert len(own) == (device.vendor not in building.KEEPING_VENDORS)
 
 
 def test_without_a_home_pocl_shares_no_folder_with_other_users(monkeypatch, tmp_path):

@@ -24,7 +24,7 @@ from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_plan_options
 from ..results import Terms
-from ..solvent.checks import born_radius_error, check_radii
+from ..solvent.error import born_radius_error, check_radii
 from ..tiles import Tiles
 from ..tiles.surface import check_surface, crowding
 from .frozen import Frozen, check_in_place, frozen_atoms

@@ -16,9 +16,8 @@ from ..common import arguments
 from ..common.arguments import checked
 from ..common.errors import InputError
 from ..common.modules import takes_structures
-from .allpairs import AllPairs
 from .nonbonded import has_scaled_pairs
-from .pairlist import Codes, PairList, pair_codes, pairs_of, require_pairs, unchecked
+from .pairlist import AllPairs, Codes, PairList, pair_codes, pairs_of, require_pairs, unchecked
 
 OneFour = Literal["exclude", "scale"]
 
