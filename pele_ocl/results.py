@@ -328,6 +328,9 @@ class TermBatch(_Computed, Generic[Result]):
     positions : (m, n, 3) A as given, not copied; errors : reasons why conformations failed, by index from 0
     """
 
+    _of_one: ClassVar[type[TermResult]]  # class of a conformation's result
+    _each: ClassVar[Mapping[str, str]]  # its fields that differ between conformations, and the batch's of all
+
     positions: Floats
     errors: Mapping[int, str] = field(default_factory=dict)
 
@@ -372,11 +375,6 @@ class TermBatch(_Computed, Generic[Result]):
     def total(self) -> Floats:
         """Sum of all terms of each conformation, (m,) kcal/mol."""
         return self.terms.total
-
-    _of_one: ClassVar[type[TermResult]]  # the class of one conformation's result
-    _each: ClassVar[
-        Mapping[str, str]
-    ] = {}  # its fields of which a batch has one for each conformation, by their names there
 
     def _member(self, i: int) -> Result:
         """Return the result of conformation i, 0 <= i < m."""
