@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # little compared with the passes of larger molecules.
 MOST_JOINED = 256
 LOTS = 4  # of tiles for each core, in steps over single tiles
-COUNTERS = 9 * 32  # integers in cl/energy/blocks_joined.cl
+COUNTERS = 16 * 32  # integers in cl/energy/blocks_joined.cl
 
 
 class Blocks(SumsOfPairs[BlocksLayout]):
