@@ -5,6 +5,7 @@
 // parts of the chain rule (CHAIN), lots of tiles to be finished.
 #include "common/real.clh"
 #include "common/place.clh"
+#include "common/runs.clh"
 #include "common/tickets.clh"
 #include "solvent/blocks.clh"
 #include "energy/pair_blocks.clh"
@@ -35,13 +36,7 @@ INLINE void publish(volatile global int *counters, int step, int number, int all
 }
 #define WAIT_FOR(step) wait_for(COUNTER(IS_DONE + (step)), 1)
 
-// Sums of a vector of slots over all parts, which are `step` apart.
-INLINE realv sums_of_parts(global const real *parts, int n_parts, size_t step) {
-    realv sums = 0;
-    #pragma unroll 8
-    for (int part = 0; part < n_parts; ++part) sums += LOAD(0, parts + part * step);
-    return sums;
-}
+#define VECTORS (TILE / WIDTH)  // of a tile
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void blocks_joined(
@@ -49,6 +44,7 @@ void blocks_joined(
     const int n_tiles,
     const int per_lot,                            // tiles
     const int n_parts,
+    RUNS_ARGUMENT
     const int n_atoms,
     const int n_results,                          // FINISH_ARGUMENTS
     const real step,                              // A of a coordinate's unit
@@ -93,17 +89,18 @@ void blocks_joined(
     global real4 *series,
     global real4 *origins,
     global real4 *extents,
-    global real *born_sums,                       // (n_parts, n_slots)
+    global real *born_sums,                       // (n_parts, slots of common/runs.clh)
     global real4 *traits,
     global real4 *singles,
     global real *born,
     global real *largest_born,
-    global real *pair_sums,                       // (n_parts, PAIR_SUMS, n_slots)
+    global real *pair_sums,                       // (n_parts, PAIR_SUMS, slots of common/runs.clh)
     global real *weights,
     global real *results,
     volatile global int *counters)                // (COUNTERS, COUNTER_STEP) 0
 {
     const int n_lots = (n_tiles + per_lot - 1) / per_lot, slots = n_tiles * TILE;
+    const int of_column = TILES_OF_SUMS * TILE, of_part = PAIR_SUMS * of_column;
 #if TERMS_FIRST
     local BondedMemory memory;
     const int n_bonded = bonded_groups(n_atoms);
@@ -131,7 +128,7 @@ void blocks_joined(
         } else if (ticket < with_bonded) {
             WAIT_FOR(PLACED_TILES);
             add_born_part(
-                ticket - with_born, n_tiles, n_parts, n_tiles, 0, n_tiles, reaches, PASS_NECKS spheres, x, y, z, s, rho,
+                PASS_RUNS ticket - with_born, n_tiles, n_parts, n_tiles, 0, n_tiles, reaches, PASS_NECKS spheres, x, y, z, s, rho,
                 series, columns, origins, extents, counts, born_sums);
             publish(counters, BORN_PARTS, 1, n_parts);
         } else if (ticket < with_radii) {
@@ -142,9 +139,10 @@ void blocks_joined(
         } else if (ticket < with_pairs) {
             WAIT_FOR(BORN_PARTS);
             for (int tile = first; tile < end; ++tile) {
-                real integrals[TILE], largest = 0;
-                for (int j = 0; j < TILE; j += WIDTH)
-                    STORE(sums_of_parts(born_sums + tile * TILE + j, n_parts, slots), j, integrals);
+                realv totals[VECTORS];
+                real largest = 0;
+                add_parts(PASS_RUNS totals, born_sums, of_column, 1, VECTORS, tile, 0, n_tiles, n_parts);
+                const real *integrals = (const real *)totals;
                 for (int j = 0; j < TILE; ++j) {
                     const int i = tile * TILE + j;
                     largest = fmax(largest, keep_terms(i, i, slots, integrals[j], CONSTANTS_OF(i), solvent, OF_ATOMS));
@@ -155,15 +153,16 @@ void blocks_joined(
         } else if (ticket < with_weights) {
             WAIT_FOR(TILES_WITH_RADII);
             add_pair_part(
-                ticket - with_pairs, n_tiles, n_parts, n_tiles, OF_PAIRS, special_starts, specials, masks, pair_sums);
+                PASS_RUNS ticket - with_pairs, n_tiles, n_parts, n_tiles, OF_PAIRS, special_starts, specials, masks, pair_sums);
             publish(counters, PAIR_PARTS, 1, n_parts);
         } else if (ticket < with_chain) {
 #if CHAIN
             WAIT_FOR(PAIR_PARTS);
             for (int tile = first; tile < end; ++tile) {
-                real sums[TILE];
-                for (int j = 0; j < TILE; j += WIDTH)
-                    STORE(sums_of_parts(pair_sums + RADIUS_SUM * slots + tile * TILE + j, n_parts, PAIR_SUMS * slots), j, sums);
+                realv totals[VECTORS];
+                add_parts(
+                    PASS_RUNS totals, pair_sums + RADIUS_SUM * of_column, of_part, 1, VECTORS, tile, 0, n_tiles, n_parts);
+                const real *sums = (const real *)totals;
                 for (int j = 0; j < TILE; ++j) {
                     const int i = tile * TILE + j;
                     weights[i] = j < counts[tile] ? weight_of(sums[j], born[i], singles[i]) : (real)0;
@@ -173,7 +172,7 @@ void blocks_joined(
         } else if (ticket < to_finish) {
             WAIT_FOR(TILES_WITH_WEIGHTS);
             add_chain_part(
-                ticket - with_chain, n_tiles, n_parts, n_tiles, reaches, PASS_NECKS spheres, x, y, z, weights, s, rho,
+                PASS_RUNS ticket - with_chain, n_tiles, n_parts, n_tiles, reaches, PASS_NECKS spheres, x, y, z, weights, s, rho,
                 slopes, slope_columns, origins, extents, counts, pair_sums);
             publish(counters, CHAIN_PARTS, 1, n_parts);
 #endif
@@ -182,11 +181,10 @@ void blocks_joined(
             if (n_bonded > 0) WAIT_FOR(BONDED_GROUPS);
             const Results own = results_of(results, 0, n_results, n_energies, n_atoms);
             for (int tile = first; tile < end; ++tile) {
-                real sums[FINISHED_SUMS * TILE], energies[N_TERMS] = {0, 0, 0, 0, 0};
-                for (int j = 0; j < FINISHED_SUMS * TILE; j += WIDTH) {
-                    global const real *column = pair_sums + j / TILE * slots + tile * TILE + j % TILE;
-                    STORE(sums_of_parts(column, n_parts, PAIR_SUMS * slots), j, sums);
-                }
+                realv totals[FINISHED_SUMS * VECTORS];
+                add_parts(PASS_RUNS totals, pair_sums, of_part, FINISHED_SUMS, VECTORS, tile, 0, n_tiles, n_parts);
+                const real *sums = (const real *)totals;
+                real energies[N_TERMS] = {0, 0, 0, 0, 0};
                 for (int j = 0; j < counts[tile]; ++j) {
                     real own_sums[FINISHED_SUMS], terms[N_TERMS];
                     for (int k = 0; k < FINISHED_SUMS; ++k) own_sums[k] = sums[k * TILE + j];

@@ -374,14 +374,15 @@ class EnergyPasses(TiledPasses, Generic[L]):
             ),
         ]  # fmt: skip
 
-    def _atom_terms(self, n_parts: int, shares: int = 1) -> Launch:
-        """Born radii and energies of single atoms, from parts of the Born integrals."""
+    def _atom_terms(self, parts: int | Arguments, shares: int = 1, **defines: int) -> Launch:
+        """Born radii and energies of single atoms, from parts of the Born integrals: their number, or arguments."""
         arguments = dict(
-            n_parts=n_parts, sums=self.buffers["born_sums"], **self.solvent_constants(), **self._atom_tables()
-        )
-        return self.each_slot(
-            "energy/radii.cl", "atom_terms", arguments, shares=shares, SHARES=shares, **self.gb_macros
+            **({"n_parts": parts} if isinstance(parts, int) else parts), sums=self.buffers["born_sums"],
+            **self.solvent_constants(), **self._atom_tables(),
         )  # fmt: skip
+        return self.each_slot(
+            "energy/radii.cl", "atom_terms", arguments, shares=shares, SHARES=shares, **self.gb_macros, **defines
+        )
 
     def _atom_tables(self) -> Arguments:
         """ATOM_ARGUMENTS of cl/energy/terms.clh."""
