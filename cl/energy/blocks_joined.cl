@@ -128,7 +128,7 @@ void blocks_joined(
         } else if (ticket < with_bonded) {
             WAIT_FOR(PLACED_TILES);
             add_born_part(
-                PASS_RUNS ticket - with_born, n_tiles, n_parts, n_tiles, 0, n_tiles, reaches, PASS_NECKS spheres, x, y, z, s, rho,
+                ticket - with_born, PASS_RUNS n_tiles, n_parts, n_tiles, 0, n_tiles, reaches, PASS_NECKS spheres, x, y, z, s, rho,
                 series, columns, origins, extents, counts, born_sums);
             publish(counters, BORN_PARTS, 1, n_parts);
         } else if (ticket < with_radii) {
@@ -153,7 +153,7 @@ void blocks_joined(
         } else if (ticket < with_weights) {
             WAIT_FOR(TILES_WITH_RADII);
             add_pair_part(
-                PASS_RUNS ticket - with_pairs, n_tiles, n_parts, n_tiles, OF_PAIRS, special_starts, specials, masks, pair_sums);
+                ticket - with_pairs, PASS_RUNS n_tiles, n_parts, n_tiles, OF_PAIRS, special_starts, specials, masks, pair_sums);
             publish(counters, PAIR_PARTS, 1, n_parts);
         } else if (ticket < with_chain) {
 #if CHAIN
@@ -172,7 +172,7 @@ void blocks_joined(
         } else if (ticket < to_finish) {
             WAIT_FOR(TILES_WITH_WEIGHTS);
             add_chain_part(
-                PASS_RUNS ticket - with_chain, n_tiles, n_parts, n_tiles, reaches, PASS_NECKS spheres, x, y, z, weights, s, rho,
+                ticket - with_chain, PASS_RUNS n_tiles, n_parts, n_tiles, reaches, PASS_NECKS spheres, x, y, z, weights, s, rho,
                 slopes, slope_columns, origins, extents, counts, pair_sums);
             publish(counters, CHAIN_PARTS, 1, n_parts);
 #endif
