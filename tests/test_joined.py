@@ -139,7 +139,7 @@ def test_steps_on_cpus_wait_for_slow_tickets(device, in_runs, monkeypatch):
         found = plan.evaluate(other)
         Queue(device, "float32").write(counters, np.zeros(1, np.int32), 1)
         for array, wanted in zip(bits(found), bits(expected), strict=True):
-            np.testing.assert_array_equal(array, wanted, err_msg=f"the next step does not wait for {STEPS[k]}")
+            np.testing.assert_array_equal(array, wanted, err_msg=f"while {STEPS[k]} is slow")
 
 
 def test_a_row_alone_takes_one_launch_on_cpus(device):
