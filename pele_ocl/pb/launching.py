@@ -134,14 +134,14 @@ class Launching:
         return self.prepare(file, name, (*shape[:2], shape[2] * self.rows), GROUP, defines, **values)
 
     def over_blocks(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
-        """Make a launch over all nodes of a grid in blocks, a group a block."""
-        return self.prepare(file, name, (_blocks(colours) * BLOCK**3,), (BLOCK**3,), defines, **values)
+        """Make a launch over all nodes of the rows' grids in blocks, a group a block."""
+        return self.prepare(file, name, (self.rows * _blocks(colours) * BLOCK**3,), (BLOCK**3,), defines, **values)
 
     def over_whole_blocks(
         self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
     ) -> Launch:
-        """Make a launch over the blocks of a grid, a work-item a block."""
-        return self.prepare(file, name, (_blocks(colours),), (1,), defines, **values)
+        """Make a launch over the blocks of the rows' grids, a work-item a block."""
+        return self.prepare(file, name, (self.rows * _blocks(colours),), (1,), defines, **values)
 
     def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over the elements of a list."""
@@ -164,7 +164,7 @@ class Launching:
     def vectors(self, values: Any) -> Buffer:
         """Upload (n, 3) or (n, 4) numbers as wide vectors of four."""
         found = np.zeros((max(1, len(values)), 4))
-        found[: len(values), : values.shape[1]] = values
+        found[: len(values), : np.shape(values)[1]] = values
         return self.queue.upload(found, self.wide)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..atoms import Floats
+from ..common.errors import InputError
 from ..grid import Grid
 from ..pb_model import PBProblem
 from .border import add_border, between_nodes
@@ -19,7 +21,7 @@ from .equation import Convergence, Equation, WeightedPotentials, of_row, solve
 from .given_maps import charges_on, coefficients_on
 from .launching import Launching, NodeValues
 from .multigrid import Multigrid
-from .probes import Probes, probe_points
+from .probes import Probes, points_wanted, probe_points, probes_of_rows
 from .reaction import SingularPart
 from .result import PBLevelResult, PBParts
 from .rows import SOLVER, solve_rows
@@ -123,15 +125,39 @@ class Batch:
     choice: SolverChoice
     seconds: MutableMapping[str, float] = field(default_factory=dict)
     _levels: list[Level] = field(default_factory=list, init=False)
+    _launchings: list[Launching] = field(default_factory=list, init=False)
 
     def prepare(self) -> Iterator[None]:
-        """Make the equations of the coarsest grids, a step for each problem."""
+        """Make the equations of the coarsest grids, in steps."""
+        yield from self._surfaces()
         for geometry, problem in zip(self.geometries, self.problems, strict=True):
             begun = time.perf_counter()
             if geometry.probes is None and len(geometry.coefficients) < len(problem.grids):
                 geometry.probes = probe_points(geometry.launching, problem.solute, problem.rolled)
             self.seconds["surface"] = self.seconds.get("surface", 0) + time.perf_counter() - begun
             self._levels.append(Level(geometry, problem, 0, self.choice, None, self.seconds))
+            yield
+
+    def _surfaces(self) -> Iterator[None]:
+        """Put all molecules that have one grid each on it in few sets of launches."""
+        first, second = self.geometries[0], self.geometries[-1]
+        if first is second or first.coefficients or len(self.problems[0].grids) > 1:
+            return
+        alike = dict[int, list[int]]()  # by the points of a sphere
+        for number, problem in enumerate(self.problems):
+            alike.setdefault(points_wanted(problem.solute, problem.rolled), []).append(number)
+        for numbers in alike.values():
+            begun, own = time.perf_counter(), self.geometries[numbers[0]].launching
+            launching, problems = Launching(own.queue, len(numbers), own.keeps), [self.problems[k] for k in numbers]
+            self._launchings.append(launching)
+            # Where lists become too long, each problem is tried alone, and says what is wrong.
+            with suppress(InputError):
+                probes = probes_of_rows(launching, [each.solute for each in problems], problems[0].rolled)
+                grids = [each.grids[0] for each in problems]
+                found = coefficients_on(launching, problems, grids, probes)
+                for number, each in zip(numbers, found, strict=True):
+                    self.geometries[number].coefficients[0] = each
+            self.seconds["surface"] = self.seconds.get("surface", 0) + time.perf_counter() - begun
             yield
 
     def solve(self, keep: bool, meanwhile: Callable[[], None] = nothing) -> list[Solution]:
@@ -187,7 +213,7 @@ class Level:
         kept = geometry.coefficients.get(number)
         if kept is None:
             assert geometry.probes is not None
-            kept = coefficients_on(launching, problem, grid, geometry.probes)
+            (kept,) = coefficients_on(launching, [problem], [grid], geometry.probes)
         self.coefficients = kept
         if number == len(problem.grids) - 1:
             geometry.probes = None  # their memory is the solver's

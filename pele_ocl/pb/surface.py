@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +13,10 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import SMALL, SURFACES, PBModel, PBProblem
-from .colours import Colours
+from .colours import LANES, Colours
 from .launching import Launching
 from .probes import Probes
-from .spheres import SpheresOfBlocks
+from .spheres import SpheresOfBlocks, place_of
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
@@ -110,37 +112,88 @@ def codes_table(model: PBModel) -> Floats:
 
 def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, probes: Probes) -> Coefficients:
     """Put the molecule on a grid. probes : of probe_points"""
-    model, queue, colours = problem.model, launching.queue, Colours(grid.shape)
-    factors = float(np.prod(grid.spacing)) / grid.spacing**2
+    return coefficients_of_rows(launching, [problem], [grid], probes)[0]
+
+
+def coefficients_of_rows(
+    launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], probes: Probes
+) -> list[Coefficients]:
+    """Put molecules on grids in one set of launches.
+
+    launching : with as many rows; problems : of one model; grids : of one shape and spacing; probes : of all
+    """
+    model, queue, grid = problems[0].model, launching.queue, grids[0]
+    factors, colours = float(np.prod(grid.spacing)) / grid.spacing**2, _colours_of_rows(launching, grid)
     is_coded = not model.has_splines or model.is_uniform
-    accesses = _accesses(launching, problem, grid) if model.has_salt else queue.zeros(1, launching.wide)
-    table = codes_table(model) * factors[:, None]
-    if not is_coded:
-        edges = _spline_edges(launching, problem, grid, colours, factors)
-        narrow = tuple(_narrowed(launching, each, colours.size) for each in edges)
-        return Coefficients(
-            launching, colours, False, table, edges, narrow, accesses, model.solute_dielectric * factors, model.has_salt
+    has_codes, is_smoothed = is_coded and not model.is_uniform, model.way == "smoothed"
+    accesses = _accesses(launching, problems, grids, colours) if model.has_salt else None
+    if is_coded:
+        edges = tuple(queue.zeros(_size(launching, colours), np.uint8) for _ in range(3))
+        if has_codes:
+            _find_codes(launching, problems, grids, colours, probes, edges)
+        if has_codes and is_smoothed:
+            middles, edges = edges, tuple(queue.zeros(_size(launching, colours), np.uint8) for _ in range(3))
+            counted = {"grid": colours, **_by_axis("codes", middles), **_by_axis("counts", edges)}
+            launching.over_nodes("pb/surface.cl", "count_middles", colours, {}, **counted)()
+            launching.over_all_nodes("pb/surface.cl", "count_border_middles", colours, {}, **counted)()
+    else:
+        edges = _spline_edges(launching, problems, grids, colours, factors)
+    table, solutes = codes_table(model) * factors[:, None], model.solute_dielectric * factors
+    if is_coded:
+        solutes = codes_table(model)[0] * factors
+    solvent = 0 if not has_codes else _SOLVENTS[model.way]
+    found = []
+    for row in range(len(grids)):
+        x, y, z = (_part(launching, colours, each, row) for each in edges)
+        own = queue.zeros(1, launching.wide) if accesses is None else _part(launching, colours, accesses, row)
+        narrow = (x, y, z) if is_coded else tuple(_narrowed(launching, each, colours.size) for each in (x, y, z))
+        found.append(
+            Coefficients(
+                launching,
+                Colours(grid.shape),
+                is_coded,
+                table,
+                (x, y, z),
+                narrow,
+                own,
+                solutes,
+                model.has_salt,
+                solvent,
+            )
         )
-    codes = tuple(queue.zeros(colours.size, np.uint8) for _ in range(3))
-    if not model.is_uniform:
-        _find_codes(launching, problem, grid, colours, probes, codes)
-    if model.way == "smoothed" and not model.is_uniform:
-        middles, codes = codes, tuple(queue.zeros(colours.size, np.uint8) for _ in range(3))
-        counted = {"grid": colours, **_by_axis("codes", middles), **_by_axis("counts", codes)}
-        launching.over_nodes("pb/surface.cl", "count_middles", colours, {}, **counted)()
-        launching.over_all_nodes("pb/surface.cl", "count_border_middles", colours, {}, **counted)()
-    solutes = codes_table(model)[0] * factors
-    solvent = 0 if model.is_uniform else _SOLVENTS[model.way]
-    return Coefficients(launching, colours, True, table, codes, codes, accesses, solutes, model.has_salt, solvent)
+    return found
+
+
+def _colours_of_rows(launching: Launching, grid: Grid) -> Colours:
+    """Nodes of grids alike whose arrays follow each other, each from where a buffer of its own may begin."""
+    colours = Colours(grid.shape)
+    if launching.rows == 1:
+        return colours
+    step = math.lcm(LANES, launching.queue.device.part_alignment)
+    return replace(colours, stride=-(-colours.size // step) * step)
+
+
+def _size(launching: Launching, colours: Colours) -> int:
+    """Numbers of the arrays of all rows."""
+    return (launching.rows - 1) * colours.stride + colours.size
+
+
+def _part(launching: Launching, colours: Colours, array: Buffer, row: int) -> Buffer:
+    """Array of a row."""
+    if launching.rows == 1:
+        return array
+    each = array.dtype.itemsize
+    return launching.queue.part(array, row * colours.stride * each, colours.size * each)
 
 
 def _by_axis(name: str, buffers: tuple[Buffer, ...]) -> dict[str, Any]:
     return {f"{axis}_{name}": buffer for axis, buffer in zip("xyz", buffers, strict=True)}
 
 
-def _origins(grid: Grid) -> Floats:
-    """(3, 3) A, first middles of edges along x, y and z."""
-    return np.array([grid.origin + np.where(np.arange(3) == axis, 0.5 * grid.spacing, 0.0) for axis in range(3)])
+def _middles(grids: Sequence[Grid]) -> Floats:
+    """(3 m, 3) A, first middles of edges along x, y and z of each grid."""
+    halves = 0.5 * np.diag(grids[0].spacing)
+    return np.concatenate([grid.origin + halves for grid in grids])
 
 
 def _is_strictly_inside(problem: PBProblem, grid: Grid) -> NDArray[np.bool_]:
@@ -150,21 +203,27 @@ def _is_strictly_inside(problem: PBProblem, grid: Grid) -> NDArray[np.bool_]:
 
 
 def _find_codes(
-    launching: Launching, problem: PBProblem, grid: Grid, colours: Colours, probes: Probes, codes: tuple[Buffer, ...]
-) -> None:
+    launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], colours: Colours, probes: Probes,
+    codes: tuple[Buffer, ...],
+) -> None:  # fmt: skip
     """Codes of edges by their middles, or by how many of their pieces lie in solvent."""
-    solute, model = problem.solute, problem.model
+    model, grid = problems[0].model, grids[0]
     cuts = model.way == "cuts"
-    taken = solute.radii > SMALL if cuts else _is_strictly_inside(problem, grid)
-    atoms = SpheresOfBlocks.of(
-        launching, grid, solute.positions[taken], solute.radii[taken] + model.probe,
-        cells=probes.cells if taken.all() else None,
-    )  # fmt: skip
-    covering = SpheresOfBlocks.of_probes(launching, grid, probes, atoms)
+    taken = [
+        each.solute.radii > SMALL if cuts else _is_strictly_inside(each, own)
+        for each, own in zip(problems, grids, strict=True)
+    ]  # fmt: skip
+    spheres = [
+        (each.solute.positions[own], each.solute.radii[own] + model.probe)
+        for each, own in zip(problems, taken, strict=True)
+    ]  # fmt: skip
+    cells = probes.cells if all(own.all() for own in taken) else None
+    atoms = SpheresOfBlocks.of(launching, grids, spheres, cells=cells)
+    covering = SpheresOfBlocks.of_probes(launching, grids, probes, atoms)
     over = launching.over_whole_blocks if launching.is_cpu and not cuts else launching.over_blocks
     over(
         "pb/surface.cl", "cut_edges" if cuts else "mark_middles", colours, {}, grid=colours,
-        origins=launching.vector(grid.origin) if cuts else launching.vectors(_origins(grid)),
+        origins=_place(launching, grids)["origins"] if cuts else launching.vectors(_middles(grids)),
         spacing=launching.vector(grid.spacing), **atoms.arguments("atom"),
         **covering.arguments("probe"), **_by_axis("codes", codes),
     )()  # fmt: skip
@@ -175,64 +234,77 @@ def _windows(model: PBModel) -> Floats:
 
 
 def _spline_edges(
-    launching: Launching, problem: PBProblem, grid: Grid, colours: Colours, factors: Floats
+    launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], colours: Colours, factors: Floats
 ) -> tuple[Buffer, ...]:
-    solute, model, queue = problem.solute, problem.model, launching.queue
-    taken = _is_strictly_inside(problem, grid)
-    atoms = SpheresOfBlocks.of(
-        launching, grid, solute.positions[taken], solute.radii[taken], model.window, in_order=True
-    )
-    edges = tuple(queue.zeros(colours.size, launching.wide) for _ in range(3))
+    model, queue = problems[0].model, launching.queue
+    spheres = []
+    for each, grid in zip(problems, grids, strict=True):
+        taken = _is_strictly_inside(each, grid)
+        spheres.append((each.solute.positions[taken], each.solute.radii[taken]))
+    atoms = SpheresOfBlocks.of(launching, grids, spheres, model.window, in_order=True)
+    edges = tuple(queue.zeros(_size(launching, colours), launching.wide) for _ in range(3))
     constants = np.array([model.solute_dielectric, model.solvent_dielectric, *factors])
     launching.over_blocks(
-        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vector(grid.origin),
-        spacing=launching.vector(grid.spacing), **atoms.arguments("atom"),
+        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, **_place(launching, grids),
+        **atoms.arguments("atom"),
         degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)),
         constants=queue.upload(constants, launching.wide), **_by_axis("edges", edges),
     )()  # fmt: skip
     return edges
 
 
-def access_by_spheres(launching: Launching, grid: Grid, spheres: SpheresOfBlocks) -> Buffer:
-    """Mark the nodes outside of all spheres: bytes, 1 or 0."""
-    colours = Colours(grid.shape)
-    accesses = launching.queue.zeros(colours.size, np.uint8)
+def access_by_spheres(
+    launching: Launching, grids: Sequence[Grid], spheres: SpheresOfBlocks, colours: Colours | None = None
+) -> Buffer:
+    """Mark the nodes outside of all spheres: bytes, 1 or 0. colours : of the rows, if there are several"""
+    colours = colours or Colours(grids[0].shape)
+    accesses = launching.queue.zeros(_size(launching, colours), np.uint8)
     launching.over_blocks(
-        "pb/surface.cl", "mark_access", colours, {}, grid=colours, **_place(launching, grid),
+        "pb/surface.cl", "mark_access", colours, {}, grid=colours, **_place(launching, grids),
         **spheres.arguments("atom"), accesses=accesses,
     )()  # fmt: skip
     return accesses
 
 
-def access_by_splines(launching: Launching, grid: Grid, spheres: SpheresOfBlocks, model: PBModel) -> Buffer:
-    """Multiply steps at the spheres' surfaces, from 0 within to 1 without: wide numbers at nodes."""
-    colours = Colours(grid.shape)
-    accesses = launching.queue.zeros(colours.size, launching.wide)
+def access_by_splines(
+    launching: Launching, grids: Sequence[Grid], spheres: SpheresOfBlocks, model: PBModel,
+    colours: Colours | None = None,
+) -> Buffer:  # fmt: skip
+    """Multiply steps at the spheres' surfaces, from 0 within to 1 without: wide numbers at nodes.
+
+    colours : of the rows, if there are several
+    """
+    colours = colours or Colours(grids[0].shape)
+    accesses = launching.queue.zeros(_size(launching, colours), launching.wide)
     launching.over_blocks(
-        "pb/surface.cl", "spline_access", colours, {}, grid=colours, **_place(launching, grid),
+        "pb/surface.cl", "spline_access", colours, {}, grid=colours, **_place(launching, grids),
         **spheres.arguments("atom"), degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)),
         accesses=accesses,
     )()  # fmt: skip
     return accesses
 
 
-def _place(launching: Launching, grid: Grid) -> dict[str, Any]:
-    return dict(origins=launching.vector(grid.origin), spacing=launching.vector(grid.spacing))
+def _place(launching: Launching, grids: Sequence[Grid]) -> dict[str, Any]:
+    place = place_of(launching, grids)
+    return {"origins": place["origin"], "spacing": place["spacing"]}
 
 
-def _accesses(launching: Launching, problem: PBProblem, grid: Grid) -> Buffer:
+def _accesses(launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], colours: Colours) -> Buffer:
     """Find the nodes that ions reach: one radius for all species, the largest."""
-    solute, model = problem.solute, problem.model
-    reach = solute.radii + model.ion_radius
+    model, spheres = problems[0].model, []
+    for each, grid in zip(problems, grids, strict=True):
+        solute = each.solute
+        reach = solute.radii + model.ion_radius
+        if model.has_splines:
+            taken = _is_strictly_inside(each, grid)
+        else:
+            near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
+            taken = (solute.radii > SMALL) & near.all(axis=1)
+        spheres.append((solute.positions[taken], reach[taken]))
     if model.has_splines:
-        taken = _is_strictly_inside(problem, grid)
-        atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken], model.window, in_order=True)
-        return access_by_splines(launching, grid, atoms, model)
-    near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
-    taken = (solute.radii > SMALL) & near.all(axis=1)
-    return access_by_spheres(
-        launching, grid, SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken])
-    )
+        atoms = SpheresOfBlocks.of(launching, grids, spheres, model.window, in_order=True)
+        return access_by_splines(launching, grids, atoms, model, colours)
+    return access_by_spheres(launching, grids, SpheresOfBlocks.of(launching, grids, spheres), colours)
 
 
 def _narrowed(launching: Launching, wide: Buffer, size: int) -> Buffer:
