@@ -328,11 +328,6 @@ class Device:
         return int(self.handle.max_mem_alloc_size)
 
     @property
-    def part_alignment(self) -> int:
-        """Bytes at whose multiples a part of a buffer may begin."""
-        return int(self.handle.mem_base_addr_align) // 8
-
-    @property
     def largest_constant(self) -> int:
         """Bytes that a kernel may have in constant memory."""
         return int(self.handle.max_constant_buffer_size)

@@ -38,7 +38,6 @@ def part_of(buffer: Buffer, first: int, size: int) -> Buffer:
     """Return `size` bytes of a buffer, from byte `first` on, as a buffer."""
     part: Any = buffer.get_sub_region(first, size)
     part.dtype, part.is_read_only = buffer.dtype, buffer.is_read_only
-    part.whole = buffer  # whose bytes count as long as there is a part
     found: Buffer = part
     return found
 

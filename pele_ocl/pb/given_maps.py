@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from ..pb_model import PBProblem
 from .charges import NodeCharges, NodeWeights
 from .launching import Launching
 from .probes import Probes
-from .surface import Coefficients, coefficients_of_rows
+from .surface import Coefficients, find_coefficients
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
@@ -43,12 +42,9 @@ def charges_on(problem: PBProblem, grid: Grid, spread: NodeWeights) -> NodeCharg
     return NodeCharges(np.stack([x, y, z], axis=1), values[z, y, x])
 
 
-def coefficients_on(
-    launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], probes: Probes
-) -> list[Coefficients]:
-    """Coefficients of the edges of grids: of the given maps, or of the atoms. Arguments as of coefficients_of_rows."""
-    found = coefficients_of_rows(launching, problems, grids, probes)
-    return [_with_maps(*each) for each in zip(found, problems, grids, strict=True)]
+def coefficients_on(launching: Launching, problem: PBProblem, grid: Grid, probes: Probes) -> Coefficients:
+    """Coefficients of the edges of a grid: of the given maps, or of the atoms. probes : of probe_points"""
+    return _with_maps(find_coefficients(launching, problem, grid, probes), problem, grid)
 
 
 def _with_maps(found: Coefficients, problem: PBProblem, grid: Grid) -> Coefficients:

@@ -262,7 +262,7 @@ class PoissonBoltzmann(Settled):
         problem = self._problem(self.atoms.positions if positions is None else arguments.positions_of(positions))
         launching, grid = Launching(Queue(self.device, "float32", profile=False)), problem.grids[-1]
         probes = probe_points(launching, problem.solute, problem.rolled)
-        (coefficients,) = coefficients_on(launching, [problem], [grid], probes)
+        coefficients = coefficients_on(launching, problem, grid, probes)
         constants = coefficients.on_host() / (float(np.prod(grid.spacing)) / grid.spacing**2)[:, None, None, None]
         charges = charges_on(problem, grid, NodeWeights.of(problem, grid))
         found = {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import SMALL, SURFACES, PBModel, PBProblem
-from .colours import LANES, Colours
+from .colours import Colours
 from .launching import Launching
 from .probes import Probes
 from .spheres import SpheresOfBlocks, place_of
@@ -29,6 +29,8 @@ _SOLVENTS = {"cuts": PIECES, "middles": 1, "smoothed": 99}  # codes of edges in 
 @dataclass(eq=False)
 class Coefficients:
     """Coefficients of a grid's edges: dielectric constant times the face's area over the edge's length.
+
+    Arrays may be of several problems with grids alike, each a row of `launching`.
 
     codes : three arrays of one byte, or None where edges are wide numbers
     table : (3, MOST_CODES) coefficients of the codes; (3, 0) without codes
@@ -73,28 +75,35 @@ class Coefficients:
         x, y, z = self.narrow
         return {"x_edges": x, "y_edges": y, "z_edges": z, "table": self.narrow_table}
 
+    def of_row(self, number: int) -> Coefficients:
+        """Coefficients of one of several problems."""
+        own = copy(self)
+        own.launching, own.colours = self.launching.alone, self.colours.of_row(number)
+        return own
+
+    def _read(self, buffer: Buffer) -> NDArray[Any]:
+        """Read an array of the first row, (nz, ny, nx)."""
+        values = np.empty(self.colours.size, buffer.dtype)
+        self.launching.queue.read(values, buffer, self.colours.first)
+        return self.colours.merge(values)
+
     def on_host(self) -> Floats:
         """Coefficients (3, nz, ny, nx)."""
-        queue, size = self.launching.queue, self.colours.size
         found = []
         for axis, buffer in enumerate(self.edges):
-            values = queue.download(buffer, size, np.uint8 if self.is_coded else self.launching.wide)
-            merged = self.colours.merge(values)
+            merged = self._read(buffer)
             found.append(self.table[axis][merged] if self.is_coded else merged.astype(np.float64))
         return np.array(found)
 
     def codes_on_host(self) -> NDArray[Any]:
         """Codes (3, nz, ny, nx)."""
-        queue, size = self.launching.queue, self.colours.size
-        return np.array([self.colours.merge(queue.download(each, size, np.uint8)) for each in self.edges])
+        return np.array([self._read(each) for each in self.edges])
 
     def accesses_on_host(self) -> Floats:
         """Share of ions' access to nodes, (nz, ny, nx)."""
         if not self.has_salt:
             return np.zeros(self.colours.shape[::-1])
-        kind = np.uint8 if self.is_coded else self.launching.wide
-        values = self.launching.queue.download(self.accesses, self.colours.size, kind)
-        return self.colours.merge(values).astype(np.float64)
+        return self._read(self.accesses).astype(np.float64)
 
 
 def codes_table(model: PBModel) -> Floats:
@@ -112,78 +121,62 @@ def codes_table(model: PBModel) -> Floats:
 
 def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, probes: Probes) -> Coefficients:
     """Put the molecule on a grid. probes : of probe_points"""
-    return coefficients_of_rows(launching, [problem], [grid], probes)[0]
+    return coefficients_of_rows(launching, [problem], [grid], probes)
 
 
 def coefficients_of_rows(
     launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], probes: Probes
-) -> list[Coefficients]:
+) -> Coefficients:
     """Put molecules on grids in one set of launches.
 
     launching : with as many rows; problems : of one model; grids : of one shape and spacing; probes : of all
     """
     model, queue, grid = problems[0].model, launching.queue, grids[0]
-    factors, colours = float(np.prod(grid.spacing)) / grid.spacing**2, _colours_of_rows(launching, grid)
+    factors, colours = float(np.prod(grid.spacing)) / grid.spacing**2, Colours(grid.shape).in_rows(launching.rows)
+    size = launching.rows * colours.size
     is_coded = not model.has_splines or model.is_uniform
-    has_codes, is_smoothed = is_coded and not model.is_uniform, model.way == "smoothed"
-    accesses = _accesses(launching, problems, grids, colours) if model.has_salt else None
-    if is_coded:
-        edges = tuple(queue.zeros(_size(launching, colours), np.uint8) for _ in range(3))
-        if has_codes:
-            _find_codes(launching, problems, grids, colours, probes, edges)
-        if has_codes and is_smoothed:
-            middles, edges = edges, tuple(queue.zeros(_size(launching, colours), np.uint8) for _ in range(3))
-            counted = {"grid": colours, **_by_axis("codes", middles), **_by_axis("counts", edges)}
-            launching.over_nodes("pb/surface.cl", "count_middles", colours, {}, **counted)()
-            launching.over_all_nodes("pb/surface.cl", "count_border_middles", colours, {}, **counted)()
-    else:
-        edges = _spline_edges(launching, problems, grids, colours, factors)
-    table, solutes = codes_table(model) * factors[:, None], model.solute_dielectric * factors
-    if is_coded:
-        solutes = codes_table(model)[0] * factors
-    solvent = 0 if not has_codes else _SOLVENTS[model.way]
-    found = []
-    for row in range(len(grids)):
-        x, y, z = (_part(launching, colours, each, row) for each in edges)
-        own = queue.zeros(1, launching.wide) if accesses is None else _part(launching, colours, accesses, row)
-        narrow = (x, y, z) if is_coded else tuple(_narrowed(launching, each, colours.size) for each in (x, y, z))
-        found.append(
-            Coefficients(
-                launching,
-                Colours(grid.shape),
-                is_coded,
-                table,
-                (x, y, z),
-                narrow,
-                own,
-                solutes,
-                model.has_salt,
-                solvent,
-            )
+    accesses = _accesses(launching, problems, grids) if model.has_salt else queue.zeros(1, launching.wide)
+    table = codes_table(model) * factors[:, None]
+    if not is_coded:
+        edges = _spline_edges(launching, problems, grids, factors)
+        narrow = tuple(_narrowed(launching, each, size) for each in edges)
+        return Coefficients(
+            launching, colours, False, table, edges, narrow, accesses, model.solute_dielectric * factors, model.has_salt
         )
-    return found
+    codes = tuple(queue.zeros(size, np.uint8) for _ in range(3))
+    if not model.is_uniform:
+        _find_codes(launching, problems, grids, colours, probes, codes)
+    if model.way == "smoothed" and not model.is_uniform:
+        middles, codes = codes, tuple(queue.zeros(size, np.uint8) for _ in range(3))
+        counted = {"grid": colours, **_by_axis("codes", middles), **_by_axis("counts", codes)}
+        launching.over_nodes("pb/surface.cl", "count_middles", colours, {}, **counted)()
+        launching.over_all_nodes("pb/surface.cl", "count_border_middles", colours, {}, **counted)()
+    solutes = codes_table(model)[0] * factors
+    solvent = 0 if model.is_uniform else _SOLVENTS[model.way]
+    return Coefficients(launching, colours, True, table, codes, codes, accesses, solutes, model.has_salt, solvent)
 
 
-def _colours_of_rows(launching: Launching, grid: Grid) -> Colours:
-    """Nodes of grids alike whose arrays follow each other, each from where a buffer of its own may begin."""
-    colours = Colours(grid.shape)
-    if launching.rows == 1:
-        return colours
-    step = math.lcm(LANES, launching.queue.device.part_alignment)
-    return replace(colours, stride=-(-colours.size // step) * step)
+def joined(launching: Launching, of_rows: Sequence[Coefficients]) -> Coefficients:
+    """Copy the coefficients of rows that have arrays of their own, behind each other. launching : with as many rows"""
+    if len(of_rows) == 1:
+        return of_rows[0]
+    queue, first = launching.queue, of_rows[0]
 
+    def copied(buffers: Sequence[Buffer]) -> Buffer:
+        kind = buffers[0].dtype
+        found = queue.empty(sum(each.size for each in buffers) // kind.itemsize, kind)
+        for number, each in enumerate(buffers):
+            queue.copy_bytes(each, 0, found, number * each.size, each.size)
+        return found
 
-def _size(launching: Launching, colours: Colours) -> int:
-    """Numbers of the arrays of all rows."""
-    return (launching.rows - 1) * colours.stride + colours.size
-
-
-def _part(launching: Launching, colours: Colours, array: Buffer, row: int) -> Buffer:
-    """Array of a row."""
-    if launching.rows == 1:
-        return array
-    each = array.dtype.itemsize
-    return launching.queue.part(array, row * colours.stride * each, colours.size * each)
+    edges = tuple(copied([each.edges[axis] for each in of_rows]) for axis in range(3))
+    narrow = edges
+    if not first.is_coded:
+        narrow = tuple(copied([each.narrow[axis] for each in of_rows]) for axis in range(3))
+    return replace(
+        first, launching=launching, colours=first.colours.in_rows(len(of_rows)), edges=edges, narrow=narrow,
+        accesses=copied([each.accesses for each in of_rows]),
+    )  # fmt: skip
 
 
 def _by_axis(name: str, buffers: tuple[Buffer, ...]) -> dict[str, Any]:
@@ -234,15 +227,15 @@ def _windows(model: PBModel) -> Floats:
 
 
 def _spline_edges(
-    launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], colours: Colours, factors: Floats
+    launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], factors: Floats
 ) -> tuple[Buffer, ...]:
-    model, queue = problems[0].model, launching.queue
+    model, queue, colours = problems[0].model, launching.queue, Colours(grids[0].shape).in_rows(launching.rows)
     spheres = []
     for each, grid in zip(problems, grids, strict=True):
         taken = _is_strictly_inside(each, grid)
         spheres.append((each.solute.positions[taken], each.solute.radii[taken]))
     atoms = SpheresOfBlocks.of(launching, grids, spheres, model.window, in_order=True)
-    edges = tuple(queue.zeros(_size(launching, colours), launching.wide) for _ in range(3))
+    edges = tuple(queue.zeros(launching.rows * colours.size, launching.wide) for _ in range(3))
     constants = np.array([model.solute_dielectric, model.solvent_dielectric, *factors])
     launching.over_blocks(
         "pb/surface.cl", "spline_edges", colours, {}, grid=colours, **_place(launching, grids),
@@ -253,12 +246,10 @@ def _spline_edges(
     return edges
 
 
-def access_by_spheres(
-    launching: Launching, grids: Sequence[Grid], spheres: SpheresOfBlocks, colours: Colours | None = None
-) -> Buffer:
-    """Mark the nodes outside of all spheres: bytes, 1 or 0. colours : of the rows, if there are several"""
-    colours = colours or Colours(grids[0].shape)
-    accesses = launching.queue.zeros(_size(launching, colours), np.uint8)
+def access_by_spheres(launching: Launching, grids: Sequence[Grid], spheres: SpheresOfBlocks) -> Buffer:
+    """Mark the nodes outside of all spheres: bytes, 1 or 0."""
+    colours = Colours(grids[0].shape).in_rows(launching.rows)
+    accesses = launching.queue.zeros(launching.rows * colours.size, np.uint8)
     launching.over_blocks(
         "pb/surface.cl", "mark_access", colours, {}, grid=colours, **_place(launching, grids),
         **spheres.arguments("atom"), accesses=accesses,
@@ -266,16 +257,10 @@ def access_by_spheres(
     return accesses
 
 
-def access_by_splines(
-    launching: Launching, grids: Sequence[Grid], spheres: SpheresOfBlocks, model: PBModel,
-    colours: Colours | None = None,
-) -> Buffer:  # fmt: skip
-    """Multiply steps at the spheres' surfaces, from 0 within to 1 without: wide numbers at nodes.
-
-    colours : of the rows, if there are several
-    """
-    colours = colours or Colours(grids[0].shape)
-    accesses = launching.queue.zeros(_size(launching, colours), launching.wide)
+def access_by_splines(launching: Launching, grids: Sequence[Grid], spheres: SpheresOfBlocks, model: PBModel) -> Buffer:
+    """Multiply steps at the spheres' surfaces, from 0 within to 1 without: wide numbers at nodes."""
+    colours = Colours(grids[0].shape).in_rows(launching.rows)
+    accesses = launching.queue.zeros(launching.rows * colours.size, launching.wide)
     launching.over_blocks(
         "pb/surface.cl", "spline_access", colours, {}, grid=colours, **_place(launching, grids),
         **spheres.arguments("atom"), degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)),
@@ -289,7 +274,7 @@ def _place(launching: Launching, grids: Sequence[Grid]) -> dict[str, Any]:
     return {"origins": place["origin"], "spacing": place["spacing"]}
 
 
-def _accesses(launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], colours: Colours) -> Buffer:
+def _accesses(launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid]) -> Buffer:
     """Find the nodes that ions reach: one radius for all species, the largest."""
     model, spheres = problems[0].model, []
     for each, grid in zip(problems, grids, strict=True):
@@ -303,8 +288,8 @@ def _accesses(launching: Launching, problems: Sequence[PBProblem], grids: Sequen
         spheres.append((solute.positions[taken], reach[taken]))
     if model.has_splines:
         atoms = SpheresOfBlocks.of(launching, grids, spheres, model.window, in_order=True)
-        return access_by_splines(launching, grids, atoms, model, colours)
-    return access_by_spheres(launching, grids, SpheresOfBlocks.of(launching, grids, spheres), colours)
+        return access_by_splines(launching, grids, atoms, model)
+    return access_by_spheres(launching, grids, SpheresOfBlocks.of(launching, grids, spheres))
 
 
 def _narrowed(launching: Launching, wide: Buffer, size: int) -> Buffer:
