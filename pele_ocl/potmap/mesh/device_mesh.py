@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...atoms import Floats, Ints
-from ..bins import sorted_by_cell
-from ..problem import packed4
-from .geometry import MeshGeometry
+from ...atoms import Floats
+from ..sorting import DeviceAtoms
+from .geometry import Box, MeshGeometry
 from .split import NodeWeights, Window
 from .transform import Convolution, Scratch
 
@@ -23,31 +20,7 @@ if TYPE_CHECKING:
 
 
 BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh
-
-
-@dataclass(frozen=True, eq=False)
-class SortedCharges:
-    """Charges in the order of the blocks of nodes that each begins in.
-
-    blocks : (3,) along x, y, z; starts : (n_blocks + 1,) the first charge of each
-    first : (n, 4) the first node of each charge; placed : (n, 4) fractions of a spacing less 1/2, and the charge
-    """
-
-    blocks: NDArray[np.int64]
-    starts: Ints
-    first: Ints
-    placed: NDArray[np.floating]
-
-    @classmethod
-    def of(
-        cls, geometry: MeshGeometry, positions: Floats, charges: NDArray[np.floating], precision: str
-    ) -> SortedCharges:
-        """positions : (n, 3) A, around which the geometry has nodes; charges : (n,), rounded as in the near part"""
-        first, fractions = geometry.placed(positions)
-        blocks = -(-geometry.shape // BLOCK)
-        order, starts = sorted_by_cell([*(first // BLOCK).T], blocks)
-        first4, placed = packed4(*first.T, dtype=np.int32), packed4(*fractions.T, charges, dtype=precision)
-        return cls(blocks, starts, first4.take(order, axis=0), placed.take(order, axis=0))
+EVERYWHERE: Box = np.full(3, -np.inf), np.full(3, np.inf)
 
 
 class Spreading:
@@ -56,32 +29,36 @@ class Spreading:
     def __init__(self, queue: Queue, window: NodeWeights, scratch: Scratch) -> None:
         self._window, self._scratch, self._pieces = window, scratch, queue.upload(window.pieces)
 
-    def onto(self, queue: Queue, geometry: MeshGeometry, charges: SortedCharges, nodes: Buffer) -> None:
-        """Fill nodes (nz, ny, nx). charges : of this geometry"""
-        shape, n_nodes = geometry.shape, self._window.nodes
-        weights = self._weights(queue, charges.placed)
+    def onto(
+        self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, nodes: Buffer, box: Box = EVERYWHERE
+    ) -> None:
+        """Fill nodes (nz, ny, nx). box : corners of the atoms that count, for which the geometry has nodes"""
+        window, (nx, ny, nz) = self._window, geometry.shape.tolist()
+        bx, by, bz = blocks = [-(-n // BLOCK) for n in (nx, ny, nz)]
+        spacing = float(queue.dtype.type(geometry.spacing))
+        first = queue.empty(4 * atoms.n_atoms, np.int32)
+        queue.held.append(first)
+        weights = self._scratch(queue, "narrow", atoms.n_atoms * (3 * window.nodes + 2 * BLOCK))
+        starts = atoms.sort(
+            queue, "potmap/mesh/weights.cl", ("count_blocks", "node_weights"), bx * by * bz, 4,
+            dict(
+                spacing=queue.vector4(spacing, geometry.spacing - spacing), blocks=queue.int4(*blocks),
+                low=queue.int4(*geometry.low.tolist()),
+            ),
+            dict(least=queue.vector4(*box[0]), most=queue.vector4(*box[1])),
+            dict(pieces=self._pieces, first=first, weights=weights),
+            NODES=window.nodes, TERMS=window.pieces.shape[1],
+        )  # fmt: skip
+        queue.held.append(starts)
         items, doubles = 1 if queue.device.kind == "CPU" else BLOCK * BLOCK, int(queue.device.has_float64)
-        kernel = queue.kernel("potmap/mesh/spread.cl", "spread", NODES=n_nodes, ITEMS=items, DOUBLES=doubles)
-        bx, by, bz = charges.blocks.tolist()
+        kernel = queue.kernel("potmap/mesh/spread.cl", "spread", NODES=window.nodes, ITEMS=items, DOUBLES=doubles)
         queue.launch(
             kernel, (bx * items, by, bz), (items, 1, 1),
             dict(
-                shape=queue.int4(*shape.tolist()), blocks=queue.int4(bx, by, bz),
-                starts=queue.hold(charges.starts, np.int32), first=queue.hold(charges.first, np.int32), weights=weights,
+                shape=queue.int4(nx, ny, nz), blocks=queue.int4(*blocks), starts=starts, first=first, weights=weights,
                 density=nodes,
             ),
         )  # fmt: skip
-
-    def _weights(self, queue: Queue, placed: NDArray[np.floating]) -> Buffer:
-        """Compute the weights of the nodes around each charge; cl/potmap/mesh/spread.clh."""
-        window, n = self._window, len(placed)
-        weights = self._scratch(queue, "narrow", n * (3 * window.nodes + 2 * BLOCK))
-        kernel = queue.kernel(
-            "potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.pieces.shape[1]
-        )
-        arguments = dict(n_atoms=n, placed=queue.hold(placed), pieces=self._pieces, weights=weights)
-        queue.launch(kernel, (n,), (64,), arguments)
-        return weights
 
 
 class Interpolation:
@@ -166,15 +143,14 @@ class DeviceMesh:
         key = queue.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), kind
         self._table = queue.cached(key, lambda: self._convolution.padded(table()))
 
-    def potential(self, queue: Queue, geometry: MeshGeometry, charges: SortedCharges) -> Buffer:
+    def potential(
+        self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, box: Box = EVERYWHERE
+    ) -> Buffer:  # fmt: skip
         """Compute the potential at the nodes (nz, ny, nx), to be taken through the window.
 
-        geometry : of the mesh's shape, anywhere; charges : of this geometry
+        geometry : of the mesh's shape, anywhere; box : corners of the atoms that count
         """
         nodes = self._scratch(queue, self._name, int(np.prod(geometry.shape)))
-        if len(charges.placed):
-            self._spreading.onto(queue, geometry, charges, nodes)
-            self._convolution.apply(queue, nodes, self._table, self._scratch)
-        else:  # around slices far from all atoms
-            queue.clear(nodes)
+        self._spreading.onto(queue, geometry, atoms, nodes, box)
+        self._convolution.apply(queue, nodes, self._table, self._scratch)
         return nodes
