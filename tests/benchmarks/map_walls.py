@@ -1,11 +1,11 @@
 """Cost of a map beyond its kernels: wall clock of `potmap` to the NumPy array, its kernels, and what the host does.
 
-python tests/benchmarks/map_walls.py DEVICE [SYSTEM[,SYSTEM...] [CALLS [METHOD[,METHOD...]]]]
+python tests/benchmarks/map_walls.py DEVICE [SYSTEM[,SYSTEM...] [CALLS [METHOD[,METHOD...] [walls]]]]
 
 Systems are those of tests/benchmarks/mesh.py, src3, ruvab, ball:10000 and ball:100000 by default; methods direct,
 cutoff and mesh; 256^3 points 0.5 A apart. The first of CALLS, 10 by default, does not count. Then, for the last system
 and the mesh: the main thread's time by stages, without the stages within; the same for a plan that is kept; and the
-first map of a process, without and with compiled kernels on disk.
+first map of a process, without and with compiled kernels on disk, unless "walls" says that the walls are enough.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ def main() -> None:
             numbers = 1e3 * kernels.min(), wall.min(), np.median(wall), beyond.min(), np.median(beyond)
             print(f"| {system} | {options['method']} | {' | '.join(f'{each:.1f}' for each in numbers)} |", flush=True)
     stages(atoms, grid, calls)
-    first_calls(systems[-1])
+    if sys.argv[5:] != ["walls"]:
+        first_calls(systems[-1])
 
 
 def stages(atoms: Any, grid: Grid, calls: int) -> None:
