@@ -356,7 +356,8 @@ def test_cosine_sums_are_transforms():
 @pytest.mark.parametrize("length", [6, 63 * 2, 240])
 def test_transforms_there_and_back(length, precision, device):
     """Convolution along all axes with a table of ones gives the nodes back; with one of cosines it moves them."""
-    from pele_ocl.potmap.mesh.transform import Convolution, Scratch
+    from pele_ocl.potmap.mesh.transform import Convolution
+    from pele_ocl.potmap.slabs import Scratch
 
     shape = np.array([length // 2, 5, 3])
     lengths = np.array([length, 10, 6])

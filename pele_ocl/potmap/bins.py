@@ -96,7 +96,7 @@ class Bins:
         sorted_atoms = queue.empty(4 * atoms.n_atoms)
         rests = queue.empty(4 * atoms.n_atoms) if atoms.has_rests else sorted_atoms
         starts = atoms.sort(
-            queue, "potmap/bins.cl", ("count_bins", "sort_bins"), int(np.prod(grid.shape)), 2,
+            queue, "potmap/bins.cl", ("count_bins", "sort_bins"), int(np.prod(grid.shape)),
             {"n_bins": queue.int4(*grid.shape.tolist())}, {"corner": queue.vector4(*grid.corner, grid.edge)},
             {"atoms": sorted_atoms, "atom_rests": rests},
         )  # fmt: skip
@@ -171,7 +171,7 @@ class NearTables:
         self.grid = grid = BinGrid.of(problem, block)
         self._places = dict(
             corner=queue.vector4(*grid.corner, grid.edge), n_bins=queue.int4(*grid.shape.tolist()),
-            n_offsets=len(grid.offsets), offsets=queue.upload(grid.offsets, np.int32),
+            n_offsets=len(grid.offsets), offsets=queue.table(grid.offsets, np.int32),
         )  # fmt: skip
         self._slab: tuple[int, ...] = ()
         self._arguments: dict[str, Any] = {}
@@ -180,7 +180,7 @@ class NearTables:
         """Arguments of cl/potmap/cutoff.cl that describe a slab and its bins, kept for its further maps."""
         if self._slab != (slab.first, *slab.shape):
             names = ("middle_x", "middle_y", "middle_z")
-            middles = (queue.upload(each, np.int32) for each in self.grid.middles(slab))
+            middles = (queue.table(each, np.int32) for each in self.grid.middles(slab))
             self._arguments = {**slab.rests(queue), **self._places, **dict(zip(names, middles, strict=True))}
             self._slab = (slab.first, *slab.shape)
         return self._arguments

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .problem import MapProblem
+from .slabs import Scratch
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
@@ -29,23 +30,23 @@ class DeviceAtoms:
         self.n_atoms, self.has_rests = problem.n_atoms, int(problem.precision == "float32")
         self.positions, self.charges = queue.upload(rounded), queue.upload(problem.rounded)
         self.rests = queue.upload(exact - rounded) if self.has_rests else self.positions
+        self._scratch = Scratch()
 
     def sort(
-        self, queue: Queue, file: str, kernels: tuple[str, str], n_cells: int, home: int, cells: dict[str, Any],
+        self, queue: Queue, file: str, kernels: tuple[str, str], n_cells: int, cells: dict[str, Any],
         find: dict[str, Any], place: dict[str, Any], **defines: int,
     ) -> Buffer:  # fmt: skip
         """Sort by cells, and return (n_cells + 1,) where the atoms of each begin.
 
         kernels : of the file: one finds the cell of each atom and counts, one puts each atom in its place
-        home : integers that the first leaves to the second for an atom
         cells : arguments of both, that describe the cells; find, place : further ones of either
         """
         n_parts = self._parts(queue, n_cells)
         per_part = -(-self.n_atoms // n_parts)
-        sizes = n_parts * n_cells, home * self.n_atoms, n_cells, n_cells + 1
-        counts, homes, totals, starts = (queue.empty(size, np.int32) for size in sizes)
-        queue.held += counts, homes, totals
-        queue.clear(counts)
+        sizes = {"counts": n_parts * n_cells, "homes": 4 * self.n_atoms, "totals": n_cells}
+        counts, homes, totals = (self._scratch(queue, name, size, np.int32) for name, size in sizes.items())
+        starts = queue.empty(n_cells + 1, np.int32)
+        queue.clear(counts, size=counts.dtype.itemsize * n_parts * n_cells)
         group = min(SCAN_GROUP, queue.device.largest_group) if queue.device.kind == "GPU" else 1
         add_parts, begin_cells = (
             queue.kernel("potmap/sort.cl", name, GROUP=group) for name in ("add_parts", "begin_cells")

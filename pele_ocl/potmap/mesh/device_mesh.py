@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...atoms import Floats
+from ..slabs import Scratch
 from ..sorting import DeviceAtoms
 from .geometry import Box, MeshGeometry
 from .split import NodeWeights, Window
-from .transform import Convolution, Scratch
+from .transform import Convolution
 
 if TYPE_CHECKING:
     from ...opencl.kernel import Arguments
@@ -27,7 +28,7 @@ class Spreading:
     """Spreads charges by one kind of weights."""
 
     def __init__(self, queue: Queue, window: NodeWeights, scratch: Scratch) -> None:
-        self._window, self._scratch, self._pieces = window, scratch, queue.upload(window.pieces)
+        self._window, self._scratch, self._pieces = window, scratch, queue.table(window.pieces)
 
     def onto(
         self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, nodes: Buffer, box: Box = EVERYWHERE
@@ -40,7 +41,7 @@ class Spreading:
         queue.held.append(first)
         weights = self._scratch(queue, "narrow", atoms.n_atoms * (3 * window.nodes + 2 * BLOCK))
         starts = atoms.sort(
-            queue, "potmap/mesh/weights.cl", ("count_blocks", "node_weights"), bx * by * bz, 4,
+            queue, "potmap/mesh/weights.cl", ("count_blocks", "node_weights"), bx * by * bz,
             dict(
                 spacing=queue.vector4(spacing, geometry.spacing - spacing), blocks=queue.int4(*blocks),
                 low=queue.int4(*geometry.low.tolist()),
@@ -119,8 +120,8 @@ class _Along:
         weights, slopes = window.at(fractions)
         self.n_points, self.low = len(points), int(first.min())
         self.count = int(first.max()) - self.low + window.nodes
-        self._first, self._weights = queue.upload(first, np.int32), queue.upload(weights)
-        self._slopes = queue.upload(-slopes / geometry.spacing) if has_slopes else self._weights
+        self._first, self._weights = queue.table(first, np.int32), queue.table(weights)
+        self._slopes = queue.table(-slopes / geometry.spacing) if has_slopes else self._weights
 
     def tables(self, slopes: bool) -> dict[str, Buffer]:
         """(n,) the first node of each point, and (n, P) its weights for the potential, or for minus its derivative."""

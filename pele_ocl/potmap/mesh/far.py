@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..problem import MapProblem
-from ..slabs import MapSlab
+from ..slabs import MapSlab, Scratch
 from ..sorting import DeviceAtoms
 from .device_mesh import DeviceMesh, Interpolation
 from .geometry import MeshGeometry
@@ -16,7 +16,6 @@ from .green import green_table
 from .parameters import far_box, mesh_for, near_problem
 from .sheets import Sheets, SheetsPart, slab_axes
 from .split import NodeWeights
-from .transform import Scratch
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer
@@ -42,6 +41,8 @@ class Nodes(ABC):
 
     def holds(self, problem: MapProblem) -> bool:
         """Return whether all nodes around the atoms of a problem are there."""
+        if not problem.n_atoms:
+            return True
         first = self.geometry.placed(np.array(problem.ends))[0]
         return bool((first >= 0).all() and (first + self.window.nodes <= self.geometry.shape).all())
 

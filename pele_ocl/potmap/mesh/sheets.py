@@ -8,13 +8,12 @@ import numpy as np
 
 from ...atoms import Floats
 from ..problem import MapProblem
-from ..slabs import MapSlab
+from ..slabs import MapSlab, Scratch
 from ..sorting import DeviceAtoms
 from .device_mesh import DeviceMesh, Interpolation
 from .geometry import MeshGeometry, SheetGeometry
 from .green import middle_table
 from .parameters import MeshParameters
-from .transform import Scratch
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer

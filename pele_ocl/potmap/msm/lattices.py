@@ -9,8 +9,8 @@ import numpy as np
 
 from ..mesh import Nodes
 from ..mesh.device_mesh import Spreading
-from ..mesh.transform import Scratch
 from ..problem import MapProblem
+from ..slabs import Scratch
 from ..sorting import DeviceAtoms
 from .levels import LatticeLevel
 from .plan import LatticePlan, near_problem
