@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,20 @@ BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh
 EVERYWHERE: Box = np.full(3, -np.inf), np.full(3, np.inf)
 
 
+@dataclass(frozen=True, eq=False)
+class SortedCharges:
+    """Charges on a device in the order of the blocks of nodes that each begins in.
+
+    blocks : along x, y, z; starts : (n_blocks + 1,) the first charge of each
+    first : (n, 4) the first node of each charge; weights : of the nodes around it, cl/potmap/mesh/spread.clh
+    """
+
+    blocks: tuple[int, int, int]
+    starts: Buffer
+    first: Buffer
+    weights: Buffer
+
+
 class Spreading:
     """Spreads charges by one kind of weights."""
 
@@ -34,32 +49,38 @@ class Spreading:
         self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, nodes: Buffer, box: Box = EVERYWHERE
     ) -> None:
         """Fill nodes (nz, ny, nx). box : corners of the atoms that count, for which the geometry has nodes"""
-        window, (nx, ny, nz) = self._window, geometry.shape.tolist()
-        bx, by, bz = blocks = [-(-n // BLOCK) for n in (nx, ny, nz)]
-        spacing = float(queue.dtype.type(geometry.spacing))
+        charges = self.sorted(queue, geometry, atoms, box)
+        items, doubles = 1 if queue.device.kind == "CPU" else BLOCK * BLOCK, int(queue.device.has_float64)
+        kernel = queue.kernel("potmap/mesh/spread.cl", "spread", NODES=self._window.nodes, ITEMS=items, DOUBLES=doubles)
+        bx, by, bz = charges.blocks
+        queue.launch(
+            kernel, (bx * items, by, bz), (items, 1, 1),
+            dict(
+                shape=queue.int4(*geometry.shape.tolist()), blocks=queue.int4(bx, by, bz), starts=charges.starts,
+                first=charges.first, weights=charges.weights, density=nodes,
+            ),
+        )  # fmt: skip
+        queue.held += charges.starts, charges.first
+
+    def sorted(
+        self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, box: Box = EVERYWHERE
+    ) -> SortedCharges:  # fmt: skip
+        """Sort the charges of the atoms in a box, and compute their weights."""
+        window, spacing = self._window, float(queue.dtype.type(geometry.spacing))
+        bx, by, bz = (-(-n // BLOCK) for n in geometry.shape.tolist())
         first = queue.empty(4 * atoms.n_atoms, np.int32)
-        queue.held.append(first)
         weights = self._scratch(queue, "narrow", atoms.n_atoms * (3 * window.nodes + 2 * BLOCK))
         starts = atoms.sort(
             queue, "potmap/mesh/weights.cl", ("count_blocks", "node_weights"), bx * by * bz,
             dict(
-                spacing=queue.vector4(spacing, geometry.spacing - spacing), blocks=queue.int4(*blocks),
+                spacing=queue.vector4(spacing, geometry.spacing - spacing), blocks=queue.int4(bx, by, bz),
                 low=queue.int4(*geometry.low.tolist()),
             ),
             dict(least=queue.vector4(*box[0]), most=queue.vector4(*box[1])),
             dict(pieces=self._pieces, first=first, weights=weights),
             NODES=window.nodes, TERMS=window.pieces.shape[1],
         )  # fmt: skip
-        queue.held.append(starts)
-        items, doubles = 1 if queue.device.kind == "CPU" else BLOCK * BLOCK, int(queue.device.has_float64)
-        kernel = queue.kernel("potmap/mesh/spread.cl", "spread", NODES=window.nodes, ITEMS=items, DOUBLES=doubles)
-        queue.launch(
-            kernel, (bx * items, by, bz), (items, 1, 1),
-            dict(
-                shape=queue.int4(nx, ny, nz), blocks=queue.int4(*blocks), starts=starts, first=first, weights=weights,
-                density=nodes,
-            ),
-        )  # fmt: skip
+        return SortedCharges((bx, by, bz), starts, first, weights)
 
 
 class Interpolation:
