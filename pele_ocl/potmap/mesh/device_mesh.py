@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...atoms import Floats
+from ...common.threads import aside
 from ..slabs import Scratch
 from ..sorting import DeviceAtoms
 from .geometry import Box, MeshGeometry
@@ -162,8 +163,10 @@ class DeviceMesh:
         """kind : which of the tables for meshes of this shape it is; the device keeps it for further maps"""
         self._name, self._scratch = name, scratch
         self._convolution, self._spreading = Convolution(queue, geometry), Spreading(queue, window, scratch)
-        key = queue.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), kind
-        self._table = queue.cached(key, lambda: self._convolution.padded(table()))
+        self._key = queue.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), kind
+        # A thread makes a new one while kernels are built and the near part is launched.
+        self._make: Callable[[], Floats] = table if self._key in queue.device.cached else aside(table)
+        self._table: Buffer | None = None
 
     def potential(
         self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, box: Box = EVERYWHERE
@@ -174,5 +177,7 @@ class DeviceMesh:
         """
         nodes = self._scratch(queue, self._name, int(np.prod(geometry.shape)))
         self._spreading.onto(queue, geometry, atoms, nodes, box)
+        if self._table is None:
+            self._table = queue.cached(self._key, lambda: self._convolution.padded(self._make()))
         self._convolution.apply(queue, nodes, self._table, self._scratch)
         return nodes

@@ -51,6 +51,7 @@ def _green_table(
     kx, ky, kz = (k[:n] for k, n in zip(waves, kept, strict=True))
     fx, fy, fz = (f[:n] for f, n in zip(factors, kept, strict=True))
     planes = np.empty((len(kz), len(y), len(x)))
+    split.spectrum_of_many(np.zeros(1))  # makes its steps, once for all threads
 
     def sum_planes(part: slice) -> None:
         across = split.largest_k**2 - kz[part.start] ** 2
