@@ -92,13 +92,14 @@ def weights_in_bins(values: np.ndarray, weights: np.ndarray) -> Sums:
     return found.reshape(PARTS, GROUPS, FINE, FINE)
 
 
-def mixed(energies: Callable[[slice], np.ndarray], states: np.ndarray, n_states: int) -> np.ndarray:
+def mixed(energies: Callable[[slice | np.ndarray], np.ndarray], states: np.ndarray, n_states: int) -> np.ndarray:
     """Weights (n_samples,) of samples of several states in the target, by MBAR, up to a factor.
 
-    energies : of samples (those of a slice), reduced, (n_states + 1, n): in all states, then in the target
+    energies : reduced, of the samples of a slice or of numbers, (n_states + 1, n): in all states, then in the target
     states : (n_samples,)
     """
-    part = slice(None, None, max(1, len(states) // SUBSET))
+    # Drawn at random: every so many samples may be those of some windows alone.
+    part = np.sort(np.random.default_rng(0).choice(len(states), min(SUBSET, len(states)), replace=False))
     f = pele_ocl.MBAR(np.asarray(energies(part)[:-1], np.float64), states[part]).f_k
     n = np.bincount(states, minlength=n_states)
     logs = []
@@ -209,7 +210,7 @@ def of_ladders(simulation: pele_ocl.Simulation, betas: np.ndarray | None, second
         rungs.append(of.rungs.astype(np.int8))
         energies.append((of.potential_energies if betas is not None else of.u_kn(by_rung=True)).astype(np.float32))
 
-    of_run = (0.35, OFTEN) if betas is not None else (0.4, LESS_OFTEN)
+    of_run = (0.5, OFTEN) if betas is not None else (0.4, LESS_OFTEN)
     picoseconds = sampled(simulation, seconds, look, *of_run)
     tried, accepted = simulation.exchanges
     share = ", ".join(f"{of:.2f}" for of in accepted / tried)
@@ -275,7 +276,7 @@ def umbrella(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict
         def weigh(of: slice) -> np.ndarray:
             samples, states = of_rows[:, of].reshape(-1, 2), np.tile(of_states[of], len(of_rows))
 
-            def energies(part: slice) -> np.ndarray:
+            def energies(part: slice | np.ndarray) -> np.ndarray:
                 away = np.remainder(samples[None, part] - windows[:, None] + np.pi, 2 * np.pi) - np.pi
                 u = STIFF / KT * (away.astype(np.float32) ** 2).sum(axis=-1)
                 return np.concatenate([u, np.zeros((1, u.shape[1]), np.float32)])
