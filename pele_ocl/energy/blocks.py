@@ -8,8 +8,8 @@ import numpy as np
 
 from .bonded.kernels import BondedTerms
 from .layout import BlocksLayout
-from .masks import TileOrder
-from .sums import SumsOfPairs
+from .passes import SumsOfPairs
+from .tables import TileOrder
 
 if TYPE_CHECKING:
     from ..opencl.binding import Launch

@@ -16,8 +16,7 @@ from ..atoms import Atoms, Floats
 from ..common.arguments import atoms_mask, described, numbers
 from ..common.errors import DeviceMemoryError, InputError, PeleError
 from ..energy import Energy, EnergyBatch, Term
-from ..energy.engine.store import Store
-from ..energy.engine.system import System, Tables
+from ..energy.engine import Store, System, Tables
 from ..energy.plan import batch_of
 from ..energy.result import PASS_TERMS
 from ..opencl.interface import N_TERMS, ROW, ROW_BLOCK, WORD

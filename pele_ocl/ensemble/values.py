@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Floats
 from ..common.arguments import described, numbers, text
 from ..common.errors import InputError
-from ..energy.engine.scales import KINDS, SCALES
-from ..energy.engine.system import System
+from ..energy.engine import System
+from ..energy.scales import KINDS, SCALES
 from ..energy.terms import Growing
 from .columns import Column
 from .restraints import RowValues

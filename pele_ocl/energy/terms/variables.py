@@ -19,7 +19,7 @@ from ...common.arguments import array, atoms_chosen, positions_of, require_no_nu
 from ...common.errors import InputError
 from ...common.readonly import read_only
 from ...opencl.interface import VariableKind
-from .torsion import torsions_of
+from .internal import torsions_of
 
 
 @dataclass(frozen=True, eq=False)
