@@ -2,7 +2,7 @@
 
 python tests/benchmarks/dipeptide_surfaces.py run FILE [--device D] [--replicas 8192] [--seconds 440] [--seed 1]
     [--methods plain,temperature,rest2,umbrella,metadynamics,opes] [--gb gbn2]
-python tests/benchmarks/dipeptide_surfaces.py show FILE ... [--bins 18] [--figure STEM]
+python tests/benchmarks/dipeptide_surfaces.py show FILE[:METHOD,...] ... [--bins 18] [--figure STEM]
 
 Amber99SB, 300 K, steps of 4 fs with hydrogens of 3 Da, bonds to hydrogen held, friction 1/ps. Half of the replicas of a
 method begin at the minimum with phi < 0, half at the one with phi > 0, and each half makes a surface of its own. The
@@ -20,7 +20,7 @@ plain: dynamics alone, one surface of all; an eighth of the replicas begins at p
 FILE, .npz, has weights in bins of 5 degrees, of 8 groups of replicas and 4 parts of the time, written after each
 method. Groups are independent: each has its own MBAR, its own bias, its own rates. A surface is the mean of its groups,
 with the error of this mean; those of several files (make them with different seeds) count by the inverse of their mean
-squared error below 5 kcal/mol.
+squared error below 5 kcal/mol. Of a FILE:METHOD,... only these methods are taken.
 
 `show` prints the shares of phi > 0 by parts of the time, which agree where the start is forgotten. Then for each pair
 of surfaces the greatest and the root mean square difference over bins that are below 5 kcal/mol in both, less the mean
@@ -433,7 +433,7 @@ def draw(
     edges = np.linspace(-180, 180, bins + 1)
 
     n = len(surfaces)
-    columns = min(n, 5)
+    columns = min(n, 4)
     shape = -(-n // columns), columns
     figure = Figure(figsize=(2.6 * columns + 0.9, 2.8 * shape[0]), dpi=110, facecolor=background, layout="constrained")
     panels = figure.subplots(*shape, sharex=True, sharey=True, squeeze=False).ravel()
@@ -462,11 +462,12 @@ def read(paths: list[Path]) -> tuple[dict[str, Sums], list[str]]:
     sums: dict[str, list[Sums]] = {}
     said = []
     for path in paths:
-        with np.load(path) as file:
+        stem, _, only = path.name.partition(":")
+        with np.load(path.with_name(stem)) as file:
             for name in file.files:
                 if name == "methods":
-                    said += [f"{path.stem}: {line}" for line in json.loads(str(file[name]))]
-                else:
+                    said += [f"{Path(stem).stem}: {line}" for line in json.loads(str(file[name]))]
+                elif not only or name.split()[0] in only.split(","):
                     found = file[name].astype(np.float64)
                     energy, error = surface(found, BINS)
                     found /= found.sum() * (error[energy < MOST] ** 2).mean()

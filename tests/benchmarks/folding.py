@@ -28,6 +28,7 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -158,37 +159,54 @@ def keep_witness(
 
 
 def print_witnesses(witnesses: list[dict[str, Any]]) -> None:
-    """Print the shares that are folded in each tenth of the time of each run, and the passages of all."""
-    total, n_folds, n_unfolds, spent = 0.0, 0, 0, np.zeros(2)  # us; time unfolded, folded
+    """Print the shares that are folded in each tenth of the time of each run, and the share by the passages of all."""
+    of_all, total = np.zeros(4), 0.0  # us
     for found in witnesses:
         rmsd, ns = np.array(found["rmsd"]), found["ns"]
         n = rmsd.shape[1] * rmsd.shape[2]
         us = n * ns[-1] / 1e3
-        total += us
         print(f"plain, {n:,} replicas of {ns[-1]:.2f} ns, {us:.3f} us; share below {FOLDED:g} A by tenths")
         for k, start in enumerate(found["starts"]):
             shares = [(of[:, k] < FOLDED).mean() for of in np.array_split(rmsd, min(10, len(rmsd)))]
             print(f"    from the {start} structure {' '.join(f'{of:.3f}' for of in shares)}; median of the last tenth "
-                  f"{np.median(rmsd[-max(1, len(rmsd) // 10) :, k]):.2f} A", flush=True)  # fmt: skip
-            is_folded, times = rmsd[0, k] < FOLDED, np.zeros(2)
-            for now in rmsd[:, k]:
-                folds, unfolds = ~is_folded & (now < FOLDED), is_folded & (now > UNFOLDED)
-                times += [(~is_folded).sum(), is_folded.sum()]
-                n_folds, n_unfolds = n_folds + int(folds.sum()), n_unfolds + int(unfolds.sum())
-                is_folded = (is_folded | folds) & ~unfolds
-            spent += times * ns[-1] / len(rmsd) / 1e3
-    if n_folds and n_unfolds:
-        rates = np.array([n_folds, n_unfolds]) / spent
-        share, error = rates[0] / rates.sum(), np.sqrt(1 / n_folds + 1 / n_unfolds)
-        print(f"    in all {total:.2f} us: folded {n_folds} times in {spent[0]:.2f} us, unfolded {n_unfolds} times "
-              f"in {spent[1]:.2f} us: share folded {share:.3f} +- {share * (1 - share) * error:.3f}",
-              flush=True)  # fmt: skip
+                  f"{np.median(rmsd[-max(1, len(rmsd) // 10) :, k]):.2f} A")  # fmt: skip
+        of_times = passages(rmsd) * [1, 1, ns[-1] / len(rmsd) / 1e3, ns[-1] / len(rmsd) / 1e3]
+        shares = [share_by_rates(of.sum(axis=0)) for of in np.array_split(of_times, 3)]
+        print(f"    share folded by passages in thirds of the time {', '.join(shares)}", flush=True)
+        of_all, total = of_all + of_times.sum(axis=0), total + us
+    print(f"    in all {total:.2f} us: folded {of_all[0]:.0f} times in {of_all[2]:.2f} us, unfolded {of_all[1]:.0f} "
+          f"times in {of_all[3]:.2f} us: share folded {share_by_rates(of_all)}", flush=True)  # fmt: skip
+
+
+def passages(rmsd: np.ndarray) -> np.ndarray:
+    """Count (n_times, 4) chains that fold, unfold, are unfolded and folded. rmsd : (n_times, n_starts, n)"""
+    found, is_folded = [], rmsd[0] < FOLDED
+    for now in rmsd:
+        folds, unfolds = ~is_folded & (now < FOLDED), is_folded & (now > UNFOLDED)
+        found.append([folds.sum(), unfolds.sum(), (~is_folded).sum(), is_folded.sum()])
+        is_folded = (is_folded | folds) & ~unfolds
+    return np.array(found, float)
+
+
+def share_by_rates(of: np.ndarray) -> str:
+    """Share of folded chains where as many fold as unfold. of : foldings, unfoldings, time unfolded and folded"""
+    if not of.all():
+        return "unknown"
+    rates = of[:2] / of[2:]
+    share = rates[0] / rates.sum()
+    return f"{share:.3f} +- {share * (1 - share) * np.sqrt((1 / of[:2]).sum()):.3f}"
 
 
 def together(paths: list[Path]) -> dict[str, Any]:
-    """Read files: the ladders of the last that has them, and all witnesses, the longest first."""
+    """Read files: the ladders of the last that has them, and all witnesses, the longest first.
+
+    Of a .csv, as data/folding/cln025.csv, the curves of ladders are drawn: time, share, the least RMSD of each seed.
+    """
     found: dict[str, Any] = {"witnesses": []}
     for path in paths:
+        if path.suffix == ".csv":
+            found["curves"] = np.loadtxt(path, delimiter=",", skiprows=1, unpack=True)
+            continue
         of = json.loads(path.read_text())
         found["witnesses"] += [of["witness"]] if "witness" in of else []
         found |= {name: value for name, value in of.items() if name != "witness"}
@@ -200,12 +218,14 @@ def show(found: dict[str, Any], figure: str | None) -> None:
     """Print what was found, and draw it, of the witnesses the first."""
     plain = found.get("witnesses", [])
     if "ladders" in found:
+        rmsd = np.array(found["ladders"]["rmsd"])
+        found["curves"] = [found["ladders"]["ns"], (rmsd < FOLDED).mean(axis=(1, 2)), *rmsd.min(axis=2).T]
         print_ladders(found["ladders"])
     if plain:
         print_witnesses(plain)
     if figure:
         for theme, (background, text, grid, *_) in THEMES.items():
-            draw(found.get("ladders"), next(iter(plain), None), Path(f"{figure}-{theme}.png"), background, text, grid)
+            draw(found.get("curves"), next(iter(plain), None), Path(f"{figure}-{theme}.png"), background, text, grid)
 
 
 def print_ladders(of: dict[str, Any]) -> None:
@@ -223,17 +243,20 @@ def print_ladders(of: dict[str, Any]) -> None:
 
 
 def draw(
-    ladders: dict[str, Any] | None, plain: dict[str, Any] | None, path: Path, background: str, text: str, grid: str
+    curves: Sequence[np.ndarray] | None, plain: dict[str, Any] | None, path: Path, background: str, text: str, grid: str
 ) -> None:  # fmt: skip
-    """Draw the least RMSD at the lowest rung of each seed, and the share of folded replicas, plain ones too."""
+    """Draw the least RMSD at the lowest rung of each seed, and the share of folded replicas, plain ones too.
+
+    curves : of ladders, time in ns, share, and the least RMSD of each seed
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 3.4), dpi=110, facecolor=background, layout="constrained")
     left, right = figure.subplots(1, 2)
-    if ladders:
-        rmsd, ns = np.array(ladders["rmsd"]), ladders["ns"]
-        left.plot(ns, rmsd.min(axis=2), linewidth=0.8)
-        right.plot(ns, (rmsd < FOLDED).mean(axis=(1, 2)), color=text, label="REST2, at 300 K")
+    if curves is not None:
+        ns, share, *least = curves
+        left.plot(ns, np.transpose(least), linewidth=0.8)
+        right.plot(ns, share, color=text, label="REST2, at 300 K")
     if plain:
         values = np.array(plain["rmsd"])
         for k, start in enumerate(plain["starts"]):
@@ -243,7 +266,9 @@ def draw(
     left.set_ylabel("least CA RMSD of a seed, Å", color=text)
     right.set_ylabel("share below 2 Å", color=text)
     right.set_ylim(0, 1)
-    right.legend(fontsize=8, labelcolor=text, facecolor=background, framealpha=0.6)
+    right.legend(
+        loc="upper left", bbox_to_anchor=(0.02, 0.88), fontsize=8, labelcolor=text, facecolor=background, framealpha=0.6
+    )
     for axes in (left, right):
         axes.set(facecolor=background)
         axes.set_xlabel("time of a replica, ns", color=text)
