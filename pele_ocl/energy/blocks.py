@@ -10,8 +10,8 @@ import numpy as np
 from ..opencl.interface import RUNS
 from .bonded.kernels import BondedTerms
 from .layout import BlocksLayout, Runs
-from .masks import TileOrder
-from .sums import SumsOfPairs
+from .passes import SumsOfPairs
+from .tables import TileOrder
 
 if TYPE_CHECKING:
     from ..opencl.binding import Launch

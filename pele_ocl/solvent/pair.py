@@ -18,8 +18,7 @@ from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import Encoding
 from ..tiles import Tiles
-from ..tiles.necks import NeckTables
-from ..tiles.tables import packed_reaches
+from ..tiles.tables import NeckTables, packed_reaches
 from .layout import SolventLayout
 from .passes import SolventPasses
 

@@ -16,7 +16,7 @@ from ..common.variant import Progress, Variant
 from ..plan.evaluator import Outputs
 from ..plan.passes import Passes
 from .passes import SolventPasses
-from .tree import Tree
+from .tiled import Tree
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
