@@ -24,12 +24,11 @@ from conftest import DEVICES, random_atoms
 from pele_ocl import Atoms, Energy, Grid, potmap, read, solvent
 from pele_ocl.common.errors import CacheWarning, DeviceError, KernelBuildError
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import Device, Queue, building, cache, get_device
+from pele_ocl.opencl import Device, Queue, building, get_device, runtimes
 from pele_ocl.opencl import queue as queues
 from pele_ocl.opencl.kernel import Parameter
 from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, ResultMemory, is_used
 from pele_ocl.opencl.queue import LARGEST_TABLE, MOST_TABLES
-from pele_ocl.opencl.runtimes import platforms
 
 BINARY = bytes(range(256)) * 4
 PROGRAM = SimpleNamespace(get_info=lambda query: [BINARY])
@@ -39,8 +38,8 @@ SIGNATURES = partial(dict, add=(Parameter("n", "int", False, True, False), Param
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make the folder of compiled programs, and no note given yet."""
-    monkeypatch.setattr(cache.platformdirs, "user_cache_dir", lambda name: str(tmp_path / name))
-    monkeypatch.setattr(cache, "_noted", [])
+    monkeypatch.setattr(building.platformdirs, "user_cache_dir", lambda name: str(tmp_path / name))
+    monkeypatch.setattr(building, "_noted", [])
     return tmp_path / "pele-ocl"
 
 
@@ -65,28 +64,28 @@ def damaged(path: Path) -> list[bytes]:
 
 
 def test_a_damaged_entry_is_none(folder):
-    entry = cache.CachedProgram("name")
+    entry = building.CachedProgram("name")
     entry.write(PROGRAM, SIGNATURES)
-    assert entry.read() == cache.Cached(BINARY, SIGNATURES())
+    assert entry.read() == building.Cached(BINARY, SIGNATURES())
     for data in damaged(folder / "name"):
-        cache._noted.clear()
+        building._noted.clear()
         (folder / "name").write_bytes(data)
         with pytest.warns(CacheWarning, match="compiled kernels are rebuilt"):
             assert entry.read() is None
     entry.write(PROGRAM, SIGNATURES)
     shutil.copy(folder / "name", folder / "other")
-    cache._noted.clear()
+    building._noted.clear()
     with pytest.warns(CacheWarning):
-        assert cache.CachedProgram("other").read() is None  # its checksum is that of another name
+        assert building.CachedProgram("other").read() is None  # its checksum is that of another name
 
 
 def test_trouble_with_the_disk_is_one_note(folder, monkeypatch):
     def full(*args: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    entry = cache.CachedProgram("name")
+    entry = building.CachedProgram("name")
     with monkeypatch.context() as patch:
-        patch.setattr(cache.os, "replace", full)
+        patch.setattr(building.os, "replace", full)
         with pytest.warns(CacheWarning, match="cannot be written .No space left"):
             entry.write(PROGRAM, SIGNATURES)
     assert list(folder.iterdir()) == []  # nothing half written
@@ -111,7 +110,7 @@ def test_kernels_come_from_the_cache_and_a_damaged_one_is_built(folder, fresh, m
     """PoCL keeps its kernels itself; here it goes by our cache. A stale lock of PyOpenCL's is of no account."""
     source = "kernel void thrice(global int *a) { a[get_global_id(0)] = 3 * (int)get_global_id(0); }"
     monkeypatch.setattr(building, "source_of", lambda file: source)
-    monkeypatch.setattr(cache, "KEEPING_VENDORS", ())
+    monkeypatch.setattr(building, "KEEPING_VENDORS", ())
     folder.mkdir()
     (folder / "lock").touch()
     assert thrice(fresh) == list(range(0, 24, 3))
@@ -121,10 +120,10 @@ def test_kernels_come_from_the_cache_and_a_damaged_one_is_built(folder, fresh, m
     assert entry.stat().st_mtime_ns == made
     for data in damaged(entry):
         entry.write_bytes(data)
-        cache._noted.clear()
+        building._noted.clear()
         with pytest.warns(CacheWarning, match="hold a damaged entry"):
             assert thrice(fresh) == list(range(0, 24, 3))
-        assert len(entry.read_bytes()) > cache.CHECKSUM_BYTES + len(whole) // 2
+        assert len(entry.read_bytes()) > building.CHECKSUM_BYTES + len(whole) // 2
 
 
 def test_a_run_without_a_home(tmp_path):
@@ -144,14 +143,14 @@ def test_a_run_without_a_home(tmp_path):
 
 
 def test_pocl_gets_a_folder_with_room(tmp_path, monkeypatch):
-    assert platforms._can_hold_kernels(tmp_path / "new")
+    assert runtimes._can_hold_kernels(tmp_path / "new")
     (tmp_path / "file").touch()
-    assert not platforms._can_hold_kernels(tmp_path / "file" / "pocl")
-    monkeypatch.setattr(platforms.shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
-    assert not platforms._can_hold_kernels(tmp_path / "new")
+    assert not runtimes._can_hold_kernels(tmp_path / "file" / "pocl")
+    monkeypatch.setattr(runtimes.shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
+    assert not runtimes._can_hold_kernels(tmp_path / "new")
     given = {"HOME": "/h", "XDG_CACHE_HOME": "/x", "POCL_CACHE_DIR": "/p"}
     for expected in ("/p", "/x/pocl/kcache", "/h/.cache/pocl/kcache"):
-        assert platforms._pocl_folder(given.get) == Path(expected)
+        assert runtimes._pocl_folder(given.get) == Path(expected)
         given.popitem()
 
 

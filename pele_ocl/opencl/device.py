@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ..common.errors import DeviceError, DeviceMemoryError, DeviceWarning
 from .kernel import Kernel, Program
-from .memory import Buffer, BufferBytes, ResultMemory
+from .memory import Buffer, BufferBytes, ResultMemory, map_whole
 from .runtimes import find_platforms, name_processors
 
 DEVICE_VARIABLE = "PELE_OCL_DEVICE"
@@ -308,6 +308,23 @@ class Device:
         if self.vendor == "NVIDIA" or "OpenCL 3" not in self.handle.version:
             return self.vendor == "NVIDIA"
         return FENCE_FEATURES <= {feature.name for feature in self.handle.opencl_c_features}
+
+    @cached_property
+    def shares_memory(self) -> bool:
+        """Return whether a mapped buffer of a CPU is the memory its kernels work in; it is then mapped once for good.
+
+        The standard lets a runtime map a copy, so it is tried: a command's number must be there without another one.
+        """
+        if self.kind != "CPU" or not self.handle.host_unified_memory:
+            return False
+        there = np.ones(1, np.int32)
+        with self:
+            buffer = Buffer(self.context, cl.mem_flags.READ_WRITE, there.nbytes)
+            buffer.dtype = there.dtype
+            array = map_whole(self.plain_queue, buffer)
+            array[:] = 0
+            cl.enqueue_fill_buffer(self.plain_queue, buffer, there, 0, there.nbytes).wait()
+        return bool((array == there).all())
 
     @property
     def can_yield(self) -> bool:

@@ -28,10 +28,16 @@ class Buffer(cl.Buffer):
     """Memory of a device. PyOpenCL's own buffers take no weak references, so they cannot be counted.
 
     dtype : of its values; is_read_only : if kernels may only read it
+    host : its memory as an array, mapped for good, where kernels work in the host's memory; not to be used meanwhile
     """
 
     dtype: np.dtype[Any]
     is_read_only: bool
+    host: NDArray[Any] | None = None
+
+    def holds(self, array: NDArray[Any]) -> bool:
+        """Return whether an array is memory of the buffer."""
+        return self.host is not None and np.may_share_memory(self.host, array)
 
 
 def part_of(buffer: Buffer, first: int, size: int) -> Buffer:
@@ -40,6 +46,14 @@ def part_of(buffer: Buffer, first: int, size: int) -> Buffer:
     part.dtype, part.is_read_only = buffer.dtype, buffer.is_read_only
     found: Buffer = part
     return found
+
+
+def map_whole(queue: CommandQueue, buffer: Buffer) -> NDArray[Any]:
+    """Map a buffer, once everything before is done. The array keeps its memory and ends the mapping."""
+    access: Any = cl.map_flags.READ | cl.map_flags.WRITE
+    shape = (buffer.size // buffer.dtype.itemsize,)
+    array: NDArray[Any] = cl.enqueue_map_buffer(queue, buffer, access, 0, shape, buffer.dtype)[0]
+    return array
 
 
 def ask_for_large_pages(queue: CommandQueue, buffer: Buffer) -> None:

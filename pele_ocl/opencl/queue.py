@@ -26,7 +26,7 @@ from .building import get_kernel
 from .device import refusal
 from .interface import WORD
 from .kernel import Arguments, Kernel
-from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, part_of
+from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, map_whole, part_of
 
 Event = cl.Event
 
@@ -145,6 +145,14 @@ class Queue(Binder):
         if size >= LARGE and self.device.kind == "CPU":
             with self.device:
                 ask_for_large_pages(self.command_queue, buffer)
+        return buffer
+
+    def in_common(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
+        if not self.device.shares_memory:
+            return self.empty(n, dtype)
+        buffer = self.empty(n, dtype)
+        with self.device:
+            buffer.host = map_whole(self.command_queue, buffer)
         return buffer
 
     def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
@@ -509,24 +517,28 @@ class Queue(Binder):
 
     def through(
         self, source: Buffer, values: NDArray[Any], launches: Sequence[BoundLaunch], target: Buffer, array: NDArray[Any]
-    ) -> tuple[Event, Event]:
+    ) -> Sequence[Event]:
         """Start to write values, launch for as many conformations as they have rows, and read an array.
 
-        This is the shortest way of `start_write`, `launch_bound` and `start_read`, for launches that are not cut.
+        This is the shortest way of `start_write`, `launch_bound` and `start_read`, for launches that are not cut. What
+        is memory of the buffers is neither written nor read.
         """
-        command_queue, count = self.command_queue, len(values)
+        command_queue, count, events = self.command_queue, len(values), list[Event]()
         try:
-            written = cl.enqueue_copy(command_queue, source, values, is_blocking=False)
+            if not source.holds(values):
+                events.append(cl.enqueue_copy(command_queue, source, values, is_blocking=False))
             for launch in launches:
                 offset = (launch.offset, 0, 0) if launch.offset else None
-                cl.enqueue_nd_range_kernel(
-                    command_queue, launch.kernel_object, (*launch.shape, count), launch.group, offset
+                shape = *launch.shape, count
+                events.append(
+                    cl.enqueue_nd_range_kernel(command_queue, launch.kernel_object, shape, launch.group, offset)
                 )
-            read = cl.enqueue_copy(command_queue, array, target, is_blocking=False)
+            if not target.holds(array):
+                events.append(cl.enqueue_copy(command_queue, array, target, is_blocking=False))
             command_queue.flush()
         except cl.Error as error:
             raise refusal(self.device, error) from error
-        return written, read
+        return events
 
     def _launch_slabs(self, launches: Sequence[BoundLaunch], n_conformations: int, tell: Progress | None) -> None:
         done, all_costs = 0.0, sum(launch.cost for launch in launches)
