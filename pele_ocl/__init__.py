@@ -64,13 +64,13 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .energy import energy as energy
     from .energy.over import energy_over as energy_over
     from .energy.spec import EnergySpec as EnergySpec
-    from .energy.terms.center import CenterRestraint as CenterRestraint
-    from .energy.terms.distance import DistanceRestraint as DistanceRestraint
     from .energy.terms.grid_bias import GridBias as GridBias
     from .energy.terms.grid_bias import Metadynamics as Metadynamics
+    from .energy.terms.internal import DistanceRestraint as DistanceRestraint
+    from .energy.terms.internal import TorsionRestraint as TorsionRestraint
     from .energy.terms.opes import OPES as OPES
+    from .energy.terms.restraint import CenterRestraint as CenterRestraint
     from .energy.terms.restraint import PositionalRestraint as PositionalRestraint
-    from .energy.terms.torsion import TorsionRestraint as TorsionRestraint
     from .energy.terms.variables import DistanceVariable as DistanceVariable
     from .energy.terms.variables import GyrationVariable as GyrationVariable
     from .energy.terms.variables import RMSDVariable as RMSDVariable
@@ -191,12 +191,10 @@ _HOMES = {
     "dynamics.run": ("simulate",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),
     "energy.over": ("energy_over",),
-    "energy.terms.center": ("CenterRestraint",),
-    "energy.terms.distance": ("DistanceRestraint",),
     "energy.terms.grid_bias": ("GridBias", "Metadynamics"),
     "energy.terms.opes": ("OPES",),
-    "energy.terms.restraint": ("PositionalRestraint",),
-    "energy.terms.torsion": ("TorsionRestraint",),
+    "energy.terms.internal": ("DistanceRestraint", "TorsionRestraint"),
+    "energy.terms.restraint": ("CenterRestraint", "PositionalRestraint"),
     "energy.terms.variables": ("DistanceVariable", "GyrationVariable", "RMSDVariable", "TorsionVariable"),
     "energy.spec": ("EnergySpec",),
     "nonbond.spec": ("NonbondSpec",),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from operator import index
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -329,6 +328,9 @@ class TermBatch(_Computed, Generic[Result]):
     positions : (m, n, 3) A as given, not copied; errors : reasons why conformations failed, by index from 0
     """
 
+    _of_one: ClassVar[type[TermResult]]  # class of a conformation's result
+    _each: ClassVar[Mapping[str, str]]  # its fields that differ between conformations, and the batch's of all
+
     positions: Floats
     errors: Mapping[int, str] = field(default_factory=dict)
 
@@ -374,9 +376,13 @@ class TermBatch(_Computed, Generic[Result]):
         """Sum of all terms of each conformation, (m,) kcal/mol."""
         return self.terms.total
 
-    @abstractmethod
     def _member(self, i: int) -> Result:
         """Return the result of conformation i, 0 <= i < m."""
+        own: dict[str, Any] = {of.name: getattr(self, self._each.get(of.name, of.name)) for of in fields(self._of_one)}
+        for name in ("terms", "per_atom", *self._each):
+            own[name] = None if own[name] is None else own[name][i]
+        own |= {"atoms": self.atoms if i in self.errors else self.atoms.moved(self.positions[i]), "made": None}
+        return cast(Result, self._of_one(**own))
 
 
 def _term(result: object, name: str) -> Floats:

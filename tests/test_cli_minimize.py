@@ -180,7 +180,7 @@ def test_frames_that_all_fail_leave_the_file(peptide, tmp_path):
 
 def test_structures_that_are_minimized_together_are_written_as_they_are_done(peptide, tmp_path, monkeypatch):
     """On GPUs one that is far from its minimum, or fails, keeps no others off the disk."""
-    from pele_ocl.minimize import many
+    from pele_ocl.minimize import minimizer as many
     from pele_ocl.minimize import spec as minimize
 
     kind = pele_ocl.opencl.device.get_device().kind

@@ -17,10 +17,9 @@ import pyopencl as cl
 import pytest
 
 from pele_ocl import DeviceError, list_devices
-from pele_ocl.opencl import Device, Queue, get_cpu_device, get_device
+from pele_ocl.opencl import Device, Queue, get_cpu_device, get_device, runtimes
 from pele_ocl.opencl import device as devices
 from pele_ocl.opencl.device import install_hint
-from pele_ocl.opencl.runtimes import announced
 from pele_ocl.solvent.layout import SolventLayout
 
 
@@ -341,17 +340,17 @@ def test_layouts_fit_their_tiles(kind, width, n_atoms):
 
 def test_nothing_found_changes_nothing(monkeypatch):
     monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
-    monkeypatch.setattr(announced, "_unnamed_runtimes", dict)
-    with announced.announced_runtimes():
+    monkeypatch.setattr(runtimes, "_unnamed_runtimes", dict)
+    with runtimes.announced_runtimes():
         assert "OCL_ICD_VENDORS" not in os.environ
 
 
 def test_found_runtimes_stand_beside_the_systems(monkeypatch, tmp_path):
     (tmp_path / "mesa.icd").write_text("libMesaOpenCL.so.1\n")
     monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
-    monkeypatch.setattr(announced, "SYSTEM_VENDORS", tmp_path)
-    monkeypatch.setattr(announced, "_unnamed_runtimes", lambda: {"intel-pip.icd": "/venv/lib/libintelocl.so"})
-    with announced.announced_runtimes():
+    monkeypatch.setattr(runtimes, "SYSTEM_VENDORS", tmp_path)
+    monkeypatch.setattr(runtimes, "_unnamed_runtimes", lambda: {"intel-pip.icd": "/venv/lib/libintelocl.so"})
+    with runtimes.announced_runtimes():
         folder = Path(os.environ["OCL_ICD_VENDORS"])
         assert {icd.name: icd.read_text() for icd in folder.iterdir()} == {
             "mesa.icd": "libMesaOpenCL.so.1\n",
@@ -363,23 +362,23 @@ def test_found_runtimes_stand_beside_the_systems(monkeypatch, tmp_path):
 
 def test_on_windows_intels_runtime_of_pip_is_named_beside_the_registry(monkeypatch, tmp_path):
     library = tmp_path / "Library" / "bin" / "intelocl64.dll"
-    monkeypatch.setattr(announced.sys, "platform", "win32")
-    monkeypatch.setattr(announced, "_pip_intel", {"intelocl64.dll": library}.get)
+    monkeypatch.setattr(runtimes.sys, "platform", "win32")
+    monkeypatch.setattr(runtimes, "_pip_intel", {"intelocl64.dll": library}.get)
     monkeypatch.delenv("OCL_ICD_FILENAMES", raising=False)
     before = os.environ["PATH"]
-    with announced.announced_runtimes():
+    with runtimes.announced_runtimes():
         assert os.environ["OCL_ICD_FILENAMES"] == str(library)
         assert os.environ["PATH"].split(os.pathsep)[0] == str(library.parent)
     assert "OCL_ICD_FILENAMES" not in os.environ
     assert os.environ["PATH"] == before
     monkeypatch.setenv("OCL_ICD_FILENAMES", "mine.dll")
-    with announced.announced_runtimes():
+    with runtimes.announced_runtimes():
         assert os.environ["OCL_ICD_FILENAMES"] == "mine.dll"
 
 
 def test_the_users_own_choice_stands(monkeypatch):
     monkeypatch.setenv("OCL_ICD_VENDORS", "/opt/vendors")
-    with announced.announced_runtimes():
+    with runtimes.announced_runtimes():
         assert os.environ["OCL_ICD_VENDORS"] == "/opt/vendors"
 
 

@@ -6,8 +6,9 @@ from conftest import load_system
 
 from pele_ocl import Energy
 from pele_ocl.energy import squares
-from pele_ocl.tiles import Tiles, dispatch
-from pele_ocl.tiles.dispatch import born_dispatch, ring_dispatch
+from pele_ocl.tiles import Tiles
+from pele_ocl.tiles import tiles as dispatch
+from pele_ocl.tiles.tiles import born_dispatch, ring_dispatch
 
 CHAIN = np.arange(600.0)[:, None] * np.array([1.5, 0.0, 0.0])  # atoms on a line: tiles are near where numbers are
 

@@ -17,7 +17,7 @@ from pele_ocl import Atoms, InputError, ParameterError, PositionalRestraint, Sol
 from pele_ocl.common.installation import shipped
 from pele_ocl.energy import TERMS, VARIANTS, Energy, choose_variant, energy, squares
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
-from pele_ocl.energy.masks import Masks
+from pele_ocl.energy.tables import Masks
 from pele_ocl.opencl import Device, Queue
 from pele_ocl.opencl.building import GroupTooLargeError
 from pele_ocl.pairs import nonbonded_pairs

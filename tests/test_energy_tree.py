@@ -13,7 +13,7 @@ from pele_ocl import Binding, Energy, InputError, SolventModel
 from pele_ocl.cli import main
 from pele_ocl.common.installation import shipped
 from pele_ocl.common.variant import Machine
-from pele_ocl.energy.born import Born, check_born, chosen_born
+from pele_ocl.energy.variants import Born, check_born, chosen_born
 from pele_ocl.minimize import Minimizer
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
@@ -102,7 +102,7 @@ def test_auto_takes_the_tree_where_it_is_faster():
 
 def test_what_compares_energies_keeps_all_pairs(device, monkeypatch):
     """A tree's radii have steps, and a difference of energies loses digits."""
-    monkeypatch.setattr("pele_ocl.energy.born.LEAST_FOR_TREE", {"CPU": 50, "GPU": 50})
+    monkeypatch.setattr("pele_ocl.energy.variants.LEAST_FOR_TREE", {"CPU": 50, "GPU": 50})
     atoms = random_atoms(120)
     assert Energy(atoms, device=device).born == "tree"
     assert Energy(atoms, device=device, frozen=[3]).born == "pairs"

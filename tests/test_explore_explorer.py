@@ -12,7 +12,7 @@ from explore_helpers import small_complex
 import pele_ocl
 from pele_ocl import InputError, PositionalRestraint, list_devices
 from pele_ocl.explore import Explorer, Minimization, Move, Perturbation, Region, Settings, Sphere
-from pele_ocl.explore.metropolis import BOLTZMANN, is_accepted
+from pele_ocl.explore.walk import BOLTZMANN, is_accepted
 
 ATOMS, LIGAND = small_complex()
 RECEPTOR = np.setdiff1d(np.arange(len(ATOMS)), LIGAND)

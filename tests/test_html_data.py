@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 
-from pele_ocl.common.html_data import data_for_page
+from pele_ocl.painting.packing import data_for_page
 
 ATTACKS = (
     "</script><script>alert(1)</script>",

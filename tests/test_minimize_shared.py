@@ -23,8 +23,8 @@ from pele_ocl import (
 )
 from pele_ocl.atoms import Impropers
 from pele_ocl.common.errors import DeviceMemoryError
-from pele_ocl.energy.engine.store import give_gap_back, take_gap
-from pele_ocl.minimize import driver, many, method
+from pele_ocl.energy.engine import give_gap_back, take_gap
+from pele_ocl.minimize import driver, method, minimizer
 from pele_ocl.minimize.job import Recipe
 from pele_ocl.opencl import Device
 
@@ -140,9 +140,9 @@ def test_no_room_and_kernels_that_cannot_serve_rows(device, sharing, monkeypatch
 
     for owner, name, error in (
         (driver.Seats, "_to_tables", DeviceMemoryError("no room for tables")),
-        (many, "suits", DeviceError("no names of arguments")),
-        (many, "suits", KernelBuildError("no kernel of this form")),
-        (many, "Driver", DeviceMemoryError("no room for the large buffer")),
+        (minimizer, "suits", DeviceError("no names of arguments")),
+        (minimizer, "suits", KernelBuildError("no kernel of this form")),
+        (minimizer, "most_bytes", DeviceMemoryError("no room for the large buffer")),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, refusing(error))
@@ -233,7 +233,7 @@ def test_results_come_as_they_are_done(is_shared, device, request):
     def watch(*_: object) -> None:
         there.append(len(taken))
 
-    for k, result in many.as_done(molecules, None, None, watch, {"tolerance": 0.5, "device": device}):
+    for k, result in minimizer.as_done(molecules, None, None, watch, {"tolerance": 0.5, "device": device}):
         taken.append(k)
         assert isinstance(result, str) is (k == 0)
     assert sorted(taken) == [0, 1, 2]

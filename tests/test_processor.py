@@ -11,10 +11,16 @@ import pytest
 from test_runtime_refusals import opencl_error
 
 from pele_ocl import KernelBuildError, check_kernel, list_devices
-from pele_ocl.opencl import Device, Queue, building
-from pele_ocl.opencl.runtimes import linker, name_processors, processor
-from pele_ocl.opencl.runtimes.linker import missing_below
-from pele_ocl.opencl.runtimes.processor import HASWELL, KEPT_BYTES, known_name, rename, writable_parts
+from pele_ocl.opencl import Device, Queue, building, runtimes
+from pele_ocl.opencl.runtimes import (
+    HASWELL,
+    KEPT_BYTES,
+    known_name,
+    missing_below,
+    name_processors,
+    rename,
+    writable_parts,
+)
 
 TARGET, PROCESSOR, FIRST = 64, 96, 128  # where a memory has the names, and a device with pointers to them
 ALL = [range(1 << 20)]
@@ -85,7 +91,7 @@ def test_memory_is_written_to_only_where_it_is_asked_for(monkeypatch, wanted, is
         platform, version, int_ptr = Platform(), "OpenCL 3.0 PoCL HSTR: pthread-x86_64-unknown-linux-gnu-generic", FIRST
 
     opened = []
-    monkeypatch.setattr(processor, "rename", lambda *_: opened.append(True))
+    monkeypatch.setattr(runtimes, "rename", lambda *_: opened.append(True))
     monkeypatch.delenv("PELE_OCL_NAME_PROCESSOR", raising=False)
     if wanted is not None:
         monkeypatch.setenv("PELE_OCL_NAME_PROCESSOR", wanted)
@@ -118,7 +124,7 @@ def test_a_system_without_a_linker_is_named_before_pocl_aborts(device, monkeypat
     if " PoCL 3.0" not in device.handle.platform.version:
         pytest.skip("other runtimes bring a linker or need none")
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))  # the compiler looks nowhere else
-    assert "ld" in linker.missing_parts.__wrapped__()
+    assert "ld" in runtimes.missing_parts.__wrapped__()
     monkeypatch.setattr(building, "missing_parts", lambda: ["ld", "libgcc"])
     with pytest.raises(KernelBuildError, match="links kernels with"):  # and not that the kernel is wrong
         check_kernel("kernel void f(global float *map) { map[0] = 0; }", "potmap", device=device.index)

@@ -24,11 +24,11 @@ from conftest import DEVICES, random_atoms
 from pele_ocl import Atoms, Energy, Grid, potmap, read, solvent
 from pele_ocl.common.errors import CacheWarning, DeviceError, KernelBuildError
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import Device, Queue, building, cache, get_device
+from pele_ocl.opencl import Device, Queue, building, get_device, runtimes
 from pele_ocl.opencl import queue as queues
 from pele_ocl.opencl.kernel import Parameter
 from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, ResultMemory, is_used
-from pele_ocl.opencl.runtimes import platforms
+from pele_ocl.opencl.queue import LARGEST_TABLE, MOST_TABLES
 
 BINARY = bytes(range(256)) * 4
 PROGRAM = SimpleNamespace(get_info=lambda query: [BINARY])
@@ -38,8 +38,8 @@ SIGNATURES = partial(dict, add=(Parameter("n", "int", False, True, False), Param
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make the folder of compiled programs, and no note given yet."""
-    monkeypatch.setattr(cache.platformdirs, "user_cache_dir", lambda name: str(tmp_path / name))
-    monkeypatch.setattr(cache, "_noted", [])
+    monkeypatch.setattr(building.platformdirs, "user_cache_dir", lambda name: str(tmp_path / name))
+    monkeypatch.setattr(building, "_noted", [])
     return tmp_path / "pele-ocl"
 
 
@@ -64,28 +64,28 @@ def damaged(path: Path) -> list[bytes]:
 
 
 def test_a_damaged_entry_is_none(folder):
-    entry = cache.CachedProgram("name")
+    entry = building.CachedProgram("name")
     entry.write(PROGRAM, SIGNATURES)
-    assert entry.read() == cache.Cached(BINARY, SIGNATURES())
+    assert entry.read() == building.Cached(BINARY, SIGNATURES())
     for data in damaged(folder / "name"):
-        cache._noted.clear()
+        building._noted.clear()
         (folder / "name").write_bytes(data)
         with pytest.warns(CacheWarning, match="compiled kernels are rebuilt"):
             assert entry.read() is None
     entry.write(PROGRAM, SIGNATURES)
     shutil.copy(folder / "name", folder / "other")
-    cache._noted.clear()
+    building._noted.clear()
     with pytest.warns(CacheWarning):
-        assert cache.CachedProgram("other").read() is None  # its checksum is that of another name
+        assert building.CachedProgram("other").read() is None  # its checksum is that of another name
 
 
 def test_trouble_with_the_disk_is_one_note(folder, monkeypatch):
     def full(*args: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    entry = cache.CachedProgram("name")
+    entry = building.CachedProgram("name")
     with monkeypatch.context() as patch:
-        patch.setattr(cache.os, "replace", full)
+        patch.setattr(building.os, "replace", full)
         with pytest.warns(CacheWarning, match="cannot be written .No space left"):
             entry.write(PROGRAM, SIGNATURES)
     assert list(folder.iterdir()) == []  # nothing half written
@@ -110,7 +110,7 @@ def test_kernels_come_from_the_cache_and_a_damaged_one_is_built(folder, fresh, m
     """PoCL keeps its kernels itself; here it goes by our cache. A stale lock of PyOpenCL's is of no account."""
     source = "kernel void thrice(global int *a) { a[get_global_id(0)] = 3 * (int)get_global_id(0); }"
     monkeypatch.setattr(building, "source_of", lambda file: source)
-    monkeypatch.setattr(cache, "KEEPING_VENDORS", ())
+    monkeypatch.setattr(building, "KEEPING_VENDORS", ())
     folder.mkdir()
     (folder / "lock").touch()
     assert thrice(fresh) == list(range(0, 24, 3))
@@ -120,10 +120,10 @@ def test_kernels_come_from_the_cache_and_a_damaged_one_is_built(folder, fresh, m
     assert entry.stat().st_mtime_ns == made
     for data in damaged(entry):
         entry.write_bytes(data)
-        cache._noted.clear()
+        building._noted.clear()
         with pytest.warns(CacheWarning, match="hold a damaged entry"):
             assert thrice(fresh) == list(range(0, 24, 3))
-        assert len(entry.read_bytes()) > cache.CHECKSUM_BYTES + len(whole) // 2
+        assert len(entry.read_bytes()) > building.CHECKSUM_BYTES + len(whole) // 2
 
 
 def test_a_run_without_a_home(tmp_path):
@@ -143,14 +143,14 @@ def test_a_run_without_a_home(tmp_path):
 
 
 def test_pocl_gets_a_folder_with_room(tmp_path, monkeypatch):
-    assert platforms._can_hold_kernels(tmp_path / "new")
+    assert runtimes._can_hold_kernels(tmp_path / "new")
     (tmp_path / "file").touch()
-    assert not platforms._can_hold_kernels(tmp_path / "file" / "pocl")
-    monkeypatch.setattr(platforms.shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
-    assert not platforms._can_hold_kernels(tmp_path / "new")
+    assert not runtimes._can_hold_kernels(tmp_path / "file" / "pocl")
+    monkeypatch.setattr(runtimes.shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
+    assert not runtimes._can_hold_kernels(tmp_path / "new")
     given = {"HOME": "/h", "XDG_CACHE_HOME": "/x", "POCL_CACHE_DIR": "/p"}
     for expected in ("/p", "/x/pocl/kcache", "/h/.cache/pocl/kcache"):
-        assert platforms._pocl_folder(given.get) == Path(expected)
+        assert runtimes._pocl_folder(given.get) == Path(expected)
         given.popitem()
 
 
@@ -239,6 +239,38 @@ def test_memory_of_results_is_used_again_once_no_view_of_it_is_left():
     assert sum(map(is_used, [memory.array(shape, np.float32) for _ in range(3 * KEPT)])) == KEPT
     memory.clear()
     assert not any(map(is_used, [memory.array((10,), np.float64) for _ in range(2)]))
+
+
+def test_memory_of_results_is_registered_from_its_second_use_on(device):
+    queue, values = Queue(get_device(device), "float32"), np.arange(LEAST_REUSED // 4, dtype=np.float32)
+    memory, context, there = queue.device.results, queue.device.context, queue.upload(values)
+    memory.clear()
+    first = memory.array(values.shape, np.float32)
+    assert memory.register(context, first) is None
+    del first
+    second = memory.array(values.shape, np.float32)
+    assert ResultMemory().register(context, second) is None  # whose it is not
+    known = memory.register(context, second[5:])
+    assert known is not None
+    queue.read(second, there)
+    np.testing.assert_array_equal(second, values)
+    del second
+    third = memory.array(values.shape, np.float32)
+    assert memory.register(context, third) is known
+    assert memory.register(context, values) is None
+
+
+def test_small_tables_stay_on_the_device(device):
+    queue = Queue(get_device(device), "float32")
+    first, again = queue.table([1.0, 2.0]), queue.table(np.array([1.0, 2.0]))
+    assert first is again
+    assert queue.table([1.0, 2.0], np.float64) is not first
+    for k in range(MOST_TABLES):
+        queue.table([float(k)])
+    np.testing.assert_array_equal(queue.download(first, 2), [1.0, 2.0])
+    large = np.zeros(LARGEST_TABLE, np.uint8)
+    assert queue.table(large, np.uint8) is queue.table(large, np.uint8)
+    assert queue.table([*large, 0], np.uint8) is not queue.table([*large, 0], np.uint8)
 
 
 def test_a_large_map_takes_the_memory_of_one_that_is_gone(device):

@@ -28,9 +28,8 @@ from conftest import DEVICES
 from pele_ocl import list_devices
 from pele_ocl.common.errors import CacheWarning
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import Device, Queue, building, cache
-from pele_ocl.opencl.cache import CHECKSUM_BYTES, CachedProgram
-from pele_ocl.opencl.runtimes import platforms
+from pele_ocl.opencl import Device, Queue, building, runtimes
+from pele_ocl.opencl.building import CHECKSUM_BYTES, CachedProgram
 
 ROOT = Path(__file__).parent.parent
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
@@ -67,8 +66,8 @@ def kept_on(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """A device whose programs are kept, and the probe among the kernels."""
     shipped_source = building.source_of
     monkeypatch.setattr(building, "source_of", lambda file: PROBE if file == "probe.cl" else shipped_source(file))
-    monkeypatch.setattr(cache, "KEEPING_VENDORS", ())
-    monkeypatch.setattr(cache, "_noted", [])
+    monkeypatch.setattr(building, "KEEPING_VENDORS", ())
+    monkeypatch.setattr(building, "_noted", [])
     return request.param
 
 
@@ -152,9 +151,9 @@ def test_whatever_a_binary_depends_on_names_its_entry():
     assert entry(vendor="POCL") is None  # which keeps them itself
 
 
-@pytest.mark.parametrize("vendor", cache.KEEPING_VENDORS)
+@pytest.mark.parametrize("vendor", building.KEEPING_VENDORS)
 def test_what_a_runtime_keeps_itself_is_not_kept_twice(kept_on, folder, monkeypatch, vendor):
-    monkeypatch.setattr(cache, "KEEPING_VENDORS", (kept_on.vendor, vendor))
+    monkeypatch.setattr(building, "KEEPING_VENDORS", (kept_on.vendor, vendor))
     compute(kept_on)
     assert not folder.exists()
 
@@ -312,7 +311,7 @@ def compute_elsewhere(device: Device, home: Path, first: str = "") -> subprocess
 import sys
 sys.path[:0] = [{str(ROOT / "tests")!r}, {str(ROOT)!r}]
 import test_runtime_cache as t
-t.cache.KEEPING_VENDORS = ()
+t.building.KEEPING_VENDORS = ()
 t.building.source_of = lambda file, old=t.building.source_of: t.PROBE if file == "probe.cl" else old(file)
 builds, write = [], t.CachedProgram.write
 t.CachedProgram.write = lambda entry, *told: (builds.append(entry), write(entry, *told))
@@ -322,7 +321,7 @@ t.compute(device)
 print(len(builds))
 """
     env = os.environ | {"XDG_CACHE_HOME": str(home), "PYTHONWARNINGS": "error::UserWarning"}
-    env |= {"POCL_CACHE_DIR": str(platforms._pocl_folder(os.environ.get))}
+    env |= {"POCL_CACHE_DIR": str(runtimes._pocl_folder(os.environ.get))}
     return subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True)
 
 
@@ -378,7 +377,7 @@ def test_functions_that_pyopencl_generates_stay_in_memory():
     import pyopencl as cl
     from pyopencl import invoker
 
-    assert isinstance(invoker.invoker_cache, platforms._Invokers)
+    assert isinstance(invoker.invoker_cache, runtimes._Invokers)
     assert not getattr(cl, "_PYOPENCL_NO_CACHE", False)
 
 
@@ -391,18 +390,18 @@ def test_functions_that_pyopencl_generates_stay_in_memory():
     ],
 )
 def test_the_folder_of_pocl(variables, folder):
-    assert str(platforms._pocl_folder(variables.get)) == folder
+    assert str(runtimes._pocl_folder(variables.get)) == folder
 
 
 def test_pocl_gets_a_folder_where_its_own_has_no_room(tmp_path, monkeypatch):
     """PoCL would end the process."""
     monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path / "own"))
     with notes():
-        platforms._give_pocl_a_folder()
+        runtimes._give_pocl_a_folder()
     assert os.environ["POCL_CACHE_DIR"] == str(tmp_path / "own")
-    monkeypatch.setattr(platforms, "LEAST_FREE_BYTES", 1 << 60)
+    monkeypatch.setattr(runtimes, "LEAST_FREE_BYTES", 1 << 60)
     with notes(r"PoCL cannot keep compiled kernels in .*own \(no permission, or less than \d+ MiB free\), so .*"):
-        platforms._give_pocl_a_folder()
+        runtimes._give_pocl_a_folder()
     assert os.environ["POCL_CACHE_DIR"] != str(tmp_path / "own")
     assert os.access(os.environ["POCL_CACHE_DIR"], os.W_OK)
 
@@ -428,7 +427,7 @@ def test_energies_are_right_in_a_home_without_permission(device):
     told = [line for line in done.stderr.splitlines() if line.startswith("Note: ")]
     assert len([line for line in told if "PoCL cannot keep compiled kernels" in line]) == 1
     own = [line for line in told if "compiled kernels are rebuilt" in line]
-    assert len(own) == (device.vendor not in cache.KEEPING_VENDORS)
+    assert len(own) == (device.vendor not in building.KEEPING_VENDORS)
 
 
 def test_without_a_home_pocl_shares_no_folder_with_other_users(monkeypatch, tmp_path):
@@ -438,7 +437,7 @@ def test_without_a_home_pocl_shares_no_folder_with_other_users(monkeypatch, tmp_
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.warns(CacheWarning, match="there is no HOME"):
-        platforms._give_pocl_a_folder()
+        runtimes._give_pocl_a_folder()
     given = Path(os.environ["POCL_CACHE_DIR"])
     monkeypatch.delenv("POCL_CACHE_DIR")
     assert given.parent == tmp_path

@@ -10,7 +10,7 @@ import pytest
 from conftest import random_atoms, random_pairs
 
 from pele_ocl import Energy, Ensemble, InputError, KernelBuildError, Nonbond, PositionalRestraint, Solvent, minimize
-from pele_ocl.opencl import Device, Queue, building, cache
+from pele_ocl.opencl import Device, Queue, building
 from pele_ocl.opencl.binding import BoundLaunch
 from pele_ocl.opencl.building import get_kernel
 from pele_ocl.opencl.interface import PAIR_MODEL, REACHES
@@ -134,8 +134,8 @@ def test_a_bound_launch_takes_other_numbers(queue):
 
 def test_cached_signatures_are_those_of_the_compiler(device, monkeypatch, tmp_path):
     """PoCL caches its programs itself; here they go by our cache."""
-    monkeypatch.setattr(cache, "KEEPING_VENDORS", ())
-    monkeypatch.setattr(cache.platformdirs, "user_cache_dir", lambda name: str(tmp_path))
+    monkeypatch.setattr(building, "KEEPING_VENDORS", ())
+    monkeypatch.setattr(building.platformdirs, "user_cache_dir", lambda name: str(tmp_path))
     plain, of_rows = [], []
     for _ in range(2):
         fresh = Device(device.index, device.handle)
@@ -189,7 +189,7 @@ ADDED = (
 
 def test_a_kernel_that_serves_rows_is_declared_once(device, monkeypatch, tmp_path):
     """Another kernel of the file stays as it is; a warm start compiles nothing to know the parameters."""
-    monkeypatch.setattr(cache.platformdirs, "user_cache_dir", lambda name: str(tmp_path))
+    monkeypatch.setattr(building.platformdirs, "user_cache_dir", lambda name: str(tmp_path))
     file, built, build = building.named_source(DECLARED), list[str](), building._build
     monkeypatch.setattr(building, "_build", lambda *given: (built.append(given[3][-1]), build(*given))[1])
     for asked in (["-DDECLARED_ALONE=1", "-DOF_ROWS=1"], ["-DOF_ROWS=1"]):

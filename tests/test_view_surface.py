@@ -8,9 +8,7 @@ import pytest
 from pele_ocl import Atoms, Grid, InputError, read
 from pele_ocl.common.installation import shipped
 from pele_ocl.painting import molecular_surface
-from pele_ocl.painting.balls import nearest_ball
-from pele_ocl.painting.nets import surface_net
-from pele_ocl.painting.surface import PROBE, element_radii, surface_at
+from pele_ocl.painting.surface import PROBE, element_radii, nearest_ball, surface_at, surface_net
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
 

@@ -1,11 +1,11 @@
-"""Tolerances of the test suite, in one place: results' are in pele_ocl/bench/accuracy.py.
+"""Tolerances of the test suite, in one place: results' are in pele_ocl/bench/bounds.py.
 
 Tighten freely; loosen only with the cause.
 """
 
 import numpy as np
 
-from pele_ocl.bench.accuracy import BORN_RADIUS, ENERGY, GRADIENT, MAP, born_radius_bound
+from pele_ocl.bench.bounds import BORN_RADIUS, ENERGY, GRADIENT, MAP, born_radius_bound
 
 __all__ = [
     "BORN_RADIUS", "DIFFERENCES", "ENERGY", "GRADIENT", "MAP", "OPENMM_ENERGY", "SOFT_ROOT", "TWIN",

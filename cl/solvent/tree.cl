@@ -19,7 +19,7 @@
 #error "MOST_OPEN: boxes that may wait to be looked at: trunks, LOOKS of each level, and twice as many"
 #endif
 #define ITEMS (TILE / WIDTH / VECTORS)
-#define LOOKS 64  // boxes that are looked at together, pele_ocl/solvent/tree.py
+#define LOOKS 64  // boxes that are looked at together, pele_ocl/solvent/tree_sums.py
 
 // Add a run to its part and begin anew: short runs keep float32's digits.
 INLINE void end_run(realv *part, realv *run) {

@@ -16,8 +16,7 @@ from ..pairs import PairList, pairs_within
 from ..reference.nonbond import ReferenceNonbonded
 from ..reference.nonbond import nonbond as definition
 from ..solvent import solvent
-from .accuracy import GRADIENT, TERM
-from .bounds import bounded
+from .bounds import GRADIENT, TERM, bounded
 from .timing import kernel_seconds, mean_of_middle
 
 SEED = 1

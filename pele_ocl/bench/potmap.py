@@ -19,8 +19,7 @@ from ..potmap.computing import middle_part
 from ..potmap.methods import MAP_METHODS
 from ..potmap.plan import DEFAULT_ACCURACY
 from ..reference.potmap import potmap as definition
-from .accuracy import MAP
-from .bounds import bounded
+from .bounds import MAP, bounded
 from .timing import mean_of_middle
 
 CUTOFF = 12.0  # A, of methods with one

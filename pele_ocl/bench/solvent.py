@@ -18,8 +18,7 @@ from ..opencl.queue import Queue
 from ..reference import solvent as definition
 from ..solvent import Solvent
 from ..solvent.pair import Molecule
-from .accuracy import born_radius_bound
-from .bounds import bounded
+from .bounds import born_radius_bound, bounded
 from .timing import mean_of_middle
 
 SAMPLED_ABOVE = 5000  # atoms; beyond, sequential is timed on a sample of rows

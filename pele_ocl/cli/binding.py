@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
@@ -12,7 +12,7 @@ from ..binding import PBSolvent
 from ..binding import binding as binding_of
 from ..pb_model import SURFACES as PB_SURFACES
 from .call import Call
-from .command import OUTPUT, EachOnce
+from .command import OUTPUT, EachOnce, command_option
 from .groups import keywords, option, options
 from .options import (
     cluster_options,
@@ -40,9 +40,12 @@ _OF_PB = "With --pb: "
 class Parts:
     """Parts of a complex, and where their positions come from."""
 
+    heading: ClassVar[str] = "Parts of the complex"
+
     receptor: str | None = option(
-        "Atoms of the receptor; by default all except ligands, water and stripped atoms.", metavar="EXPR"
-    )
+        "Atoms of the receptor; by default all except ligands, water and stripped atoms.", metavar="EXPR",
+        essential=True,
+    )  # fmt: skip
     strip: str | None = option(
         "Atoms to leave out besides water, or none. By default the counter-ions that --like's program "
         "strips: mmpbsa.py and sander from structures with water, gmx from any.", metavar="EXPR|none",
@@ -60,6 +63,7 @@ class Parts:
     poses: Path | None = option(
         "Poses of the ligand: molecules of an SDF or mol2 file, or models of a .pdb or .cif file. Atoms may have "
         "any order. Poses are numbered from 1, in files as pose beside frame, which counts from 0.", metavar="FILE",
+        essential=True,
     )  # fmt: skip
 
 
@@ -67,14 +71,16 @@ class Parts:
 class Analysis:
     """Reports beside the energies."""
 
+    heading: ClassVar[str] = "Analysis"
+
     idecomp: int | None = option(
         "Decomposition as in AMBER: 1, 2 by residue, 3, 4 by pairs of residues; 1-4 pairs are internal with 1 and "
-        "3. Without it files of a decomposition take 2, a heat map 4.", type=click.IntRange(1, 4),
+        "3. Without it files of a decomposition take 2, a heat map 4.", type=click.IntRange(1, 4), essential=True,
     )  # fmt: skip
     entropy: bool = option("Report interaction entropy and C2, at --temperature.")
     alanine: str | None = option(
         "Alanine scan of the residues that a selection names; interface: all within 5 A of the other part. Mutant "
-        "less wild type, as in gmx_MMPBSA; MMPBSA.py prints the reverse sign.", metavar="EXPR",
+        "less wild type, as in gmx_MMPBSA; MMPBSA.py prints the reverse sign.", metavar="EXPR", essential=True,
     )  # fmt: skip
     compare: Path | None = option("Report the difference from what another run printed with --json.", metavar="JSON")
 
@@ -82,6 +88,8 @@ class Analysis:
 @dataclass(frozen=True)
 class Files:
     """Files of a decomposition, and pictures."""
+
+    heading: ClassVar[str] = "Analysis"
 
     decomposition: Path | None = option(
         "Write the decomposition: .csv in the layout of gmx_MMPBSA, or .h5.", type=OUTPUT, metavar="FILE"
@@ -105,13 +113,14 @@ class Poisson:
 
     pb: bool = option(
         "MM/PBSA: solve the Poisson-Boltzmann equation in place of Generalized Born, on nodes of the "
-        "complex's grid for all three systems. The nonpolar term is then lcpo by default."
-    )
-    spacing: float | None = option(f"{_OF_PB}of the grid, Angstrom; by default {PBSolvent.spacing:g}.")
+        "complex's grid for all three systems. The nonpolar term is then lcpo by default.", essential=True,
+    )  # fmt: skip
+    spacing: float | None = option(f"{_OF_PB}of the grid, Angstrom; by default {PBSolvent.spacing:g}.", essential=True)
     padding: float | None = option(
-        f"{_OF_PB}from the complex to the boundary of the grid, Angstrom; by default {PBSolvent.padding:g}."
+        f"{_OF_PB}from the complex to the boundary of the grid, Angstrom; by default {PBSolvent.padding:g}.",
+        essential=True,
     )
-    nonlinear: bool = option(f"{_OF_PB}solve the nonlinear equation.")
+    nonlinear: bool = option(f"{_OF_PB}solve the nonlinear equation.", essential=True)
     pb_surface: str | None = option(
         f"{_OF_PB}border of solute and solvent; by default {PBSolvent.surface}.", choices=PB_SURFACES
     )
@@ -145,9 +154,10 @@ class Former(EachOnce):
 
 @click.command(cls=Former)
 @structures_argument
-@click.option(
+@command_option(
     "-o", "--output", type=OUTPUT, metavar="OUT",
     help="Write the energies of every frame: .h5, .csv or .jsonl of a trajectory, as they come; else .h5, .csv, .json.",
+    essential=True,
 )  # fmt: skip
 @ligand_option(multiple=True, more=" Several ligands are reported one by one.")
 @options(Parts, Analysis, Files, Poisson)

@@ -67,47 +67,12 @@ class Output(_File):
 
 INPUT, OUTPUT = Input(), Output()
 
-# Options that several commands share, by the heading under which --help lists them; others come first.
-GROUPS = {
-    "Parts of the complex": "ligand receptor strip receptor_trajectory ligand_trajectory receptor_structure "
-    "ligand_structure poses",
-    "Analysis": "idecomp decomposition residue_plot heat_map running_mean bfactor_pdb entropy alanine compare",
-    "Dynamics": "replicas steps time temperatures timestep friction seed integrator hydrogen_mass exchange_every "
-    "exchange ladder_shape anneal minimize keep_center_motion",
-    "Output": "report_every trajectory_format trajectory_of velocities",
-    "Stopping": "tolerance max_gradient energy_tolerance max_iterations max_seconds rounds",
-    "Holding atoms": "restrain distance torsion reference freeze constraints bond_repair",
-    "Computation": "method terms cutoff no_cutoff split_cutoffs one_four fixed_radii no_gradient no_energy variant "
-    "born accuracy",
-    "Models and trajectories": "models resume trajectory frames topology image combine align at_atoms",
-    "Choosing atoms": "model select without only",
-    "Structure and force field": "coordinates ligand_file ligand_forcefield ligand_charges ligand_hydrogens "
-    "ligand_ph ligand_template parameters "
-    "forcefield allow_scripts radii templates obc pele_data "
-    "guess_radii pele_conf allow_missing_terminals",
-    "Solvent": "like gb born_cutoff solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
-    "gbn_convention coulomb_constant surface dielectric_surface surface_tension lcpo_unknown",
-    "Devices and processes": "precision device workers scheduler shard replicas_per_device",
-    "Reports": "strict per_residue as_json verbose debug help help_all",
-}
-_HEADING_OF = {name: heading for heading, names in GROUPS.items() for name in names.split()}
-# Options that --help shows of a command with many; --help-all shows the others, too.
-ESSENTIAL = frozenset(
-    "path paths output outputs ligand ligand_file receptor poses trajectory "
-    "frames coordinates forcefield select like gb "
-    "ionic_strength device as_json help help_all "
-    "cutoff method pairs_file per_residue tolerance max_iterations restrain freeze "
-    "pb mmpbsa idecomp alanine native moving_radius side_chains "
-    "replicas time temperatures timestep trajectory_format exchange_every minimize "
-    "spacing padding nonlinear surface dielectric_surface for_surface field png scene charges "
-    "add neutralize concentration map residue_values".split()
-)
-# Further ones of a command.
-_ESSENTIAL_OF = {
-    "explore": frozenset("explorers steps seed complexes templates obc example".split()),
-    "mmpbsa": frozenset("complex_topology receptor_topology ligand_topology solvated_complex overwrite".split()),
-    "screen": frozenset("reference residues resume inside".split()),
-}
+# Headings under which --help-all lists the options of a command with many, in this order.
+HEADINGS = (
+    "Options", "Parts of the complex", "Analysis", "Dynamics", "Output", "Stopping", "Holding atoms", "Computation",
+    "Models and trajectories", "Choosing atoms", "Structure and force field", "Solvent", "Devices and processes",
+    "Reports",
+)  # fmt: skip
 # Names that other programs have for options, which a message suggests.
 ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":
            "--solvent-dielectric", "--intdiel": "--solute-dielectric", "--surften": "--surface-tension",
@@ -128,15 +93,51 @@ def _print_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-def _name_of(option: click.Parameter) -> str:
-    """Name an option as GROUPS does; click's releases name the parameter of --help differently."""
-    return "help" if "--help" in option.opts else option.name or ""
+class Option(click.Option):
+    """Option that says where help texts list it, and knows its former names, which they leave out.
+
+    heading : of HEADINGS
+    essential : whether --help shows it of a command with many options; --help-all shows the others, too
+    """
+
+    def __init__(
+        self, declarations: Sequence[str], *, heading: str = HEADINGS[0], essential: bool = False,
+        former: Sequence[str] = (), **settings: Any,
+    ) -> None:  # fmt: skip
+        super().__init__([*declarations, *former], **settings)
+        assert heading in HEADINGS, heading
+        self.heading, self.essential = heading, essential or self.required
+        self.former = tuple(name for names in former for name in names.split("/"))
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        every = self.opts, self.secondary_opts
+        self.opts, self.secondary_opts = ([opt for opt in opts if opt not in self.former] for opts in every)
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts, self.secondary_opts = every
+
+
+def command_option(
+    *declarations: str, cls: type[Option] = Option, **settings: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add an option to a command; settings : those of Option and of click.option"""
+    return click.option(*declarations, cls=cls, **settings)
+
+
+def _listing(option: click.Parameter) -> tuple[str, bool]:
+    """Return the heading of an option or argument, and whether it is essential."""
+    if isinstance(option, Option):
+        return option.heading, option.essential
+    if "--help" in option.opts:  # click's own
+        return HEADINGS[-1], True
+    return HEADINGS[0], option.required or isinstance(option, click.Argument)
 
 
 def _help_all(hidden: bool) -> click.Option:
-    return click.Option(
+    return Option(
         ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_print_all, hidden=hidden,
-        help="Show all options and exit.",
+        help="Show all options and exit.", heading=HEADINGS[-1], essential=True,
     )  # fmt: skip
 
 
@@ -238,17 +239,15 @@ class EachOnce(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options: of many the essential ones, or with --help-all every one, in groups."""
-        options = [(option, option.get_help_record(ctx)) for option in self.get_params(ctx)]
-        shown = [(_name_of(option), record) for option, record in options if record is not None]
+        options = [(_listing(option), option.get_help_record(ctx)) for option in self.get_params(ctx)]
+        shown = [(listing, record) for listing, record in options if record is not None]
         is_many, wants_all = len(shown) > _FEW, ctx.meta.get(_ALL, False)
-        records: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Options", *GROUPS)}
-        for name, record in shown:
-            records[_HEADING_OF.get(name, "Options") if is_many else "Options"].append(record)
+        records: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        for (heading, _), record in shown:
+            records[heading if is_many else HEADINGS[0]].append(record)
         if is_many and not wants_all:
-            names = ESSENTIAL | _ESSENTIAL_OF.get(self.name or "", frozenset())
-            needed = {_name_of(option) for option in self.params if option.required}
-            essential = {record for name, record in shown if name in names | needed}
-            records = {"Options": [each for listed in records.values() for each in listed if each in essential]}
+            essential = {record for (_, is_essential), record in shown if is_essential}
+            records = {HEADINGS[0]: [each for listed in records.values() for each in listed if each in essential]}
         for heading, listed in records.items():
             if listed:
                 with formatter.section(heading):

@@ -18,7 +18,7 @@ from ..explore.presets import PRESETS
 from ..explore.running import MOST_EXPLORERS, NO_PART, PartsFollowed
 from ..explore.spec import Steps
 from ..jobs.texts import duration, physics_lines
-from .command import INPUT, EachOnce
+from .command import INPUT, EachOnce, command_option
 from .groups import keywords, option, option_of, options
 from .option_groups import StructureGroup, Workers
 from .options import (
@@ -26,10 +26,8 @@ from .options import (
     debug_option,
     guess_radii_option,
     json_option,
-    obc_option,
     pele_data_option,
     run_options,
-    templates_option,
 )
 from .progress import ProgressLine
 from .showing import failing_as_record, say_records, timed_record
@@ -69,16 +67,23 @@ class Exploring:
 
     explorers: int | None = option(
         "Explorers, all in one batch; by default one, under mpirun or srun one for each process except the first.",
-        "-n", type=click.IntRange(1, MOST_EXPLORERS), metavar="N",
+        "-n", type=click.IntRange(1, MOST_EXPLORERS), metavar="N", essential=True,
     )  # fmt: skip
     output: Path | None = option(
-        "Write all files into this folder, in place of the paths in CONTROL.", "-o", type=PATH, metavar="DIR"
-    )
-    seed: int | None = option("Seed of all random numbers, in place of CONTROL's.", type=click.IntRange(min=0))
-    steps: int | None = option("Steps of each task, instead of numberOfPeleSteps.", type=click.IntRange(min=0))
+        "Write all files into this folder, in place of the paths in CONTROL.", "-o", type=PATH, metavar="DIR",
+        essential=True,
+    )  # fmt: skip
+    seed: int | None = option(
+        "Seed of all random numbers, in place of CONTROL's.", type=click.IntRange(min=0), heading="Dynamics",
+        essential=True,
+    )  # fmt: skip
+    steps: int | None = option(
+        "Steps of each task, instead of numberOfPeleSteps.", type=click.IntRange(min=0), heading="Dynamics",
+        essential=True,
+    )  # fmt: skip
     complexes: tuple[Path, ...] = option(
         "Structure to begin with, in place of CONTROL's; several are given to the explorers in turn.",
-        "--complex", type=INPUT, metavar="FILE",
+        "--complex", type=INPUT, metavar="FILE", essential=True,
     )  # fmt: skip
     set: tuple[str, ...] = option(
         "Put a value in place of $WORD in CONTROL, as programs that prepare runs do.",
@@ -87,9 +92,9 @@ class Exploring:
     shard: str | None = option(
         "Run part K of N of the explorers; mpi: under mpirun or srun a part for each process, with the next device, "
         "mpi/N for the first N.",
-        metavar="K/N|mpi",
+        metavar="K/N|mpi", heading="Devices and processes",
     )  # fmt: skip
-    resume: bool = option("Go on with an interrupted run in the same folder.")
+    resume: bool = option("Go on with an interrupted run in the same folder.", heading="Models and trajectories")
     overwrite: bool = option("Replace an earlier run in the folder, which is refused otherwise.")
 
 
@@ -105,15 +110,16 @@ def _ligand_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @options(Exploring, Workers)
 @_ligand_options
 @click.option("--ranks", type=click.IntRange(min=1), hidden=True, help="As --shard mpi/N.")
-@templates_option
-@obc_option
+@option_of(StructureGroup, "templates", essential=True)
+@option_of(StructureGroup, "obc", essential=True)
 @pele_data_option(", beside the ones in the working directory and beside CONTROL")
 @guess_radii_option
 @run_options
 @json_option()
-@click.option(
+@command_option(
     "--example", type=PATH, is_flag=False, flag_value=Path("explore-example"), is_eager=True, expose_value=False,
     callback=_example, metavar="[DIR]", help="Write a small complex with its ligand and control file to DIR, and end.",
+    essential=True,
 )  # fmt: skip
 @debug_option
 def explore(

@@ -10,7 +10,8 @@
     def command(run: Run) -> None:
         pele_ocl.energy(..., **keywords(run))
 
-An option, its default, its help and its keyword stand once, in the field.
+An option, its default, its help and its keyword stand once, in the field. `heading`, a class attribute of a group, is
+the heading of its options in help texts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import click
 
-from .command import INPUT
+from .command import HEADINGS, INPUT, command_option
 
 _NONE = object()
 
@@ -55,7 +56,7 @@ def option(
     flags : by default the field's name with dashes, `--max-iterations`; "-o" adds a short one, "--a/--no-a" replaces it
     default : by default that of the keyword or field of this name of `like`, a function or a dataclass, or None
     former : older names of the option, which still work and are not listed
-    settings : further ones of click.option, such as metavar, type, multiple
+    settings : further ones of command_option, such as metavar, type, multiple, heading, essential
     """
     value: Any = default
     if value is _NONE and like is None:
@@ -98,13 +99,13 @@ def click_options(group: type) -> list[Callable[..., Any]]:
     """Make click's options of the fields of a group."""
     assert is_dataclass(group)
     hints = get_type_hints(group)
-    return [_click_option(of, hints[of.name]) for of in fields(group) if "option" in of.metadata]
+    return [_click_option(group, of, hints[of.name]) for of in fields(group) if "option" in of.metadata]
 
 
-def option_of(group: type, name: str) -> Callable[..., Any]:
-    """Make click's option of one field of a group, for a command that has this one alone."""
+def option_of(group: type, name: str, **changed: Any) -> Callable[..., Any]:
+    """Make click's option of one field of a group, for a command that has this one alone; changed : settings"""
     hints = get_type_hints(group)
-    return next(_click_option(of, hints[name]) for of in fields(group) if of.name == name)
+    return next(_click_option(group, of, hints[name], **changed) for of in fields(group) if of.name == name)
 
 
 def help_of(group: type, name: str) -> str:
@@ -113,9 +114,10 @@ def help_of(group: type, name: str) -> str:
     return made.help
 
 
-def _click_option(of: Field[Any], hint: Any) -> Callable[..., Any]:
+def _click_option(group: type, of: Field[Any], hint: Any, **changed: Any) -> Callable[..., Any]:
     made: _Option = of.metadata["option"]
-    settings = {"help": made.help, **made.settings}
+    heading = getattr(group, "heading", HEADINGS[0])
+    settings = {"help": made.help, "heading": heading, **made.settings, **changed}
     default = of.default
     if "like" in of.metadata:
         default = default_of(of.metadata["like"], of.name)
@@ -132,29 +134,7 @@ def _click_option(of: Field[Any], hint: Any) -> Callable[..., Any]:
         settings["type"] = click.Choice(list(choices))
     long = [flag for flag in made.flags if flag.startswith("--")]
     flags = made.flags if long else (*made.flags, f"--{of.name.replace('_', '-')}")
-    shown_option = click.option(*flags, of.name, cls=_Renamed, former=made.former, **settings)
-    return shown_option
-
-
-class _Renamed(click.Option):
-    """Option that knows its former names, which help texts leave out."""
-
-    def __init__(self, declarations: Sequence[str], *, former: Sequence[str] = (), **settings: Any) -> None:
-        super().__init__([*declarations, *former], **settings)
-        self.former = tuple(name for names in former for name in names.split("/"))
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        every = self.opts, self.secondary_opts
-        self.opts, self.secondary_opts = ([opt for opt in opts if opt not in self.former] for opts in every)
-        try:
-            return super().get_help_record(ctx)
-        finally:
-            self.opts, self.secondary_opts = every
-
-
-def former(*names: str) -> dict[str, Any]:
-    """Settings of click.option that add former names: `click.option("--add", **former("--ion"))`."""
-    return {"cls": _Renamed, "former": names}
+    return command_option(*flags, of.name, former=made.former, **settings)
 
 
 def default_of(library: Callable[..., Any], name: str) -> Any:

@@ -14,8 +14,7 @@ from ..jobs.texts import counted, duration, headline, medium_lines
 from ..ladder import POTMAP as VARIANTS
 from ..report import text_table as table
 from .call import Call
-from .command import INPUT, OUTPUT, EachOnce
-from .groups import former
+from .command import INPUT, OUTPUT, EachOnce, command_option
 from .map_options import spacing_options
 from .options import ReadAtoms, report_options, run_options, structure_options, variant_option
 from .progress import ProgressLine
@@ -41,18 +40,17 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
 @click.command(cls=EachOnce)
 @click.argument("path", metavar="IN", type=INPUT)
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="Write molecule and ions: .pdb.")
-@click.option(
-    "--add", metavar="NAME:COUNT", multiple=True, callback=_requests, **former("--ion"),
+@command_option(
+    "--add", metavar="NAME:COUNT", multiple=True, callback=_requests, former=("--ion",),
     help="Number of an ion; NAME:auto for as many as the next two options say. By default NA:auto and CL:auto. "
-    f"Names: {', '.join(SPECIES)}.",
+    f"Names: {', '.join(SPECIES)}.", essential=True,
 )  # fmt: skip
-@click.option("--neutralize", is_flag=True, help="Add ions until the net charge is 0.")
-@click.option(
-    "--concentration",
-    type=float,
-    metavar="C",
+@command_option("--neutralize", is_flag=True, help="Add ions until the net charge is 0.", essential=True)
+@command_option(
+    "--concentration", type=float, metavar="C",
     help="Concentration of salt in the free volume, mol/L; also neutralizes. With a single NAME:auto it is the ion's.",
-)
+    essential=True,
+)  # fmt: skip
 @click.option(
     "--solute-distance",
     type=float,
@@ -65,9 +63,9 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
 )
 @spacing_options(padding=10.0)
 @click.option("--dielectric", type=float, default=1.0, show_default=True, help="Relative permittivity.")
-@click.option(
+@command_option(
     "--map-output", type=OUTPUT, metavar="MAP", help="Write the potential with all ions: .dx, .mrc, ...",
-    **former("--map"),
+    former=("--map",),
 )  # fmt: skip
 @variant_option("How the map is computed, as in `potmap`", FITTING, listed=False)
 @run_options

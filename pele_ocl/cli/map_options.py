@@ -8,12 +8,13 @@ import click
 
 from ..painting import PROGRAMS
 from ..units import POTENTIAL_UNITS
-from .command import OUTPUT
-from .groups import former
+from .command import OUTPUT, command_option
 from .options import Command
 
 _UNIT = click.Choice(POTENTIAL_UNITS)
-png_option = click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
+png_option = command_option(
+    "--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices; needs matplotlib.", essential=True
+)
 
 
 def spacing_options(padding: float | None) -> Callable[[Command], Command]:
@@ -21,31 +22,37 @@ def spacing_options(padding: float | None) -> Callable[[Command], Command]:
     width = "Width of the grid around the molecule, Angstrom" + ("; 10 by default." if padding is None else ".")
 
     def add(command: Command) -> Command:
-        pad = click.option("--padding", type=float, default=padding, show_default=padding is not None, help=width)
+        pad = command_option(
+            "--padding", type=float, default=padding, show_default=padding is not None, help=width, essential=True
+        )
         text = "Distance between neighbouring points of the grid, Angstrom."
-        return click.option("--spacing", type=float, default=0.5, show_default=True, help=text)(pad(command))
+        return command_option("--spacing", type=float, default=0.5, show_default=True, help=text, essential=True)(
+            pad(command)
+        )
 
     return add
 
 
 def unit_option(text: str) -> Callable[[Command], Command]:
     """Add --unit, of the values that are written."""
-    return click.option("--unit", "unit", type=_UNIT, help=text, **former("--units"))
+    return command_option("--unit", "unit", type=_UNIT, help=text, former=("--units",))
 
 
 def from_unit_option(of: str) -> Callable[[Command], Command]:
     """Add --from-unit, about the values in the file `of`."""
     text = f"Unit of the values in {of}, if the file does not name it."
-    return click.option("--from-unit", "from_unit", type=_UNIT, help=text, **former("--from-units"))
+    return command_option("--from-unit", "from_unit", type=_UNIT, help=text, former=("--from-units",))
 
 
 def color_option(default: str = "") -> Callable[[Command], Command]:
     """Add --color-max; default : what the help says of it."""
     text = f"End of the colours, which go from -C to C; by default {default}it follows the values."
-    return click.option("--color-max", "color_max", type=float, metavar="C", help=text, **former("--range"))
+    return command_option("--color-max", "color_max", type=float, metavar="C", help=text, former=("--range",))
 
 
 def scene_option(command: Command) -> Command:
     """Add --scene of commands that write maps."""
     text = "Write a script next to the map for a program that shows it on the surface. Can be given several times."
-    return click.option("--scene", type=click.Choice(list(PROGRAMS)), multiple=True, help=text)(command)
+    return command_option("--scene", type=click.Choice(list(PROGRAMS)), multiple=True, help=text, essential=True)(
+        command
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
@@ -17,8 +17,8 @@ from ..minimize.options import MOST_ROUNDS
 from ..minimize.result import settings_of_rows
 from ..report import text_table as table
 from .call import Call, CommandProvenance
-from .command import EachOnce
-from .groups import former, keywords, option, options
+from .command import EachOnce, command_option
+from .groups import keywords, option, options
 from .options import (
     cluster_options,
     models_option,
@@ -55,10 +55,15 @@ __all__ = ["minimize"]
 class Descent:
     """How structures are minimized, and when that ends."""
 
-    method: str = option("Algorithm that finds the steps.", like=library, choices=METHODS)
-    tolerance: str = option(
-        "Stop at this rms gradient, kcal/mol/A, or with its unit: 1kJ/mol/nm.", like=library, metavar="G"
+    heading: ClassVar[str] = "Stopping"
+
+    method: str = option(
+        "Algorithm that finds the steps.", like=library, choices=METHODS, heading="Computation", essential=True
     )
+    tolerance: str = option(
+        "Stop at this rms gradient, kcal/mol/A, or with its unit: 1kJ/mol/nm.", like=library, metavar="G",
+        essential=True,
+    )  # fmt: skip
     max_gradient: float | None = option(
         "Also stop when every atom's gradient is at most this, kcal/mol/A.", metavar="G", former=("--largest",)
     )
@@ -66,7 +71,7 @@ class Descent:
         "Also stop when three steps in a row change the energy by less than this, kcal/mol.", metavar="E",
         former=("--energy-change",),
     )  # fmt: skip
-    max_iterations: int = option("Largest number of steps.", like=library, type=click.IntRange(min=0))
+    max_iterations: int = option("Largest number of steps.", like=library, type=click.IntRange(min=0), essential=True)
     max_seconds: float | None = option(
         "Time limit of a structure, or of structures minimized together, seconds. Then they are written as they are.",
         metavar="S",
@@ -74,6 +79,7 @@ class Descent:
     bond_repair: bool = option(
         "Bring bonds of shaken structures near their lengths before minimizing, or begin from them as they are.",
         "--bond-repair/--no-bond-repair", default=True, show_default=True, former=("--restore/--no-restore",),
+        heading="Holding atoms",
     )  # fmt: skip
     rounds: int = option(
         "Number of minimizations, one after another. With --fixed-radii each takes new Born radii at its start.",
@@ -90,9 +96,9 @@ class Descent:
 )  # fmt: skip
 @options(Descent, Holding)
 @constraints_option(("hbonds", "hbonds-present"))
-@click.option(
+@command_option(
     "--table", "table", type=TARGET, metavar="FILE", help="Write a row for each structure: .csv, .h5, .json.",
-    **former("--report"),
+    former=("--report",),
 )  # fmt: skip
 @pair_options
 @models_option

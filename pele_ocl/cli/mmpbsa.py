@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..binding.mmpbsa import mmpbsa as run_of
-from .command import INPUT, OUTPUT, EachOnce
+from .command import INPUT, OUTPUT, EachOnce, Option, command_option
 from .options import place_options, report_options, run_options, words_of
 from .progress import ProgressLine
 from .showing import show
@@ -28,7 +28,7 @@ _REFUSED = {
 }  # fmt: skip
 
 
-class _Several(click.Option):
+class _Several(Option):
     """Option that takes all words up to the next option, as those of MMPBSA.py do."""
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
@@ -46,9 +46,11 @@ class _Several(click.Option):
         own.process = process
 
 
-def _file(option: str, name: str, text: str, *, several: bool = False) -> Callable[..., Callable[..., object]]:
-    cls = _Several if several else click.Option
-    return click.option(option, name, type=INPUT, metavar="FILE", multiple=several, help=text, cls=cls)
+def _file(
+    option: str, name: str, text: str, *, several: bool = False, **more: Any
+) -> Callable[..., Callable[..., object]]:
+    cls = _Several if several else Option
+    return command_option(option, name, type=INPUT, metavar="FILE", multiple=several, help=text, cls=cls, **more)
 
 
 def _refuse(context: click.Context, option: click.Parameter, given: bool) -> None:
@@ -69,14 +71,20 @@ def _refused(command: Callable[..., object]) -> Callable[..., object]:
 
 @click.command(cls=EachOnce)
 @click.option("-i", "input_file", type=INPUT, metavar="FILE", required=True, help="The input file, mmpbsa.in.")
-@click.option("-O", "overwrite", is_flag=True, help="Write over files that are there, as MMPBSA.py asks for.")
-@_file("-cp", "complex_topology", "Topology of the complex: AMBER's, or GROMACS' of all atoms with -cg.")
-@_file("-rp", "receptor_topology", "Topology of the receptor; with neither -rp nor -lp the complex alone.")
-@_file("-lp", "ligand_topology", "Topology of the ligand.")
-@_file("-sp", "solvated_complex", "Solvated topology of the complex, which the frames of -y are of.")
+@command_option(
+    "-O", "overwrite", is_flag=True, help="Write over files that are there, as MMPBSA.py asks for.", essential=True
+)
+@_file(
+    "-cp", "complex_topology", "Topology of the complex: AMBER's, or GROMACS' of all atoms with -cg.", essential=True
+)
+@_file(
+    "-rp", "receptor_topology", "Topology of the receptor; with neither -rp nor -lp the complex alone.", essential=True
+)
+@_file("-lp", "ligand_topology", "Topology of the ligand.", essential=True)
+@_file("-sp", "solvated_complex", "Solvated topology of the complex, which the frames of -y are of.", essential=True)
 @_file("-srp", "solvated_receptor", "Solvated topology of the receptor, for -yr.")
 @_file("-slp", "solvated_ligand", "Solvated topology of the ligand, for -yl.")
-@_file("-y", "trajectory", "Frames of the complex; several files may follow.", several=True)
+@_file("-y", "trajectory", "Frames of the complex; several files may follow.", several=True, essential=True)
 @_file("-yr", "receptor_trajectory", "Frames of the receptor alone; several files may follow.", several=True)
 @_file("-yl", "ligand_trajectory", "Frames of the ligand alone; several files may follow.", several=True)
 @_file("-mc", "mutant_complex", "Topology of the complex with a residue turned into ALA.")
@@ -101,13 +109,13 @@ def _refused(command: Callable[..., object]) -> Callable[..., object]:
 @_file("-li", "ligand_index", "Index file of the atoms of -lp, with -lg.")
 @click.option("-lg", "ligand_group", type=int, metavar="L", help="Number of the ligand in -li, from 0.")
 @_file("-lt", "ligand_frames", "Frames of the ligand alone: of all atoms of -lp, else its own.", several=True)
-@click.option(
+@command_option(
     "-o", "output", type=OUTPUT, metavar="FILE", default="FINAL_RESULTS_MMPBSA.dat", show_default=True,
-    help="The tables.",
+    help="The tables.", essential=True,
 )  # fmt: skip
-@click.option(
+@command_option(
     "-do", "decomposition", type=OUTPUT, metavar="FILE", default="FINAL_DECOMP_MMPBSA.dat", show_default=True,
-    help="The decomposition, where &decomp asks for one.",
+    help="The decomposition, where &decomp asks for one.", heading="Analysis",
 )  # fmt: skip
 @click.option("-eo", "frames_output", type=OUTPUT, metavar="FILE", help="The energies of each frame, as CSV.")
 @click.option("-deo", "frame_shares", type=OUTPUT, metavar="FILE", help="The decomposition of each frame, as CSV.")
@@ -117,9 +125,10 @@ def _refused(command: Callable[..., object]) -> Callable[..., object]:
 )  # fmt: skip
 @click.option("-sys_name", "system_name", metavar="TEXT", help="Accepted; no file has the name.")
 @click.option("-nogui", "no_gui", is_flag=True, help="Accepted; there is no window.")
-@click.option(
+@command_option(
     "--resume", is_flag=True,
     help="Keep the energies of frames in TEXTcomplex.h5 and the like as they are computed; continue from these files.",
+    heading="Models and trajectories",
 )  # fmt: skip
 @place_options
 @run_options

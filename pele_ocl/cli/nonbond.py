@@ -11,7 +11,7 @@ from ..ladder import NONBOND as VARIANTS
 from ..nonbond import nonbond as compute
 from ..nonbond.spec import DEFAULT_CUTOFF
 from .call import VACUUM, Call
-from .command import INPUT, OUTPUT, EachOnce
+from .command import INPUT, OUTPUT, EachOnce, command_option
 from .options import (
     cluster_options,
     cutoff_option,
@@ -38,13 +38,14 @@ from .showing import computed, show
 @trajectory_flags
 @cluster_options
 @cutoff_option(f"{DEFAULT_CUTOFF:g} by default")
-@click.option("--no-cutoff", is_flag=True, help="Take all pairs.")
-@click.option(
-    "--split-cutoffs",
-    is_flag=True,
-    help="Use the distances of PELE's short list: 10 A, or 15 A between charged groups.",
+@command_option("--no-cutoff", is_flag=True, help="Take all pairs.", heading="Computation")
+@command_option(
+    "--split-cutoffs", is_flag=True,
+    help="Use the distances of PELE's short list: 10 A, or 15 A between charged groups.", heading="Computation",
+)  # fmt: skip
+@command_option(
+    "--pairs", "pairs_file", type=INPUT, metavar="FILE", help="Pair list to use: .h5, .npz or text.", essential=True
 )
-@click.option("--pairs", "pairs_file", type=INPUT, metavar="FILE", help="Pair list to use: .h5, .npz or text.")
 @click.option(
     "--write-pairs", type=OUTPUT, metavar="FILE", help="Write the pair list that was used: .h5, .npz or text."
 )
@@ -55,9 +56,9 @@ from .showing import computed, show
     show_default=True,
     help="Compute the GB pair term, or leave it out; vacuum is --gb none.",
 )
-@click.option(
+@command_option(
     "--one-four", type=click.Choice(["exclude", "scale"]), default="exclude", show_default=True,
-    help="Leave 1-4 pairs out, as PELE does, or scale them as the force field says.",
+    help="Leave 1-4 pairs out, as PELE does, or scale them as the force field says.", heading="Computation",
 )  # fmt: skip
 @click.option(
     "--internal-dielectric", type=click.Choice(["uniform", "vdgbnp"]), default="uniform", show_default=True,

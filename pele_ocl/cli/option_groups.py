@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
@@ -67,19 +67,22 @@ class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 ha
 class StructureGroup:
     """How files are read: fields of a Reading."""
 
+    heading: ClassVar[str] = "Structure and force field"
+
     coordinates: tuple[Path, ...] = option(
         "Coordinates for a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro or another "
         "structure. For several topologies give one for all, or one for each in their order.",
-        "-c", like=Reading, metavar="FILE",
+        "-c", like=Reading, metavar="FILE", essential=True,
     )  # fmt: skip
     parameters: tuple[Path, ...] = option("CHARMM parameter file for a .psf: .prm, .str.", like=Reading, metavar="FILE")
     model: int | None = option(
-        "Number of the model to read, if the file has several.", like=Reading, type=click.IntRange(min=0)
-    )
+        "Number of the model to read, if the file has several.", like=Reading, type=click.IntRange(min=0),
+        heading="Choosing atoms",
+    )  # fmt: skip
     forcefield: str | None = option(
         "Force field: amber99sb (default), or a folder of PELE's Templates such as OPLS2005. Through OpenMM also "
         "amber14, ff14SB, ff19SB, charmm36 or XML files with commas between them.",
-        like=Reading, metavar="NAME",
+        like=Reading, metavar="NAME", essential=True,
     )  # fmt: skip
     allow_scripts: bool = option("Run the Python scripts that an XML file of a force field may hold.", like=Reading)
     radii: str | None = option(
@@ -93,7 +96,7 @@ class StructureGroup:
         "Parameters for a small molecule of an .sdf, .mol2 or .smi file: of residues of the structure that are this "
         "molecule and have no template, which stay where they are; else it is added, of several the first. Can be "
         "given several times.",
-        default=(), metavar="FILE", former=("--ligands",),
+        default=(), metavar="FILE", former=("--ligands",), essential=True,
     )  # fmt: skip
     ligand_forcefield: str = option(
         f"Force field of ligands without parameters: {' or '.join(ATOM_TYPES)} by AmberTools' antechamber, one of "
@@ -134,30 +137,35 @@ class StructureGroup:
     select: str | None = option(
         "Atoms to take, in the words of MDAnalysis and VMD: 'protein and not resname NAP', or a mask of AMBER: "
         "':1-50@CA'. Other atoms need no parameters.",
-        like=Reading, metavar="EXPR",
+        like=Reading, metavar="EXPR", heading="Choosing atoms", essential=True,
     )  # fmt: skip
     without: str | None = option(
-        "Leave out residues by name, such as HOH,NAP, or by kind: water, ion, ligand.", like=Reading, metavar="NAMES"
-    )
+        "Leave out residues by name, such as HOH,NAP, or by kind: water, ion, ligand.", like=Reading, metavar="NAMES",
+        heading="Choosing atoms",
+    )  # fmt: skip
     only: str | None = option(
-        "Take only these kinds: protein, nucleic, ligand, ion, water.", like=Reading, metavar="KINDS"
-    )
+        "Take only these kinds: protein, nucleic, ligand, ion, water.", like=Reading, metavar="KINDS",
+        heading="Choosing atoms",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class SolventGroup:
     """Solvent and constants: fields of a SolventModel."""
 
+    heading: ClassVar[str] = "Solvent"
+
     like: str | None = option(
         "Use another program's constants: dielectrics, Coulomb's constant, kappa, nonpolar term, end of the Born "
         "integrals. Other options override them. amber: sander and pmemd (water 78.5, no surface). With LCPO surfaces "
         "mmpbsa.py: MMPBSA.py without decomposition (78.3); sander: MMPBSA.py with decomposition or use_sander=1 (80); "
         "gmx: gmx_MMPBSA (78.5). openmm: its applications. exact: CODATA's constants, as without it. pele: PELE.",
-        choices=list(PRESETS),
+        choices=list(PRESETS), essential=True,
     )  # fmt: skip
     gb: str = option(
-        "Generalized Born model; `none` for no solvent.", like=SolventModel, type=GBModelName(list(GB_MODELS))
-    )
+        "Generalized Born model; `none` for no solvent.", like=SolventModel, type=GBModelName(list(GB_MODELS)),
+        essential=True,
+    )  # fmt: skip
     born_cutoff: float | None = option(
         "Ignore atoms beyond this distance when computing Born radii, as AMBER's rgbmax does, Angstrom; by default "
         "none.",
@@ -168,8 +176,9 @@ class SolventGroup:
     )
     solvent_dielectric: float = option("Relative permittivity of the solvent.", like=SolventModel, show_default=True)
     ionic_strength: float = option(
-        "Concentration of a 1:1 salt, mol/L; PELE's default is 0.15.", like=SolventModel, show_default=True
-    )
+        "Concentration of a 1:1 salt, mol/L; PELE's default is 0.15.", like=SolventModel, show_default=True,
+        essential=True,
+    )  # fmt: skip
     temperature: float = option(
         "Temperature, K; matters only with salt.", like=SolventModel, show_default=True, type=OneTemperature()
     )
@@ -191,9 +200,11 @@ class SolventGroup:
 class SurfaceGroup:
     """Nonpolar term: fields of a SolventModel."""
 
+    heading: ClassVar[str] = "Solvent"
+
     surface: str = option(
         "Nonpolar term: ace from Born radii, lcpo from the surface area.", default=SolventModel().surface,
-        choices=list(SURFACES),
+        choices=list(SURFACES), essential=True,
     )  # fmt: skip
     surface_tension: float | None = option(
         "Surface tension of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo."
@@ -208,15 +219,17 @@ class SurfaceGroup:
 class FramesGroup:
     """Trajectory in place of a structure's own positions."""
 
+    heading: ClassVar[str] = "Models and trajectories"
+
     trajectory: tuple[Path, ...] = option(
         "Trajectory, used instead of the positions in IN: .nc, .dcd, .xtc, .trr, .mdcrd, .h5, .pdb or .cif. Can be "
         "given several times.",
-        "-t", default=(), metavar="FILE",
+        "-t", default=(), metavar="FILE", essential=True,
     )  # fmt: skip
     frames: str | None = option(
         "Frames to take, START:STOP:STEP, counted from 0 through all trajectories; -100: takes the last hundred.",
-        metavar="A:B:C",
-    )
+        metavar="A:B:C", essential=True,
+    )  # fmt: skip
     topology: Path | None = option(
         "Structure with all atoms of the trajectory, if IN has only some of them; --select chooses them.",
         metavar="FILE",
@@ -232,15 +245,20 @@ class FramesGroup:
 class RunGroup:
     """Precision and device."""
 
+    heading: ClassVar[str] = "Devices and processes"
+
     precision: str = option("Working precision.", default=PRECISIONS[0], choices=PRECISIONS)
     device: str | None = option(
-        "Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.", metavar="D"
-    )
+        "Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.", metavar="D",
+        essential=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Workers:
     """Processes that compute for a command."""
+
+    heading: ClassVar[str] = "Devices and processes"
 
     workers: int | None = option(
         "Number of processes on this machine, each with its own device or group of cores.",
@@ -255,6 +273,8 @@ class Workers:
 class Shares(Workers):
     """Processes that share a command's work, of commands whose files `merge` joins."""
 
+    heading: ClassVar[str] = "Devices and processes"
+
     shard: str | None = option(
         "Compute part K of N, for SLURM arrays, and write OUT.KofN; `pele-ocl merge` joins the parts.", metavar="K/N"
     )
@@ -264,5 +284,7 @@ class Shares(Workers):
 class ReportGroup:
     """Output of a command on the terminal."""
 
-    as_json: bool = option("Print one JSON object instead of the table.", "--json")
+    heading: ClassVar[str] = "Reports"
+
+    as_json: bool = option("Print one JSON object instead of the table.", "--json", essential=True)
     verbose: bool = option("Print more: parameters, steps, times.", "-v")

@@ -12,11 +12,10 @@ from typing import Any
 import click
 
 from ..common.variant import PRECISIONS, Variant
-from ..energy.born import BORN
-from ..energy.variants import VARIANTS
+from ..energy.variants import BORN, VARIANTS
 from ..reading import Reading
 from .call import Call
-from .command import DEBUG, INPUT, OUTPUT
+from .command import DEBUG, INPUT, OUTPUT, command_option
 from .control_file import OPTION
 from .groups import click_options, help_of, option_of
 from .option_groups import (
@@ -117,23 +116,33 @@ def run_options(command: Command) -> Command:
 def device_option(name: str = "device", *, multiple: bool = False, more: str = "") -> Callable[[Command], Command]:
     """Add --device, passed as `name`; more : sentences of this command after the help of all."""
     text = help_of(RunGroup, "device") + more
-    return click.option("--device", name, multiple=multiple, metavar="D", help=text)
+    return command_option(
+        "--device", name, multiple=multiple, metavar="D", help=text, heading="Devices and processes", essential=True
+    )
 
 
 def json_option(of: str = "") -> Callable[[Command], Command]:
     """Add --json, passed as `as_json`; of : ` a line`, if there are several objects."""
-    return click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object{of} instead of the table.")
+    return command_option(
+        "--json", "as_json", is_flag=True, help=f"Print one JSON object{of} instead of the table.", heading="Reports",
+        essential=True,
+    )  # fmt: skip
 
 
-def resume_option(items: str) -> Callable[[Command], Command]:
+def resume_option(items: str, **more: Any) -> Callable[[Command], Command]:
     """Add --resume; items : plural of what is done one by one"""
-    return click.option("--resume", is_flag=True, help=f"Continue an interrupted run: skip {items} that are done.")
+    return command_option(
+        "--resume", is_flag=True, help=f"Continue an interrupted run: skip {items} that are done.",
+        heading="Models and trajectories", **more,
+    )  # fmt: skip
 
 
 def ligand_option(*, multiple: bool = False, more: str = "") -> Callable[[Command], Command]:
     """Add --ligand; more : sentences of this command after the help of all."""
     text = "Atoms of the ligand, as in --select."
-    return click.option("--ligand", multiple=multiple, required=True, metavar="EXPR", help=text + more)
+    return command_option(
+        "--ligand", multiple=multiple, required=True, metavar="EXPR", help=text + more, heading="Parts of the complex",
+    )  # fmt: skip
 
 
 def precisions_option(default: str = "both") -> Callable[[Command], Command]:
@@ -148,9 +157,10 @@ def debug_option(command: Command) -> Command:
     def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
         context.meta[DEBUG] = value
 
-    return click.option(
-        "--debug", is_flag=True, expose_value=False, callback=remember, help="Show the traceback of an error."
-    )(command)
+    return command_option(
+        "--debug", is_flag=True, expose_value=False, callback=remember, help="Show the traceback of an error.",
+        heading="Reports",
+    )(command)  # fmt: skip
 
 
 def report_options(command: Command) -> Command:
@@ -191,17 +201,18 @@ def device_list(device: str | None) -> str | list[str] | None:
 def pele_data_option(where: str = "") -> Callable[[Command], Command]:
     """Add --pele-data; where : folders that count besides."""
     text = f"{help_of(StructureGroup, 'pele_data')[:-1]}{where}."
-    return click.option("--pele-data", type=INPUT, multiple=True, metavar="DIR", help=text)
+    return command_option(
+        "--pele-data", type=INPUT, multiple=True, metavar="DIR", help=text, heading="Structure and force field"
+    )
 
 
 model_option = option_of(StructureGroup, "model")
-templates_option = option_of(StructureGroup, "templates")
-obc_option = option_of(StructureGroup, "obc")
 guess_radii_option = option_of(StructureGroup, "guess_radii")
 
-_CONTROL = click.option(
+_CONTROL = command_option(
     OPTION, type=INPUT, metavar="FILE", expose_value=False,
     help="PELE control file; IN can also be one. Options override its force field, solvent, constants and structure.",
+    heading="Structure and force field",
 )  # fmt: skip
 _ENDS = [of.name for of in fields(StructureGroup)].index("allow_missing_terminals")  # before which --help lists it
 _STRUCTURE_OPTIONS: Options = (
@@ -212,14 +223,17 @@ _STRUCTURE_OPTIONS: Options = (
 _MODEL_OPTIONS: Options = click_options(SolventGroup)
 
 
-_RESUME = click.option("--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.")
-strict_option = click.option(
+_RESUME = command_option(
+    "--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.", heading="Models and trajectories"
+)
+strict_option = command_option(
     "--strict", is_flag=True,
     help="Fail, instead of printing a note, for atoms too close, open disulphides and unreasonable energies.",
+    heading="Reports",
 )  # fmt: skip
-models_option = click.option(
+models_option = command_option(
     "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
-    help="Take all models of a PDB file as conformations of one molecule.",
+    help="Take all models of a PDB file as conformations of one molecule.", heading="Models and trajectories",
 )  # fmt: skip
 
 
@@ -229,22 +243,25 @@ def variant_option(
     """Add --variant; what : it chooses; listed : True to tell what each variant does"""
     each = ": " + "; ".join(f"{name}, {of.summary}" for name, of in variants.items()) if listed else ""
     choice = click.Choice(["auto", *variants])
-    return click.option("--variant", type=choice, default="auto", show_default=True, help=f"{what}{each}.")
+    return command_option(
+        "--variant", type=choice, default="auto", show_default=True, help=f"{what}{each}.", heading="Computation"
+    )
 
 
 pair_variant_option = variant_option("How pairs are summed")
-born_option = click.option(
+born_option = command_option(
     "--born", type=click.Choice(["auto", *BORN]), default="auto", show_default=True,
     help="Sums that give Born radii: " + "; ".join(f"{name}, {of.summary}" for name, of in BORN.items()) + ".",
+    heading="Computation",
 )  # fmt: skip
 
-no_gradient_option = click.option("--no-gradient", is_flag=True, help="Compute energies only.")
+no_gradient_option = command_option("--no-gradient", is_flag=True, help="Compute energies only.", heading="Computation")
 
 
 def cutoff_option(default: str) -> Callable[[Command], Command]:
     """Add --cutoff; default : what the help says of it"""
     text = f"Leave out pairs beyond this distance, Angstrom; {default}."
-    return click.option("--cutoff", type=float, help=text)
+    return command_option("--cutoff", type=float, help=text, heading="Computation", essential=True)
 
 
 def results_option(what: str) -> Callable[[Command], Command]:
@@ -253,17 +270,20 @@ def results_option(what: str) -> Callable[[Command], Command]:
         f"Write {what}: .h5, .csv or .json; or energies of every frame of a trajectory, as they come: .h5, .csv or "
         ".jsonl."
     )
-    return click.option("-o", "--output", type=OUTPUT, metavar="OUT", help=text)
+    return command_option("-o", "--output", type=OUTPUT, metavar="OUT", help=text, essential=True)
 
 
 def per_residue_option(more: str = "") -> Callable[[Command], Command]:
     """Add --per-residue; more : of this command"""
-    return click.option("--per-residue", is_flag=True, help=f"Also report each residue's energies{more}.")
+    return command_option(
+        "--per-residue", is_flag=True, help=f"Also report each residue's energies{more}.", heading="Reports",
+        essential=True,
+    )  # fmt: skip
 
 
-one_four_option = click.option(
+one_four_option = command_option(
     "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
-    help="Scale 1-4 pairs as the force field says, or leave them out.",
+    help="Scale 1-4 pairs as the force field says, or leave them out.", heading="Computation",
 )  # fmt: skip
 
 
@@ -273,18 +293,21 @@ def pair_options(command: Command) -> Command:
 
 
 _PAIRS: Options = (
-    click.option("--fixed-radii", is_flag=True, help="Keep Born radii fixed in the gradient, as PELE does."),
+    command_option(
+        "--fixed-radii", is_flag=True, help="Keep Born radii fixed in the gradient, as PELE does.",
+        heading="Computation",
+    ),
     cutoff_option("by default none"),
     one_four_option,
-    click.option(
+    command_option(
         "--terms", metavar="NAMES",
         help="Terms to compute, with commas: bond,angle,torsion. bonded, nonbonded and gb name groups. "
-        "Default: all.",
+        "Default: all.", heading="Computation",
     ),
 )  # fmt: skip
 
 
-accuracy_option = click.option(
+accuracy_option = command_option(
     "--accuracy", type=float, metavar="A",
-    help="Largest relative error of a Born radius with a tree, 1e-6 to 1e-4; by default 1e-5.",
+    help="Largest relative error of a Born radius with a tree, 1e-6 to 1e-4; by default 1e-5.", heading="Computation",
 )  # fmt: skip

@@ -15,8 +15,7 @@ from ..pb import pb as compute
 from ..pb_model import BOUNDARIES, SPREADINGS, SURFACES
 from ..report import text_table as table
 from .call import Call
-from .command import INPUT, OUTPUT, EachOnce
-from .groups import former
+from .command import INPUT, OUTPUT, EachOnce, command_option
 from .map_options import scene_option, spacing_options
 from .options import Command, ReadAtoms, device_option, report_options, strict_option, structure_options
 from .progress import ProgressLine
@@ -49,24 +48,25 @@ def _constant(
     default = getattr(DEFAULTS, field or name)
     kind = click.Choice(choices) if choices else float
     text = f"{text.removesuffix('.')}; {default if choices else f'{default:g}'} by default."
-    return click.option(f"--{name.replace('_', '-')}", type=kind, help=text, **more)
+    return command_option(f"--{name.replace('_', '-')}", type=kind, help=text, **more)
 
 
 @click.command(cls=EachOnce)
 @click.argument("path", metavar="IN", type=INPUT)
-@click.option(
-    "-o", "--output", type=OUTPUT, metavar="MAP", help="Write the potential, kT/e: .dx, .mrc, .cube, .h5, ..."
-)
+@command_option(
+    "-o", "--output", type=OUTPUT, metavar="MAP", help="Write the potential, kT/e: .dx, .mrc, .cube, .h5, ...",
+    essential=True,
+)  # fmt: skip
 @click.option(
     "--pqr", type=OUTPUT, metavar="FILE", help="Write the atoms with the charges and radii that count, as a .pqr file."
 )
 @scene_option
 @spacing_options(padding=10.0)
-@_constant("solute_dielectric", "Relative permittivity of the solute.")
-@_constant("solvent_dielectric", "Relative permittivity of the solution.")
-@click.option(
+@_constant("solute_dielectric", "Relative permittivity of the solute.", heading="Solvent")
+@_constant("solvent_dielectric", "Relative permittivity of the solution.", heading="Solvent")
+@command_option(
     "--ionic-strength", type=float, default=0.0, show_default=True,
-    help="Concentration of a 1:1 salt with ions of 2 Angstrom, mol/L.",
+    help="Concentration of a 1:1 salt with ions of 2 Angstrom, mol/L.", heading="Solvent", essential=True,
 )  # fmt: skip
 @click.option(
     "--ion",
@@ -75,21 +75,24 @@ def _constant(
     metavar="CHARGE:CONC[:RADIUS]",
     help="An ion species: e, mol/L, Angstrom; in place of --ionic-strength.",
 )
-@_constant("temperature", "Temperature, K.")
-@click.option("--nonlinear", is_flag=True, help="Solve the nonlinear equation, for highly charged molecules in salt.")
+@_constant("temperature", "Temperature, K.", heading="Solvent")
+@command_option(
+    "--nonlinear", is_flag=True, help="Solve the nonlinear equation, for highly charged molecules in salt.",
+    essential=True,
+)  # fmt: skip
 @_constant(
     "dielectric_surface",
     "Border of solute and solvent: edges (the share of each edge that is solvent), or one of APBS's.",
-    tuple(SURFACES), "surface", **former("--surface"),
+    tuple(SURFACES), "surface", former=("--surface",), heading="Solvent", essential=True,
 )  # fmt: skip
 @_constant("probe", "Radius of a solvent molecule, Angstrom.")
-@_constant("charges", "Put a charge on 8 (spl0), 27 (spl2) or 125 (spl4) nodes.", SPREADINGS)
+@_constant("charges", "Put a charge on 8 (spl0), 27 (spl2) or 125 (spl4) nodes.", SPREADINGS, essential=True)
 @_constant("boundary", "Potential at the border: of each atom, of the molecule's moments, or 0.", BOUNDARIES)
-@click.option(
-    "--like",
-    type=click.Choice([APBS]),
+@command_option(
+    "--like", type=click.Choice([APBS]),
     help="Compute as APBS: surface smol, charges spl2, border sdh, and the difference of two solutions.",
-)
+    heading="Solvent", essential=True,
+)  # fmt: skip
 @click.option(
     "--solver",
     type=click.Choice(list(SOLVERS)),
@@ -97,9 +100,10 @@ def _constant(
     show_default=True,
     help="; ".join(f"{name}: {about}" for name, (about, _) in SOLVERS.items()) + ".",
 )
-@click.option(
-    "--tolerance", type=float, default=1e-6, show_default=True, help="Relative residual at which the solver stops."
-)
+@command_option(
+    "--tolerance", type=float, default=1e-6, show_default=True, help="Relative residual at which the solver stops.",
+    heading="Stopping", essential=True,
+)  # fmt: skip
 @click.option("--extrapolate", is_flag=True, help="Extrapolate the energy to a spacing of 0 from three spacings.")
 @click.option(
     "--shifts",
@@ -108,7 +112,10 @@ def _constant(
     show_default=True,
     help="Also compute the energy on so many shifted grids.",
 )
-@click.option("--per-residue", is_flag=True, help="Also report each residue's share of the energy.")
+@command_option(
+    "--per-residue", is_flag=True, help="Also report each residue's share of the energy.", heading="Reports",
+    essential=True,
+)  # fmt: skip
 @device_option()
 @strict_option
 @structure_options

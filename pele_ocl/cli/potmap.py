@@ -21,7 +21,7 @@ from ..potmap.result import error_lines
 from ..report import text_table as table
 from ..units import POTENTIAL_UNITS
 from .call import Call
-from .command import OUTPUT, EachOnce
+from .command import OUTPUT, EachOnce, command_option
 from .map_options import color_option, png_option, scene_option, spacing_options, unit_option
 from .options import (
     ReadAtoms,
@@ -46,70 +46,79 @@ _SHOWN = 20  # atoms in a table on screen
 
 @click.command(cls=EachOnce)
 @structures_argument
-@click.option(
+@command_option(
     "-o", "--output", type=OUTPUT, metavar="MAP", multiple=True,
     help="Write the map: .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5; may be given several times. For frames or "
-    "models, {statistic} in the name makes a file of each: avg, min, max, stdev.",
+    "models, {statistic} in the name makes a file of each: avg, min, max, stdev.", essential=True,
 )  # fmt: skip
 @spacing_options(padding=None)
 @click.option("--origin", type=float, nargs=3, metavar="X Y Z", help="First point of the map; needs --shape.")
 @click.option(
     "--shape", type=int, nargs=3, metavar="NX NY NZ", help="Number of points along x, y and z; needs --origin."
 )
-@click.option(
+@command_option(
     "--method", type=click.Choice(METHODS), default="direct", show_default=True,
-    help=METHOD_HELP + "; auto takes direct or mesh, whichever costs less.",
+    help=METHOD_HELP + "; auto takes direct or mesh, whichever costs less.", heading="Computation", essential=True,
 )  # fmt: skip
-@click.option(
-    "--accuracy", type=float, help=f"Largest error by norm, 1e-4 by default. {ACCURACY_HELP}; auto takes it for mesh."
-)
-@click.option("--cutoff", type=float, help="Distance at which the cutoff method ends, Angstrom; 12 by default.")
+@command_option(
+    "--accuracy", type=float, help=f"Largest error by norm, 1e-4 by default. {ACCURACY_HELP}; auto takes it for mesh.",
+    heading="Computation",
+)  # fmt: skip
+@command_option(
+    "--cutoff", type=float, help="Distance at which the cutoff method ends, Angstrom; 12 by default.",
+    heading="Computation", essential=True,
+)  # fmt: skip
 @click.option("--smooth", is_flag=True, help="Make the potential go to 0 at the cutoff smoothly.")
 @variant_option("How the sums are laid out", VARIANTS)
 @run_options
 @click.option("--dielectric", type=float, help="Relative permittivity: 1 by default; of the solvent with pb, 78.54.")
-@click.option(
+@command_option(
     "--solute-dielectric", type=float,
-    help=f"Relative permittivity of the inside, of pb: {PBModel.solute_dielectric:g} by default.",
+    help=f"Relative permittivity of the inside, of pb: {PBModel.solute_dielectric:g} by default.", heading="Solvent",
 )  # fmt: skip
 @click.option("--distance-dependent", is_flag=True, help="Multiply the relative permittivity by the distance in A.")
-@click.option("--ionic-strength", type=float, help="Concentration of a 1:1 salt that screens the potential, mol/L.")
-@click.option(
+@command_option(
+    "--ionic-strength", type=float, help="Concentration of a 1:1 salt that screens the potential, mol/L.",
+    heading="Solvent", essential=True,
+)  # fmt: skip
+@command_option(
     "--temperature", type=float, default=298.15, show_default=True,
-    help="Temperature, K; matters for kT/e and with salt.",
+    help="Temperature, K; matters for kT/e and with salt.", heading="Solvent",
 )  # fmt: skip
 @click.option(
     "--min-distance", type=float, default=0.0, show_default=True,
     help="Points closer to an atom get the potential at this distance, Angstrom.",
 )  # fmt: skip
 @unit_option(f"Unit of the values, by default {POTENTIAL_UNITS[0]}; a cube file is in hartree/e unless it is given.")
-@click.option(
-    "--field", is_flag=True, help="Also write the electric field: field_x, _y, _z and field_strength in .h5 files."
-)
-@click.option(
-    "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
-    help="Compute maps of all models of IN, combined as --combine says.",
+@command_option(
+    "--field", is_flag=True, help="Also write the electric field: field_x, _y, _z and field_strength in .h5 files.",
+    essential=True,
 )  # fmt: skip
-@click.option(
+@command_option(
+    "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
+    help="Compute maps of all models of IN, combined as --combine says.", heading="Models and trajectories",
+)  # fmt: skip
+@command_option(
     "--combine", type=click.Choice(COMBINATIONS),
     help="Statistic over models or frames to write; avg by default. An .h5 file has all.",
+    heading="Models and trajectories",
 )  # fmt: skip
 @frame_flags
-@click.option(
+@command_option(
     "--align", metavar="[EXPR]", is_flag=False, flag_value=ALL,
     help="Superpose each frame on IN by these atoms. Without a selection: by alpha carbons of a protein, else"
-    " by heavy atoms; another option must follow then.",
+    " by heavy atoms; another option must follow then.", heading="Models and trajectories",
 )  # fmt: skip
-@click.option(
+@command_option(
     "--at-atoms", metavar="EXPR",
     help="Instead of a map, write the potential at these atoms in each frame, without the atom's own charge: "
-    ".csv, .h5 or .json.",
+    ".csv, .h5 or .json.", heading="Models and trajectories",
 )  # fmt: skip
 @cluster_options
-@click.option(
+@command_option(
     "--for-surface", is_flag=True,
     help="Use the settings of surface pictures: kT/e, dielectric 78.54, 0.15 mol/L of salt, colours "
-    "from -2 to 2, of pb from -5 to 5. Other options override them.",
+    "from -2 to 2, of pb from -5 to 5. Other options override them.", essential=True,
 )  # fmt: skip
 @png_option
 @click.option("--surface-png", type=OUTPUT, metavar="FILE", help="Draw the molecular surface, coloured by the map.")

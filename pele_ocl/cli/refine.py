@@ -13,7 +13,7 @@ from ..explore.refining import refine as library
 from ..jobs.texts import UNIT, counted, duration, headline, lines_of
 from ..report import text_table as table
 from .call import Call, CommandProvenance
-from .command import INPUT, EachOnce
+from .command import INPUT, EachOnce, command_option
 from .groups import keywords, option, options
 from .options import (
     ligand_option,
@@ -41,11 +41,12 @@ class Refinement:
 
     moving_radius: float = option(
         "Move residues with an atom within this distance of the ligand, Angstrom.", like=library, type=_LENGTH,
-        former=("--near",),
+        former=("--near",), essential=True,
     )  # fmt: skip
     side_chains: float = option(
-        "Predict side chains so close to a ligand that clashes, Angstrom; 0 for none.", like=library, type=_LENGTH
-    )
+        "Predict side chains so close to a ligand that clashes, Angstrom; 0 for none.", like=library, type=_LENGTH,
+        essential=True,
+    )  # fmt: skip
     restraint: float = option(
         "Force constant that holds the ligand's heavy atoms and the backbone, kcal/mol/A^2.", like=library,
         type=_LENGTH, former=("--hold",),
@@ -56,11 +57,12 @@ class Refinement:
     )  # fmt: skip
     tolerance: float = option(
         "Rms gradient at which a pose is done, kcal/mol/A.", like=library,
-        type=click.FloatRange(min=0, min_open=True),
+        type=click.FloatRange(min=0, min_open=True), heading="Stopping", essential=True,
     )  # fmt: skip
     max_iterations: int = option(
-        "Largest number of steps of each of the two rounds.", like=library, type=click.IntRange(min=1)
-    )
+        "Largest number of steps of each of the two rounds.", like=library, type=click.IntRange(min=1),
+        heading="Stopping", essential=True,
+    )  # fmt: skip
 
 
 @click.command(cls=EachOnce)
@@ -71,12 +73,10 @@ class Refinement:
     "-o", "--output", type=TARGET, metavar="DIR", required=True,
     help="Write each refined complex, a table and a journal to this folder.",
 )  # fmt: skip
-@click.option(
-    "--native",
-    type=INPUT,
-    metavar="FILE",
-    help="Pose of the ligand to measure rmsd to, as POSES are; hydrogens may be missing.",
-)
+@command_option(
+    "--native", type=INPUT, metavar="FILE",
+    help="Pose of the ligand to measure rmsd to, as POSES are; hydrogens may be missing.", essential=True,
+)  # fmt: skip
 @options(Refinement)
 @resume_option("poses")
 @place_options

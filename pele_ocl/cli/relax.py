@@ -17,8 +17,8 @@ from ..relax import PROTOCOLS
 from ..relax.result import energy_of
 from ..report import text_table as table
 from .call import Call, CommandProvenance
-from .command import EachOnce
-from .groups import former, keywords, option, options
+from .command import EachOnce, command_option
+from .groups import keywords, option, options
 from .options import debug_option, json_option, resume_option, run_options, strict_option
 from .structures import (
     TARGET,
@@ -59,9 +59,9 @@ class Relaxation:
     "'relaxed/{name}.pdb'.",
 )  # fmt: skip
 @options(Relaxation)
-@click.option(
+@command_option(
     "--table", "table", type=TARGET, metavar="FILE", help="Write a row for each model: .csv, .h5, .json.",
-    **former("--report"),
+    former=("--report",),
 )  # fmt: skip
 @resume_option("models")
 @run_options

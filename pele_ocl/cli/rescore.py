@@ -10,7 +10,7 @@ import click
 from ..rescore import Poses, find_run
 from ..rescore import rescore as rescored
 from .call import Call
-from .command import INPUT, OUTPUT, EachOnce, _File
+from .command import INPUT, OUTPUT, EachOnce, _File, command_option
 from .control_file import HELP
 from .options import (
     cluster_options,
@@ -47,8 +47,13 @@ class PeleCommand(EachOnce):
 @click.command(cls=PeleCommand)
 @click.argument("folder", metavar="FOLDER", type=INPUT)
 @click.argument("path", metavar="[IN]", type=INPUT, required=False)
-@click.option("--ligand", metavar="EXPR", help="The atoms that bind; by default those that pele.conf perturbs.")
-@click.option("-o", "--output", type=OUTPUT, metavar="OUT", help="Write a row for each pose: .h5, .csv or .json.")
+@command_option(
+    "--ligand", metavar="EXPR", help="The atoms that bind; by default those that pele.conf perturbs.",
+    heading="Parts of the complex", essential=True,
+)  # fmt: skip
+@command_option(
+    "-o", "--output", type=OUTPUT, metavar="OUT", help="Write a row for each pose: .h5, .csv or .json.", essential=True
+)
 @click.option(
     "--reports", type=Folder(), metavar="DIR",
     help="Write the reports again into this folder, with the columns oclTotalEnergy and oclBindingEnergy.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
@@ -38,7 +38,9 @@ _LENGTH = click.FloatRange(min=0)
 class Scoring(SolventGroup):
     """The solvent of the score, which has other defaults than that of energies."""
 
-    gb: str = option(help_of(SolventGroup, "gb"), default=SCORING.gb, type=GBModelName(list(GB_MODELS)))
+    heading: ClassVar[str] = "Solvent"
+
+    gb: str = option(help_of(SolventGroup, "gb"), default=SCORING.gb, type=GBModelName(list(GB_MODELS)), essential=True)
     solute_dielectric: float = option(
         help_of(SolventGroup, "solute_dielectric"), default=SCORING.solute_dielectric, show_default=True
     )
@@ -49,25 +51,29 @@ class Screening:
     """How molecules are refined and scored."""
 
     moving_radius: float = option(
-        "Distance from the ligand, Angstrom, within which residues are minimized with it.", like=library, type=_LENGTH
-    )
+        "Distance from the ligand, Angstrom, within which residues are minimized with it.", like=library, type=_LENGTH,
+        essential=True,
+    )  # fmt: skip
     restraint: float = option(
         "Force constant for heavy atoms of the ligand and the backbone, kcal/mol/A^2.", like=library, type=_LENGTH
     )
     free_radius: float = option("Distance that these atoms are free to move, Angstrom.", like=library, type=_LENGTH)
     tolerance: float = option(
         "Rms gradient at which a complex is done, kcal/mol/A.", like=library,
-        type=click.FloatRange(min=0, min_open=True),
+        type=click.FloatRange(min=0, min_open=True), heading="Stopping", essential=True,
     )  # fmt: skip
-    max_iterations: int = option("Largest number of steps of a round.", like=library, type=click.IntRange(min=1))
+    max_iterations: int = option(
+        "Largest number of steps of a round.", like=library, type=click.IntRange(min=1), heading="Stopping",
+        essential=True,
+    )  # fmt: skip
     inside: float | None = option(
         "Relative permittivity inside the molecules, by default 2; as --solute-dielectric.", like=library,
-        type=click.FloatRange(min=0, min_open=True),
+        type=click.FloatRange(min=0, min_open=True), essential=True,
     )  # fmt: skip
-    pb: bool = option("Score by the Poisson-Boltzmann equation (MM/PBSA).", like=library)
+    pb: bool = option("Score by the Poisson-Boltzmann equation (MM/PBSA).", like=library, essential=True)
     frames: int = option(
         "Average the score over so many frames of dynamics at 300 K; 0 for the minimized structure.", like=library,
-        type=click.IntRange(min=0),
+        type=click.IntRange(min=0), heading="Models and trajectories", essential=True,
     )  # fmt: skip
     add_strain: bool = option("Add the ligand's strain to the score.", like=library)
     docking_score: str = option(
@@ -76,18 +82,19 @@ class Screening:
     keep_water: bool = option("Keep the receptor's water, which is left out otherwise.", like=library)
     reference: Path | None = option(
         "Measured values to compare with, by name: .csv, .tsv, .json, .yml, or .sdf with properties.", like=library,
-        metavar="FILE",
+        metavar="FILE", heading="Holding atoms", essential=True,
     )  # fmt: skip
     reference_column: str | None = option(
         "Column or property with the measured values; by default one with the name of an affinity.", like=library,
         metavar="NAME",
     )  # fmt: skip
     native: Path | None = option(
-        "Known poses of the molecules to measure rmsd to, .sdf or .mol2.", like=library, metavar="FILE"
+        "Known poses of the molecules to measure rmsd to, .sdf or .mol2.", like=library, metavar="FILE", essential=True
     )
     residues: int = option(
-        "Compute the shares of residues for so many of the best.", like=library, type=click.IntRange(min=0)
-    )
+        "Compute the shares of residues for so many of the best.", like=library, type=click.IntRange(min=0),
+        essential=True,
+    )  # fmt: skip
 
 
 def _scoring(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,7 +112,7 @@ def _scoring(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Write a table, a page, refined ligands and complexes, and a journal to this folder.",
 )  # fmt: skip
 @options(Screening)
-@resume_option("molecules")
+@resume_option("molecules", essential=True)
 @cluster_options
 @run_options
 @structure_flags

@@ -6,7 +6,7 @@ import time
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
@@ -79,18 +79,21 @@ def _schedule(_: click.Context, __: click.Parameter, text: str | None) -> list[l
 class Dynamics:
     """Options about replicas, their motion and what is written of them."""
 
-    replicas: int = option("Replicas of each structure.", like=simulated, type=_POSITIVE)
+    heading: ClassVar[str] = "Dynamics"
+
+    replicas: int = option("Replicas of each structure.", like=simulated, type=_POSITIVE, essential=True)
     first_replica: int = option(
-        "Number of the first replica; --shard is simpler.", like=simulated, type=_NATURAL, hidden=True
-    )
+        "Number of the first replica; --shard is simpler.", like=simulated, type=_NATURAL, hidden=True,
+        heading="Options",
+    )  # fmt: skip
     steps: int | None = option("Number of time steps.", type=_POSITIVE)
-    time: str | None = option("Time to simulate, with its unit: 500ps, 10ns.", metavar="T")
+    time: str | None = option("Time to simulate, with its unit: 500ps, 10ns.", metavar="T", essential=True)
     temperatures: str | None = option(
         "Temperatures of the heat bath, K: one for all, one for each replica of all structures in their order, or "
         "fewer, which replicas take in turn. By default --temperature if given, else 300.",
-        metavar="T[,T...]", callback=_temperatures,
+        metavar="T[,T...]", callback=_temperatures, essential=True,
     )  # fmt: skip
-    timestep: float = option("Time step, fs.", like=simulated, type=Amount("fs"))
+    timestep: float = option("Time step, fs.", like=simulated, type=Amount("fs"), essential=True)
     friction: float | None = option(
         "Friction of the heat bath, 1/ps.",
         type=Amount("1/ps"),
@@ -108,7 +111,7 @@ class Dynamics:
     exchange_every: str | None = option(
         "Exchange temperatures between replicas every N steps, or time with its unit, 1ps; as many replicas as "
         "--temperatures are a ladder.",
-        metavar="N|T",
+        metavar="N|T", essential=True,
     )  # fmt: skip
     exchange: str = option(
         "Exchange temperatures alone, or all that replicas have of their own, such as targets of --bias; temperatures "
@@ -124,36 +127,41 @@ class Dynamics:
         callback=_schedule,
     )  # fmt: skip
     minimize: int = option(
-        "Iterations of a minimization before the first step; 0 for none.", like=simulated, type=_NATURAL, metavar="N"
-    )
+        "Iterations of a minimization before the first step; 0 for none.", like=simulated, type=_NATURAL, metavar="N",
+        essential=True,
+    )  # fmt: skip
     bias: Path | None = option(
         "TOML file with collective variables and biases in PLUMED's words, of one structure; docs/sampling.md.",
-        metavar="FILE",
+        metavar="FILE", heading="Options",
     )  # fmt: skip
     keep_center_motion: bool = option(
         "Let the centre of mass move, which otherwise rests unless atoms are held.", former=("--keep-motion",)
     )
     report_every: str = option(
-        "Write frames and energies every N steps, or time with its unit, 2ps.", like=simulated, metavar="N|T"
-    )
+        "Write frames and energies every N steps, or time with its unit, 2ps.", like=simulated, metavar="N|T",
+        heading="Output",
+    )  # fmt: skip
     trajectory_format: str = option(
-        "Format of the trajectories.", like=simulated, choices=TRAJECTORIES, former=("--trajectory",)
-    )
+        "Format of the trajectories.", like=simulated, choices=TRAJECTORIES, former=("--trajectory",), heading="Output",
+        essential=True,
+    )  # fmt: skip
     trajectory_of: str = option(
         "Write a trajectory of each replica, or of each temperature of a ladder.", like=simulated,
-        choices=TRAJECTORIES_OF,
+        choices=TRAJECTORIES_OF, heading="Output",
     )  # fmt: skip
-    velocities: bool = option("Write velocities into the trajectories, too; of nc and h5 alone.")
-    resume: bool = option("Go on with an interrupted run in DIR, with the same bits.")
+    velocities: bool = option("Write velocities into the trajectories, too; of nc and h5 alone.", heading="Output")
+    resume: bool = option(
+        "Go on with an interrupted run in DIR, with the same bits.", heading="Models and trajectories"
+    )
     replicas_per_device: int | None = option(
         "Replicas of each structure that one device moves at a time, its part of the run; whole ladders. By default "
         "all, or an equal share for each of --workers.",
-        type=_POSITIVE, metavar="N", former=("--together",),
+        type=_POSITIVE, metavar="N", former=("--together",), heading="Devices and processes",
     )  # fmt: skip
     shard: str | None = option(
         "Simulate part K of N of the replicas, for SLURM arrays that share DIR; the last one puts the tables together.",
-        metavar="K/N",
-    )
+        metavar="K/N", heading="Devices and processes",
+    )  # fmt: skip
 
 
 @click.command(cls=EachOnce)

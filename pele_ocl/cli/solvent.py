@@ -10,7 +10,7 @@ import click
 from ..ladder import SOLVENT as VARIANTS
 from ..solvent import solvent as compute
 from .call import Call
-from .command import EachOnce
+from .command import EachOnce, command_option
 from .options import (
     accuracy_option,
     cluster_options,
@@ -35,7 +35,10 @@ from .showing import computed, refuse_residues, show
 @click.command(cls=EachOnce)
 @structures_argument
 @results_option("radii and energies of every atom, or energies of every model")
-@click.option("--no-energy", is_flag=True, help="Compute Born radii only; with a tree this takes far less time.")
+@command_option(
+    "--no-energy", is_flag=True, help="Compute Born radii only; with a tree this takes far less time.",
+    heading="Computation",
+)  # fmt: skip
 @models_option
 @trajectory_flags
 @cluster_options

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
@@ -13,7 +13,7 @@ from ..common.errors import InputError
 from ..jobs import Record
 from ..jobs.outputs import expanded
 from ..jobs.texts import counted, duration
-from .command import INPUT, Input, _File
+from .command import INPUT, Input, _File, command_option
 from .groups import option
 from .progress import ProgressLine
 from .showing import say_records
@@ -42,10 +42,12 @@ def files(_: click.Context, __: click.Parameter, given: tuple[Path, ...]) -> tup
 class Holding:
     """Restraints and frozen atoms."""
 
+    heading: ClassVar[str] = "Holding atoms"
+
     restrain: tuple[str, ...] = option(
         "Hold atoms at their first positions by K |x - x0|^2, K in kcal/mol/A^2: 'backbone:10'. FLAT is a distance, "
         "Angstrom, up to which they are free. Can be given several times, as --distance and --torsion.",
-        default=(), metavar="SELECTION:K[,FLAT]",
+        default=(), metavar="SELECTION:K[,FLAT]", essential=True,
     )  # fmt: skip
     distance: tuple[str, ...] = option(
         "Hold two atoms, each a selection, at R0 Angstrom by K (r - R0)^2: "
@@ -57,7 +59,9 @@ class Holding:
         default=(), metavar="A|B|C|D:K,DEGREES[,FLAT]",
     )  # fmt: skip
     reference: Path | None = option("Structure with the positions that --restrain holds the atoms at.", metavar="FILE")
-    freeze: str | None = option("Atoms that do not move: 'not within 6 of resname LIG'.", metavar="SELECTION")
+    freeze: str | None = option(
+        "Atoms that do not move: 'not within 6 of resname LIG'.", metavar="SELECTION", essential=True
+    )
 
 
 _CONSTRAINTS = {"hbonds": "at the force field's lengths", "hbonds-present": "at their present lengths"}
@@ -66,9 +70,10 @@ _CONSTRAINTS = {"hbonds": "at the force field's lengths", "hbonds-present": "at 
 def constraints_option(known: Sequence[str]) -> Callable[[Command], Command]:
     """Add --constraints; known : its values"""
     lengths = ", or ".join(_CONSTRAINTS[name] for name in known)
-    return click.option(
-        "--constraints", type=click.Choice(known, case_sensitive=False), help=f"Hold bonds to hydrogen {lengths}."
-    )
+    return command_option(
+        "--constraints", type=click.Choice(known, case_sensitive=False), help=f"Hold bonds to hydrogen {lengths}.",
+        heading="Holding atoms",
+    )  # fmt: skip
 
 
 class StructureLine(ProgressLine):

@@ -10,7 +10,7 @@ import click
 from ..jobs.texts import counted, medium_lines
 from ..view import METHODS, View
 from ..view import view as compute
-from .command import INPUT, OUTPUT, EachOnce
+from .command import INPUT, OUTPUT, EachOnce, command_option
 from .map_options import color_option, from_unit_option
 from .options import ReadAtoms, debug_option, device_option, json_option, structure_options
 from .progress import ProgressLine
@@ -24,18 +24,20 @@ from .terminal import one_line, say
     "-o", "--output", type=OUTPUT, metavar="OUT", multiple=True, required=True,
     help="Write a page, .html, or a picture, .png. Can be given several times.",
 )  # fmt: skip
-@click.option(
-    "--map", type=INPUT, metavar="MAP", help="Map to show, from any program; by default the potential is computed."
-)
+@command_option(
+    "--map", type=INPUT, metavar="MAP", help="Map to show, from any program; by default the potential is computed.",
+    essential=True,
+)  # fmt: skip
 @from_unit_option("MAP")
-@click.option(
+@command_option(
     "--residue-values", type=INPUT, metavar="FILE",
     help="Colour residues instead of a potential: a decomposition of `binding`, .csv, or lines residue,value.",
+    essential=True,
 )  # fmt: skip
-@click.option(
+@command_option(
     "--method", type=click.Choice(METHODS),
     help=f"Potential that is computed: {METHODS[0]}, by the Poisson-Boltzmann equation, the default; or screened, the "
-    "screened Coulomb potential.",
+    "screened Coulomb potential.", heading="Computation", essential=True,
 )  # fmt: skip
 @color_option("5 with pb, 2 with screened, else ")
 @device_option()

@@ -19,7 +19,7 @@ from ..common.arguments import file_path
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import npz_arrays
 from ..common.writing import replacing
-from ..energy.engine.system import System
+from ..energy.engine import System
 from ..energy.terms import Growing
 from ..ensemble.restraints import first_values, values_of_rows
 from ..ensemble.state import State

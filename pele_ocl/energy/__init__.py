@@ -20,12 +20,11 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from ..gb_models.solvent_model import SolventModel
     from ..jobs.words import FileWords, SolventWords
     from ..opencl.device import Device
-    from .born import BORN
     from .plan import Energy
     from .result import TERMS, EnergyBatch, EnergyResult
     from .term_set import summary
     from .terms import Term
-    from .variants import VARIANTS, choose_variant
+    from .variants import BORN, VARIANTS, choose_variant
 
 __all__ = [
     "BORN",
@@ -191,12 +190,11 @@ if not TYPE_CHECKING:  # names by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
-            "born": "BORN",
             "plan": "Energy",
             "result": "TERMS EnergyBatch EnergyResult",
             "term_set": "summary",
             "terms": "Term",
-            "variants": "VARIANTS choose_variant",
+            "variants": "BORN VARIANTS choose_variant",
         },
     )
 

@@ -6,7 +6,7 @@ Passes (plan/passes.py) : buffers and launches of any quantity, and conformation
 TiledPasses (tiles/passes.py) : positions are placed in tiles first
 EnergyPasses (here) : the steps of an energy, the terms outside the passes, and the results
 Squares (squares.py) : of EnergyPasses; groups meet rows of tiles, and layers are summed tile by tile; for GPUs
-SumsOfPairs (sums.py) : of EnergyPasses; sums are kept for all slots until a last step puts them in the atoms' order
+SumsOfPairs (here) : of EnergyPasses; sums are kept for all slots until a last step puts them in the atoms' order
 Rows (rows.py) : of SumsOfPairs; each atom sums its own pairs; for GPUs
 Blocks (blocks.py) : of SumsOfPairs; each pair once, in blocks of two tiles; for CPUs
 """
@@ -14,7 +14,7 @@ Blocks (blocks.py) : of SumsOfPairs; each pair once, in blocks of two tiles; for
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -26,9 +26,9 @@ from ..common.arguments import described
 from ..common.errors import InputError
 from ..common.variant import Machine
 from ..gb_models.solvent_model import SolventModel
-from ..opencl.interface import PAIR_MODEL
+from ..opencl.interface import PAIR_MODEL, PAIR_SUMS
 from ..plan.conformations import Encoding
-from ..plan.evaluator import Outputs
+from ..plan.evaluator import Failures, Outputs
 from ..solvent.tree_sums import TreeShape, TreeSums
 from ..tiles import Tiles
 from ..tiles.passes import TiledPasses, place_arguments
@@ -36,11 +36,10 @@ from ..tiles.surface import SurfaceBuffers
 from ..tiles.tables import SphereTables, scaled_charges
 from .frozen import Frozen
 from .layout import EnergyLayout
-from .masks import TileOrder
 from .options import Options
 from .result import PASS_TERMS
 from .sites import site_launches
-from .tables import PairTables
+from .tables import PairTables, TileOrder
 from .term_set import TermSet
 from .terms import TermKernels
 from .terms.term import TermContext
@@ -62,7 +61,10 @@ class EnergyPasses(TiledPasses, Generic[L]):
     contents : the terms, and what adds to the gradient and to the energies beside the passes
     frozen : what is left out, else None
     tree : that Born radii come from, to `accuracy`; None where they come from all pairs
+    reason : gives the error of a conformation from its positions, what was found of all, and its number
     """
+
+    reason: Callable[[NDArray[Any], Outputs, int], InputError]
 
     layout_type: ClassVar[type[EnergyLayout]]
     leaves_out: ClassVar[bool] = True  # whether its kernels can leave out the interactions among frozen atoms
@@ -226,6 +228,18 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Build definition of kernels that leave the gradient of the passes, or add to one that was begun."""
         return {"TERMS_FIRST": int(self.first_kernels is not None)}
 
+    def unpacked(self, results: NDArray[Any], positions: Floats) -> tuple[Outputs, dict[int, str]]:
+        """Unpack results (m, n_results) of positions (m, n, 3) A; also why conformations failed, which are NaN."""
+        m, options = len(results), self.options
+        found, failures = Outputs.empty(
+            m, self.n_atoms, len(self.contents.names), gradients=options.gradient, born_radii=True,
+            per_atom=options.per_atom,
+        ), Failures(m, record=True)  # fmt: skip
+        self.unpack_and_check(results, slice(0, m), positions, found, failures, self.reason)
+        for k in failures.reasons:
+            found.erase(k)
+        return found, failures.in_order if failures.reasons else {}
+
     def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         m, n, first = len(results), self.n_atoms, len(PASS_TERMS) * self.n_energies
         assert found.born_radii is not None
@@ -374,14 +388,15 @@ class EnergyPasses(TiledPasses, Generic[L]):
             ),
         ]  # fmt: skip
 
-    def _atom_terms(self, n_parts: int, shares: int = 1) -> Launch:
-        """Born radii and energies of single atoms, from parts of the Born integrals."""
+    def _atom_terms(self, parts: int | Arguments, shares: int = 1, **defines: int) -> Launch:
+        """Born radii and energies of single atoms, from parts of the Born integrals: their number, or arguments."""
         arguments = dict(
-            n_parts=n_parts, sums=self.buffers["born_sums"], **self.solvent_constants(), **self._atom_tables()
-        )
-        return self.each_slot(
-            "energy/radii.cl", "atom_terms", arguments, shares=shares, SHARES=shares, **self.gb_macros
+            **({"n_parts": parts} if isinstance(parts, int) else parts), sums=self.buffers["born_sums"],
+            **self.solvent_constants(), **self._atom_tables(),
         )  # fmt: skip
+        return self.each_slot(
+            "energy/radii.cl", "atom_terms", arguments, shares=shares, SHARES=shares, **self.gb_macros, **defines
+        )
 
     def _atom_tables(self) -> Arguments:
         """ATOM_ARGUMENTS of cl/energy/terms.clh."""
@@ -426,3 +441,49 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
 
 AnyPasses = EnergyPasses[Any]  # of whatever layout
+
+
+class SumsOfPairs(EnergyPasses[L]):
+    """Passes that leave a column of sums at all slots, in parts; cl/energy/sums.clh."""
+
+    @property
+    @abstractmethod
+    def n_parts(self) -> int:
+        """Parts in which the sums come."""
+
+    def _sizes(self) -> dict[str, int]:
+        return {"pair_sums": PAIR_SUMS * self.n_parts * self.slots_of_sums}
+
+    @property
+    def slots_of_sums(self) -> int:
+        """Slots of which a part has sums."""
+        return self.tiles.n_slots
+
+    @property
+    def _parts(self) -> Arguments:
+        """Arguments that tell kernels how the sums come in parts."""
+        return dict(n_parts=self.n_parts)
+
+    @property
+    def _parts_macros(self) -> dict[str, int]:
+        """Build definitions of such kernels."""
+        return {}
+
+    def _finish(self) -> list[Launch]:
+        return [
+            self.each_slot(
+                "energy/finish.cl", "finish",
+                dict(counts=self.spheres.counts, **self.named("pair_sums"), **self._to_finish()), **self._finish_macros,
+            )
+        ]  # fmt: skip
+
+    def _to_finish(self) -> Arguments:
+        """FINISH_ARGUMENTS of cl/energy/finish.clh."""
+        return dict(
+            n_atoms=len(self.atoms), **self.result_sizes, per_atom=self.options.per_atom, **self._parts,
+            order=self.spheres.order, **self.named("singles", "born", "results"),
+        )  # fmt: skip
+
+    @property
+    def _finish_macros(self) -> dict[str, int]:
+        return {**self.result_macros, **self.first_macros, **self._parts_macros}

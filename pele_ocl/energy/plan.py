@@ -18,23 +18,22 @@ from ..common.settled import rewrite
 from ..common.variant import Machine, Progress
 from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import Encoding, check_span
-from ..plan.evaluator import Failures, Outputs
+from ..plan.evaluator import Outputs
 from ..plan.passes import reason_of
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_plan_options
 from ..results import Terms
-from ..solvent.checks import born_radius_error, check_radii
+from ..solvent.error import born_radius_error, check_radii
 from ..tiles import Tiles
 from ..tiles.surface import check_surface, crowding
-from .born import check_born, chosen_born
 from .frozen import Frozen, check_in_place, frozen_atoms
 from .options import Options
 from .result import EnergyBatch, EnergyResult
 from .sites import check_sites
 from .term_set import TermSet
 from .terms import Term
-from .variants import VARIANTS, choose_variant
+from .variants import VARIANTS, check_born, choose_variant, chosen_born
 
 if TYPE_CHECKING:
     from ..opencl.binding import Binder
@@ -218,9 +217,6 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         if found.gradients is not None and self._has_frozen:
             found.gradients[:, self.frozen] = 0
 
-    def _reason(self, positions: NDArray[Any], found: Outputs, k: int) -> InputError:
-        return reason_of(self.atoms, positions, found, k, partial(_explain, self.model, self.precision))
-
     def _outputs(self, m: int) -> Outputs:
         n, n_terms, options = len(self.atoms.positions), len(self._contents.names), self.options
         return Outputs(
@@ -338,17 +334,14 @@ def passes_of(plan: Energy, queue: Binder, m: int) -> AnyPasses:
     passes = plan._make_passes(queue, m)
     queue.finish()  # evaluations may go to another queue
     passes.movable = all(kernels.movable for kernels in plan._contents.term_kernels)
+    passes.reason = partial(reason_of, plan.atoms, explain=partial(_explain, plan.model, plan.precision))
     return passes
 
 
 def batch_of(plan: Energy, passes: AnyPasses, results: NDArray[Any], positions: Floats) -> EnergyBatch:
     """Make the batch of results (m, n_results) that passes left of positions (m, n, 3) A; errors are recorded."""
-    m = len(results)
-    found, failures = plan._outputs(m), Failures(m, record=True)
-    passes.unpack_and_check(results, slice(0, m), positions, found, failures, plan._reason)
-    for k in failures.reasons:
-        found.erase(k)
-    return plan._batch(positions, found, failures.in_order if failures.reasons else {}, {})
+    found, errors = passes.unpacked(results, positions)
+    return plan._batch(positions, found, errors, {})
 
 
 def share_programs(plan: Energy, other: Energy) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ..atoms import Floats
 from ..common.arguments import texts
@@ -112,6 +112,8 @@ class EnergyBatch(TermBatch[EnergyResult]):
     """
 
     _room = "energy"
+    _of_one = EnergyResult
+    _each: ClassVar[Mapping[str, str]] = {"gradient": "gradients", "born_radii": "born_radii"}
 
     model: SolventModel
     gradients: Floats | None
@@ -119,21 +121,3 @@ class EnergyBatch(TermBatch[EnergyResult]):
     born: str
     accuracy: float | None = None
     error: RadiusError | None = None
-
-    def _member(self, i: int) -> EnergyResult:
-        return EnergyResult(
-            atoms=self.atoms if i in self.errors else self.atoms.moved(self.positions[i]),
-            terms=self.terms[i],
-            per_atom=None if self.per_atom is None else self.per_atom[i],
-            model=self.model,
-            gradient=None if self.gradients is None else self.gradients[i],
-            born_radii=self.born_radii[i],
-            device=self.device,
-            variant=self.variant,
-            precision=self.precision,
-            seconds=self.seconds,
-            born=self.born,
-            accuracy=self.accuracy,
-            error=self.error,
-            how=self.how,
-        )

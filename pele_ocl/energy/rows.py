@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .layout import RowsLayout
-from .masks import TileOrder
-from .sums import SumsOfPairs
+from .passes import SumsOfPairs
+from .tables import TileOrder
 
 if TYPE_CHECKING:
     from ..opencl.binding import Launch

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..opencl.interface import RING_STEPS, Follows
-from ..tiles.dispatch import born_dispatch, ring_dispatch
+from ..tiles.tiles import born_dispatch, ring_dispatch
 from .layout import MOST_LAYERS, Slab, SquaresLayout
-from .masks import TileOrder
 from .passes import EnergyPasses
+from .tables import TileOrder
 
 if TYPE_CHECKING:
     from ..opencl.binding import Array, Launch

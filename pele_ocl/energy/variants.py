@@ -1,11 +1,16 @@
-"""Ways to sum over pairs: a table of variants, and which one suits a device."""
+"""Ways to sum over pairs, and ways to Born radii: tables of them, and which one suits a device."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..common.variant import Variant
+from ..common.arguments import described, is_among
+from ..common.errors import InputError
+from ..common.variant import Machine, Variant
+from ..opencl.interface import LEAF
+from ..solvent.accuracy import DEFAULT, checked_accuracy, pays
 from .layout import BlocksLayout, RowsLayout, SquaresLayout
 
 if TYPE_CHECKING:
@@ -55,3 +60,64 @@ def choose_variant(kind: str, per_atom: bool) -> str:
     if kind == "CPU":
         return "blocks"
     return "rows" if per_atom else "squares"
+
+
+# Atoms; with fewer the tree gains nothing: the radii are a small part of an energy, and their error is measured.
+LEAST_FOR_TREE = {"CPU": 60_000, "GPU": 100_000}
+
+
+@dataclass(frozen=True)
+class BornSums:
+    """One way to sum up Born integrals.
+
+    summary : one line for help
+    approximates : whether it leaves out what an accuracy allows
+    """
+
+    summary: str
+    approximates: bool = False
+
+
+BORN = {
+    "pairs": BornSums("all pairs"),
+    "tree": BornSums("a tree of boxes, far ones by their moments, to an accuracy", approximates=True),
+    "surface": BornSums("the surface, of sgbnp and vdgbnp alone"),
+}
+
+
+@dataclass(frozen=True)
+class Born:
+    """Way that was chosen; name : key of BORN; accuracy : of the radii, None if it does not approximate."""
+
+    name: str
+    accuracy: float | None = None
+
+
+def check_born(name: str, accuracy: float | None) -> float | None:
+    """Check way and accuracy, and give the accuracy as a number. Raises InputError if they do not exist or fit."""
+    if not is_among(name, ("auto", *BORN)):
+        raise InputError(f"Born radii do not come from {described(name)}; choose auto, {', '.join(BORN)}")
+    asked = checked_accuracy(accuracy)
+    if asked is not None and name in BORN and not BORN[name].approximates:
+        raise InputError(f"Born radii from {name} have no accuracy to choose; leave it out, or choose tree or auto")
+    return asked
+
+
+def chosen_born(name: str, asked: float | None, machine: Machine, n_atoms: int, tile: int, suits: bool) -> Born:
+    """Find the way of a name on a machine; "auto" is the tree if that is faster.
+
+    asked : accuracy that was given; where none was, "auto" takes the tree in float32 alone, whose digits allow it
+    tile : atoms in a tile; suits : whether "auto" may take the tree
+
+    Raises InputError for a tree over tiles that are no boxes.
+    """
+    fits = tile % LEAF == 0
+    enough = asked or (DEFAULT if machine.precision == "float32" else None)
+    if name == "auto":
+        wanted = suits and fits and enough is not None and pays(n_atoms, enough, LEAST_FOR_TREE, machine.kind)
+        name = next(key for key, sums in BORN.items() if sums.approximates == wanted)
+    if not BORN[name].approximates:
+        return Born(name)
+    if not fits:
+        raise InputError(f"a tree takes tiles of {LEAF} atoms or more, not of {tile}; choose another variant")
+    return Born(name, enough or DEFAULT)

@@ -17,13 +17,12 @@ from ..common.arguments import choice, described, flag, former_keywords, whole_n
 from ..common.errors import InputError
 from ..common.settled import Settled
 from ..energy import Term
-from ..energy.engine.system import System
+from ..energy.engine import System
 from ..energy.result import ALL_TERMS
 from ..gb_models.solvent_model import SolventModel, choose_radii_of
 from ..results import Terms
-from .columns import Column, DeviceArray
+from .columns import Column, DeviceArray, MappedRows, mapped
 from .drivers import DriverKernel
-from .mapped import MappedRows, mapped
 from .restraints import KINDS, RESTRAINTS
 from .state import Arrays, Lock, Rows, RowsLike, State, locked
 from .values import Scales, TermArrays, names_of_arrays

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Floats
 from ..common.arguments import described, numbers, text
 from ..common.errors import InputError
-from ..energy.engine.system import System
+from ..energy.engine import System
 from ..energy.terms import CenterRestraint, PositionalRestraint, Term
 from ..energy.terms.internal import InternalRestraint
 from .state import State

@@ -17,10 +17,9 @@ from ..common.errors import InputError, PeleError, Suggests
 from ..energy import Term
 from ..trajectories.superposing import Superposition
 from .box import Box
-from .metropolis import is_accepted
 from .minimization import Minimization
 from .perturbation import Perturbation
-from .walk import Move, Settings, Stage, Walk, chosen_atoms
+from .walk import Move, Settings, Stage, Walk, chosen_atoms, is_accepted
 
 Watch = Callable[[Walk, str, Sequence[int]], None]  # called after a move, with its name and the rows it was made of
 

@@ -16,13 +16,12 @@ from ..common.installation import shipped
 from ..ensemble import Ensemble
 from ..minimize.options import check_options
 from ..opencl.interface import MOST_POLAR
-from .metropolis import BOLTZMANN
 from .philox import philox
 from .regions import is_close
 from .rotamers import RotamerLibrary
 from .rotations import RotamerChain, side_chains_of, torsions_at
 from .side_chain_tables import SideChainTables
-from .walk import Move, Stage, Walk
+from .walk import BOLTZMANN, Move, Stage, Walk
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer

@@ -1,7 +1,8 @@
-"""State of explorers, and the moves that change it."""
+"""State of explorers, the moves that change it, and the rule of Metropolis by which a step is kept."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..ensemble import DriverKernel
     from ..opencl.memory import Buffer
 
+BOLTZMANN = 0.0019872  # kcal/mol/K
 MOST_SEED = (1 << 32) - 1
 _MOST_PAIRS = 1_000_000  # whose differences are in memory at once
 MOST_TRIES = (1 << 16) - 1  # of a trial, so that each try has random numbers of its own
@@ -310,3 +312,12 @@ def chosen_atoms(name: str, values: ArrayLike, atoms: Atoms) -> Ints:
     if not 0 < len(chosen) < len(atoms):
         raise InputError(f"{name} has {len(chosen)} of {len(atoms)} atoms; some of them, and not all, are needed")
     return chosen
+
+
+def is_accepted(rise: float, temperature: float, drawn: float) -> bool:
+    """Return whether a step is kept.
+
+    rise : kcal/mol of the energy; NaN is not accepted
+    temperature : K; drawn : uniform in (0, 1)
+    """
+    return rise < 0 or (temperature > 0 and math.exp(-rise / (BOLTZMANN * temperature)) > drawn)

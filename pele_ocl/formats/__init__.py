@@ -26,8 +26,7 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .maps.pictures import draw_slices, require_png
     from .pdb_writing import Ion, write_pdb_with_ions
     from .points import POINT_SUFFIXES, read_points
-    from .pqr import read_pqr
-    from .pqr_writing import write_pqr
+    from .pqr import read_pqr, write_pqr
     from .registry import (
         MAPS,
         STRUCTURES,
@@ -109,8 +108,7 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
             "hdf5": "SparseFile",
             "maps.pictures": "draw_slices require_png",
             "pdb_writing": "Ion write_pdb_with_ions",
-            "pqr": "read_pqr",
-            "pqr_writing": "write_pqr",
+            "pqr": "read_pqr write_pqr",
             "maps": "read_extra_maps read_map require_map_suffix write_map",
             "points": "POINT_SUFFIXES read_points",
             "registry": "MAPS STRUCTURES Details MapFormat "

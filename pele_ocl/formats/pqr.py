@@ -15,12 +15,14 @@ from typing import NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from ..atoms import Atoms, Floats, Labels
+from ..atoms import Atoms, Floats, Labels, require_atoms
 from ..atoms.chemistry import element, is_polymer, is_water
 from ..atoms.radii import hct_scale
-from ..common.errors import FormatError
+from ..common.arguments import file_path
+from ..common.errors import FormatError, ParameterError
 from ..common.inputfile import InputFile, read_file
 from ..common.textfiles import lines, number, quoted
+from ..common.writing import replacing
 from .assembly import ListedAtoms, model_note, shown_models, structure
 from .pdb import PdbRecord, model_numbers_of, records
 from .registry import StructureFormat
@@ -393,3 +395,39 @@ FORMAT = StructureFormat(
 
 
 __all__ = ["FORMAT", "pqr_models", "read_pqr"]
+
+
+def write_pqr(path: str | PathLike[str], atoms: Atoms) -> None:
+    """Write a PQR file: charges, and gb_radii as radii; fields have blanks between them, whatever their width.
+
+    Raises ParameterError for atoms without radii. Raises FormatError for atoms without names, for names with blanks,
+    and for a file that cannot be written.
+    """
+    require_atoms(atoms)
+    target = file_path(path)
+    if atoms.gb_radii is None:
+        raise ParameterError(f"{target}: the atoms have no radii, which a PQR file needs; choose a set of radii")
+    if atoms.labels is None:
+        raise FormatError(f"{target}: the atoms have no names, which a PQR file needs")
+    lines = list(_lines(target, atoms))
+    with replacing(target) as temporary:
+        temporary.write_text("".join(lines), encoding="utf-8")
+
+
+def _lines(path: PathLike[str], atoms: Atoms) -> Iterator[str]:
+    labels, radii = atoms.labels, atoms.gb_radii
+    assert labels is not None
+    assert radii is not None
+    columns = zip(
+        labels.names.tolist(), labels.residue_names.tolist(), labels.chains.tolist(), labels.residue_numbers.tolist(),
+        labels.insertion_codes.tolist(), atoms.positions.tolist(), atoms.charges.tolist(), radii.tolist(),
+        strict=True,
+    )  # fmt: skip
+    for serial, (name, residue, of_chain, residue_number, code, (x, y, z), charge, radius) in enumerate(columns, 1):
+        if not name or not residue or any(len(word.split()) > 1 for word in (name, residue, of_chain)):
+            raise FormatError(f"{path}: {atoms.describe(serial - 1)} has a name that is empty or has blanks in it")
+        where = f"{of_chain} {residue_number}{code}".lstrip()
+        yield (
+            f"ATOM  {serial:>5} {name:<4} {residue:<4} {where:>6} {x:10.4f} {y:10.4f} {z:10.4f} {charge:10.6f} "
+            f"{radius:8.4f}\n"
+        )

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..nonbond import VARIANTS, Nonbond
-from ..nonbond.index import Segments, segments_by_counting, split_keys
-from ..nonbond.pairs import GROUP, EnergiesAlone, PairPasses, PlainPasses
-from ..nonbond.passes import ITEMS, AnyPasses
-from ..nonbond.task import PairListTask
+from ..nonbond.index import ITEMS, Segments, segments_by_counting, split_keys
+from ..nonbond.passes import GROUP, AnyPasses, EnergiesAlone, PairPasses, PlainPasses
+from ..nonbond.records import PairListTask
 from ..opencl.interface import Role, Scatter
 from .rung import Rung
 

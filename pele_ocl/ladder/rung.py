@@ -22,7 +22,7 @@ class Rung(Variant[S]):
     cpu_only : True where it always runs on a CPU device
     float_atomics : whether it needs a device with atomic additions of reals of its own
     sums : in how many numbers all terms of an atom are summed one by one. None if there are so many that float32 keeps
-        its digits (pele_ocl/bench/accuracy.py)
+        its digits (pele_ocl/bench/bounds.py)
     """
 
     exact: bool = True

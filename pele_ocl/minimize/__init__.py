@@ -21,8 +21,7 @@ from ..energy.restraints import Held, Texts
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.provenance import Provenance
 from ..jobs.shards import Place, Shard
-from .many import EachOptions, minimize_all
-from .minimizer import Minimizer, Watch
+from .minimizer import EachOptions, Minimizer, Watch, minimize_all
 from .options import BOUNDS, METHODS, tolerance_of
 from .result import REASONS, MinimizeBatch, MinimizeResult
 

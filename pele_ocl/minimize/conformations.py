@@ -32,8 +32,7 @@ from ..trajectories.files import Positions
 from ..trajectories.fingerprints import fingerprint
 from ..trajectories.frames import FrameWords
 from ..trajectories.reading import PIECE_ATOMS, Paths, opened
-from .many import minimize_all
-from .minimizer import Minimizer
+from .minimizer import Minimizer, minimize_all
 from .result import MinimizeBatch, MinimizeResult, Origin, facts_of_model, facts_of_molecule, result_of_record
 from .spec import ATOMS_TOGETHER, MinimizeSpec, setting_text
 

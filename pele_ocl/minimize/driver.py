@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..common.errors import DeviceMemoryError
-from ..energy.engine.store import Store
-from ..energy.engine.system import Tables
-from ..energy.plan import batch_of
+from ..energy.engine import Store, Tables
 from ..opencl.interface import N_STATE, WORD, StepState, Stop
 from ..plan.passes import BATCH_BYTES
 from ..plan.plan import CHUNK_ATOMS
 from .job import FREE, Job, Recipe, computable
 
 if TYPE_CHECKING:
-    from ..energy.engine.system import Begins
+    from ..energy.engine import Begins
     from ..opencl.device import Device
     from ..opencl.memory import Buffer
     from ..opencl.queue import Event, Places, Queue
@@ -321,15 +319,15 @@ class Driver:
     def _finish(self, ended: Sequence[Job]) -> None:
         """Take the results of structures that have left their seats, whose room is free from now on."""
         for recipe, own in by_recipe(ended).items():
-            system, energies = recipe.system, []
+            system, outputs = recipe.system, []
             for piece, name in ((recipe.before, "given"), (recipe.pieces["results"], "final")):
                 positions = np.stack([computable(getattr(job, name), system.energy.atoms) for job in own])
                 kind = recipe.real
                 results = self._own_queue.gather(self._buffer(piece), places(own, piece), piece.size, kind)
-                energies.append(batch_of(system.energy, system.passes, results, positions))
-            before, after = energies
+                outputs.append(system.passes.unpacked(results, positions))
+            (before, wrong), (after, wrong_after) = outputs
             for k, job in enumerate(own):
-                job.result = before.errors.get(k, "") or after.errors.get(k, "")
+                job.result = wrong.get(k, "") or wrong_after.get(k, "")
                 if not job.result:
                     job.result = job.result_of(before, after, k)
                 self.scratch.give_back(recipe.recorder, job.scratch)

@@ -15,15 +15,16 @@ from ..atoms.close_pairs import close_pair
 from ..common.arguments import flag
 from ..common.errors import InputError
 from ..energy import Energy
-from ..energy.engine.system import Recorded, System
+from ..energy.engine import Recorded, System
 from ..opencl.interface import N_STATE, StepState, Stop
+from ..results import Terms
 from .constraints import BondConstraints, check_rigid
 from .options import Stopping, method_of, rounds_of
 from .result import REASONS, MinimizeResult
 
 if TYPE_CHECKING:
-    from ..energy import EnergyBatch
     from ..opencl.recording import BufferPiece, RecordedLaunch, Recorder
+    from ..plan.evaluator import Outputs
     from .method import Method
 
 COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
@@ -298,16 +299,16 @@ class Job:
         moved = self.state[StepState.ITERATIONS] > self.counted[0] and self.state[StepState.STOPPED] != Stop.TIME
         return bool(moved) and self.round + 1 < self.recipe.protocol.rounds
 
-    def result_of(self, before: EnergyBatch, after: EnergyBatch, k: int) -> MinimizeResult:
-        """Return the result when it has ended. before, after : energies in which it is conformation k"""
+    def result_of(self, before: Outputs, after: Outputs, k: int) -> MinimizeResult:
+        """Return the result when it has ended. before, after : arrays in which it is conformation k"""
         assert after.gradients is not None
-        protocol, state = self.recipe.protocol, self.state
+        protocol, state, names = self.recipe.protocol, self.state, self.recipe.system.passes.contents.names
         gradient = protocol.along(after.gradients[k], self.final, self.free)
         moved = self.final - self.given
         return MinimizeResult(
             atoms=protocol.atoms.moved(self.final),
-            energy_before=before.terms[k],
-            energy_after=after.terms[k],
+            energy_before=Terms._unchecked(names, before.energies[k]),
+            energy_after=Terms._unchecked(names, after.energies[k]),
             gradient=gradient,
             rms_gradient=float(np.sqrt((gradient**2).sum() / self.free.sum())),
             largest_gradient=float(np.sqrt((gradient**2).sum(axis=1).max())),

@@ -31,8 +31,7 @@ from ..opencl.device import get_device
 from ..reading import FirstFrame, Reading
 from ..trajectories import Trajectory
 from .conformations import Frames, Minimizing, OpensFrames, Watch, minimized_conformations
-from .many import minimize_all
-from .minimizer import Minimizer
+from .minimizer import Minimizer, minimize_all
 from .options import Stopping, method_of
 from .result import CONVERGED, UNIT, MinimizeBatch, MinimizeResult, Origin, failed_result, result_of_record
 from .spec import MinimizeSpec

@@ -31,7 +31,7 @@ from ..jobs.records import Record
 from ..jobs.spec import Spec, StructurePath
 from ..opencl.device import get_device
 from ..reading import Reading
-from .many import as_done
+from .minimizer import as_done
 from .options import tolerance_of
 from .result import MinimizeResult, Origin, facts_of_model, facts_of_molecule
 

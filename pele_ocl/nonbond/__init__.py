@@ -116,7 +116,7 @@ def nonbond(
             progress=progress,
         )  # fmt: skip
         return plan.evaluate(born_radii=born_radii, profile=True)
-    from .door import evaluated
+    from .spec import evaluated
 
     return evaluated(
         atoms, pairs, born_radii, solvent=solvent, gradient=gradient, variant=variant, precision=precision,

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..atoms import Atoms, Floats
-from ..common.arguments import callback, flag, is_among
+from ..atoms import Atoms, Floats, require_atoms
+from ..common.arguments import callback, described, flag, is_among, numbers
 from ..common.errors import InputError
 from ..common.hashing import sha256_of
 from ..common.variant import Progress, Variant
 from ..gb_models.solvent_model import IN_VACUUM, SolventModel
-from ..pairs import AllPairs, PairList, Pairs, pairs_split, pairs_within
+from ..pairs import AllPairs, PairList, Pairs, own_lj_pairs, pairs_split, pairs_within, require_pairs
 from ..plan.conformations import TooWideError
 from ..plan.evaluator import Evaluator, Failures, Outputs
 from ..plan.plan import Plan
@@ -26,7 +26,6 @@ from ..plan.selection import IN_LADDER, Automatic, check_plan_options
 from ..results import Terms
 from ..solvent import Solvent
 from ..solvent import choose_variant as variant_of_radii
-from .checks import check_molecule, one_a_conformation, one_an_atom
 from .listed import DeviceList, Piecewise
 from .passes import AnyPasses
 from .records import MoleculeRecords
@@ -35,6 +34,52 @@ from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+
+
+def check_molecule(atoms: Atoms, pairs: Pairs, solvent: str) -> None:
+    """Raise InputError for a solvent that does not exist, missing parameters, and a list for other atoms."""
+    if not is_among(solvent, ("gb", "vacuum")):
+        raise InputError(f"there is no solvent {described(solvent)}; choose gb or vacuum")
+    require_atoms(atoms)
+    require_pairs(pairs)
+    atoms.require(("charges", "lj_sigma", "lj_epsilon"), "the nonbonded energy")
+    if pairs.n_atoms != len(atoms):
+        raise InputError(f"the pair list is for {pairs.n_atoms} atoms; there are {len(atoms)}")
+    if len(own_lj_pairs(atoms)):
+        raise InputError(
+            "pairs of these atoms have Lennard-Jones parameters of their own (NBFIX), which pair lists cannot hold; "
+            "energy computes them"
+        )
+    atoms.require_apart()
+
+
+def one_an_atom(name: str, given: ArrayLike, n: int) -> Floats:
+    """Positive numbers (n,), copied. Raises InputError for anything else."""
+    values = _numbers(given)
+    if values.shape != (n,) or not _are_positive(values):
+        raise InputError(f"{name} must be {n} positive numbers, one an atom")
+    return values
+
+
+def one_a_conformation(name: str, given: ArrayLike, m: int, n: int) -> Floats:
+    """Positive numbers (n,) for all conformations or (m, n), copied. Raises InputError for anything else."""
+    values = _numbers(given)
+    if values.shape not in ((n,), (m, n)) or not _are_positive(values):
+        raise InputError(f"{name} must be positive numbers, ({n},) one an atom or ({m}, {n}) for each conformation")
+    return values
+
+
+def _numbers(given: ArrayLike) -> Floats:
+    """Copy the numbers; none if they are no numbers."""
+    try:
+        return numbers("", given).copy()
+    except InputError:
+        return np.empty(0)
+
+
+def _are_positive(values: Floats) -> bool:
+    return bool(values.min() > 0 and values.max() < np.inf)  # neither is true of NaN
+
 
 _HASHED = 1 << 20  # pairs of a list that are read at a time
 # Pairs on the device at a time. Longer lists are walked in pieces, prepared again each time.

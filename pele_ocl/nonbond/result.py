@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -58,21 +60,9 @@ class NonbondBatch(TermBatch[NonbondResult]):
     """
 
     _room = "nonbond"
+    _of_one = NonbondResult
+    _each: ClassVar[Mapping[str, str]] = {"gradient": "gradients"}
 
     n_pairs: int
     gradients: Floats | None
     exact: bool
-
-    def _member(self, i: int) -> NonbondResult:
-        return NonbondResult(
-            atoms=self.atoms if i in self.errors else self.atoms.moved(self.positions[i]),
-            n_pairs=self.n_pairs,
-            terms=self.terms[i],
-            gradient=None if self.gradients is None else self.gradients[i],
-            exact=self.exact,
-            device=self.device,
-            variant=self.variant,
-            precision=self.precision,
-            seconds=self.seconds,
-            how=self.how,
-        )

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from ..opencl.interface import Role
 from .index import Segments, segments_by_counting
-from .pairs import EnergiesAlone
-from .passes import AnyPasses, ListPasses
-from .task import PairListTask
+from .passes import AnyPasses, EnergiesAlone, ListPasses
+from .records import PairListTask
 
 if TYPE_CHECKING:
     from ..opencl.binding import Launch

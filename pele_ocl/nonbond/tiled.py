@@ -1,27 +1,117 @@
-"""Passes of `tiled`: tiles of neighbours in vector lanes, each pair once; for CPUs."""
+"""Passes of `tiled`: a pair list as tiles of atoms in vector lanes, each pair once; for CPUs."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .entries import Entries, entries_of
-from .layout import tile_constants
+from ..atoms import Floats
+from ..opencl.interface import Role
+from .index import ITEMS, prefix_sum, segments_by_counting
 from .passes import ListPasses
-from .task import PairListTask
+from .records import PairListTask
 
 if TYPE_CHECKING:
     from ..opencl.binding import Launch
     from ..opencl.kernel import Arguments
+    from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
+TILE = 8  # atoms, or a vector's lanes where these are fewer; wider vectors hold a tile several times
+ENTRIES = 4  # computed side by side
 # Work-items a compute unit, by kind of device. On a CPU more would even out what else the machine does, but each has a
 # gradient; on a GPU they hide each other's waiting.
 PARTS_A_UNIT = {"CPU": 1, "GPU": 4}
-ITEMS = 64  # of a group that adds gradients up, on a GPU
 LARGEST_PARTS = 2**28  # bytes that the gradients of all parts may take
+
+
+def tile_constants(width: int) -> dict[str, int]:
+    """Build definitions of the kernels that know tiles, for vectors of so many reals."""
+    return {"ENTRIES": ENTRIES, "TILE": min(TILE, width)}
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """A pair list by tiles, on the device; cl/nonbond/tiled.cl says what is in the buffers.
+
+    width : reals in a vector
+    order : (n_slots,) the atom in each slot
+    own : lane_sigma2 and lane_charges, or two buffers of one unused number
+    """
+
+    width: int
+    n_tiles: int
+    order: NDArray[np.intp]
+    slot_of: Buffer
+    offsets: Buffer
+    entries: Buffer
+    own: tuple[Buffer, ...]
+
+
+def entries_of(queue: Queue, task: PairListTask) -> Entries:
+    """Find the neighbours of each tile, then its entries: counted, their offsets summed, written."""
+    width = queue.device.vector_width(queue.precision)
+    layout = tile_constants(width)
+    tile = layout["TILE"]
+    atoms = in_tiles(task.molecule.atoms.positions, tile)
+    n_tiles, n_pairs = -(-task.n_atoms // tile), task.n_pairs
+    slots = np.empty(task.n_atoms, np.intp)
+    slots[atoms] = np.arange(task.n_atoms)
+    order = np.pad(atoms, (0, n_tiles * tile - task.n_atoms), mode="edge")  # copies fill the last tile
+    slot_of = queue.upload(slots, np.int32)
+    switches = {**layout, "OWN_VALUES": int(bool(task.own))}
+    placed = queue.empty(2 * n_pairs, np.uint32)
+    if n_pairs:
+        place = queue.kernel("nonbond/tile_entries.cl", "place_pairs", width, **switches)
+        queue.launch(
+            place, (n_pairs,), (ITEMS,), dict(n_pairs=n_pairs, slot_of=slot_of, pairs=task.pairs, placed=placed)
+        )  # fmt: skip
+    segments = segments_by_counting(queue, placed, n_pairs, len(order), Role.BOTH, tile=tile)
+    offsets = queue.zeros(2 * n_tiles + 1, np.int32)
+    fill = queue.kernel("nonbond/tile_entries.cl", "tile_entries", width, **switches)
+    assert segments.neighbours is not None
+    lists = dict(
+        n_tiles=n_tiles, starts=segments.offsets, neighbours=segments.neighbours, pair_of=segments.pairs,
+        placed=placed, offsets=offsets,
+    )  # fmt: skip
+
+    def launch(writing: bool, entries: Buffer, *lanes: Buffer) -> None:
+        of_lanes = dict(zip(("lane_sigma2", "lane_charges"), lanes, strict=True)) if task.own else {}
+        arguments = dict(writing=writing, entries=entries, **lists, **task.own_arguments, **of_lanes)
+        queue.launch(fill, (2 * n_tiles,), (1,), arguments)
+
+    unused = queue.empty(1)
+    launch(False, queue.empty(1, np.uint32), unused, unused)
+    prefix_sum(queue, offsets, 2 * n_tiles + 1)
+    n_entries = int(queue.download(offsets, 2 * n_tiles + 1, np.int32)[-1])
+    entries = queue.empty((width // tile + 1) * n_entries, np.uint32)
+    lanes = tuple(queue.zeros(width * n_entries) for _ in task.own) or (unused, unused)
+    launch(True, entries, *lanes)
+    return Entries(width, n_tiles, order, slot_of, offsets, entries, lanes)
+
+
+def in_tiles(positions: Floats, size: int) -> NDArray[np.intp]:
+    """Order the atoms so that each `size` after the other make a tile; (n,), the last tile may be short.
+
+    Boxes are halved across their longest edge until they hold a tile. That makes rounder tiles than a curve through
+    space does, and so fewer atoms near them.
+
+    positions : (n, 3) A
+    """
+
+    def halve(atoms: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        if len(atoms) <= size:
+            return [atoms]
+        half = size * (-(-len(atoms) // size) // 2)
+        axis = np.ptp(positions[atoms], axis=0).argmax()
+        atoms = atoms[np.argpartition(positions[atoms, axis], half)]
+        return halve(atoms[:half]) + halve(atoms[half:])
+
+    atoms = np.arange(len(positions))
+    return atoms if size == 1 else np.concatenate(halve(atoms))
 
 
 class Tiled(ListPasses[Entries]):

@@ -1,8 +1,9 @@
-"""Arrays as text in a page: little-endian numbers in base64, as small as their digits allow."""
+"""Data in a page: JSON that ends no script, and arrays as little-endian numbers in base64, in as few digits as do."""
 
 from __future__ import annotations
 
 import base64
+import json
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,3 +32,12 @@ def packed_values(values: NDArray[np.floating], end: float) -> Packed:
     """Values in 16 bits, what is beyond `end` as `end`: {type, data, first, step}."""
     step = end / (_STEPS // 2)
     return {**packed(np.rint(np.clip(values, -end, end) / step), "i2"), "first": 0.0, "step": step}
+
+
+# Characters that mean something to HTML, `<!--<script>` among them, or that end a line of JavaScript.
+_ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+
+
+def data_for_page(data: object) -> str:
+    """Write data as JSON for a script element of a page."""
+    return json.dumps(data, allow_nan=False, separators=(",", ":")).translate(_ESCAPED)

@@ -17,13 +17,12 @@ from ..atoms import Atoms, Floats
 from ..common.arguments import file_path, file_paths
 from ..common.errors import FormatError, printable
 from ..common.extras import extra
-from ..common.html_data import data_for_page
 from ..common.writing import replacing
 from ..formats.registry import scripts_way
 from ..grid import Map
 from .colouring import Colouring
 from .orientation import principal_axes
-from .packing import packed, packed_positions, packed_values
+from .packing import data_for_page, packed, packed_positions, packed_values
 from .surface import Surface
 
 _HERE = Path(__file__).parent

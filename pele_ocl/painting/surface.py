@@ -3,22 +3,127 @@
 The probe's middle can be anywhere outside the balls of radius + probe around the atoms. It cannot reach points at least
 its radius within these balls. Both distances are taken on a grid. The first is to the atoms, the second to the vertices
 of the first surface.
+
+The surface of value 0 in numbers on a grid is found by naive surface nets (Gibson, MICCAI 1998, 888). Every cell that
+the surface passes through has one vertex, the mean of its edges' points on the surface. Every edge of the grid that
+meets it gives a quadrilateral of the four cells around, which is two triangles. Unlike marching cubes it needs no table
+of cases, and its triangles are of even size.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import gemmi
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Ints
 from ..common.errors import InputError
 from ..common.readonly import ReadOnlyArrays
 from ..grid import Grid
-from .balls import nearest_ball
-from .nets import surface_net
+
+_NONE = np.int64(2**63 - 1)
+
+
+def nearest_ball(grid: Grid, centres: Floats, radii: Floats, reach: float) -> tuple[NDArray[np.float32], Ints]:
+    """Find the distance of each point to the nearest ball's surface, negative within, and which ball that is.
+
+    centres : (n, 3) A, at least max(radii) + reach + a step within the grid; radii : (n,) A, one ball or more
+    reach : A, how far from a ball its distance counts
+
+    Returns (nz, ny, nx) A, `reach` where no ball is that near, and (nz, ny, nx), -1 there. Cost: n times the points of
+    a ball.
+    """
+    spacing, most = grid.spacing, float(radii.max())
+    index = np.rint(grid.index(centres)).astype(np.int64)
+    beside = centres - grid.position(index)
+    strides = np.array([1, grid.shape[0], grid.shape[0] * grid.shape[1]])
+    home, ball = index @ strides, np.arange(len(centres), dtype=np.int64)
+    # The least of distance and number as one integer: a float32 that is not negative sorts as its bits do.
+    least = np.full(len(grid), _NONE)
+    for step in _steps(grid, most + reach):
+        distance = np.linalg.norm(step * spacing - beside, axis=1) - radii
+        near = distance < reach
+        bits = np.maximum(distance[near] + most, 0).astype(np.float32).view(np.int32).astype(np.int64)
+        np.minimum.at(least, home[near] + int(step @ strides), bits << 32 | ball[near])
+    found = least != _NONE
+    distances = np.full(len(grid), reach, np.float32)
+    distances[found] = (least[found] >> 32).astype(np.int32).view(np.float32) - np.float32(most)
+    owners = np.where(found, least & 0xFFFFFFFF, -1).astype(np.int32)
+    shape = grid.shape[::-1]
+    return distances.reshape(shape), owners.reshape(shape)
+
+
+def _steps(grid: Grid, radius: float) -> NDArray[np.int64]:
+    """Steps (m, 3) from the point nearest to a place to all points within a radius of the place, A."""
+    most = [math.ceil(radius / h + 0.5) for h in grid.spacing]
+    steps = np.stack(np.meshgrid(*(np.arange(-n, n + 1) for n in most), indexing="ij"), -1).reshape(-1, 3)
+    nearest = np.linalg.norm(np.maximum(np.abs(steps) - 0.5, 0) * grid.spacing, axis=1)
+    within: NDArray[np.int64] = steps[nearest < radius]
+    return within
+
+
+_CORNERS = list(product((0, 1), repeat=3))  # of a cell: z, y, x
+_EDGES = [(a, b) for a, b in product(_CORNERS, repeat=2) if sum(b) - sum(a) == 1 and all(np.subtract(b, a) >= 0)]
+
+
+def surface_net(values: NDArray[np.floating]) -> tuple[Floats, Ints]:
+    """Vertices and triangles of the surface between negative and other values.
+
+    values : (nz, ny, nx), finite; a surface that leaves the grid ends there
+
+    Returns vertices (n_vertices, 3), fractional indices along x, y, z, and faces (n_faces, 3). The vertices of each
+    triangle go counter-clockwise, seen from the side of positive values.
+    """
+    inside = values < 0
+    cells = _crossed(inside)
+    vertices = _vertices(values, cells)
+    number = np.full(np.maximum(np.array(values.shape) - 1, 0), -1, np.int32)
+    number[cells] = np.arange(len(vertices), dtype=np.int32)
+    faces = [_faces(inside, number, axis) for axis in range(3)]
+    return vertices, np.concatenate(faces)
+
+
+def _crossed(inside: NDArray[np.bool_]) -> tuple[NDArray[np.intp], ...]:
+    """Find the cells whose corners are not all on one side, as three arrays of indices k, j, i."""
+    n_inside = np.zeros(np.maximum(np.array(inside.shape) - 1, 0), np.uint8)
+    for corner in _CORNERS:
+        n_inside += inside[tuple(slice(at, at + n) for at, n in zip(corner, n_inside.shape, strict=True))]
+    return np.nonzero((n_inside > 0) & (n_inside < 8))
+
+
+def _vertices(values: NDArray[np.floating], cells: tuple[NDArray[np.intp], ...]) -> Floats:
+    """Find the vertex of each cell, (n, 3) fractional indices along x, y, z."""
+    low = np.stack(cells, axis=1)
+    at = {corner: values[tuple((low + corner).T)].astype(np.float64) for corner in _CORNERS}
+    total, count = np.zeros((len(low), 3)), np.zeros(len(low))
+    for start, end in _EDGES:
+        crosses = (at[start] < 0) != (at[end] < 0)
+        step = np.where(crosses, at[start] - at[end], 1.0)
+        share = np.where(crosses, at[start] / step, 0.0)
+        place = np.array(start) + share[:, None] * np.subtract(end, start)
+        total += np.where(crosses[:, None], place, 0.0)
+        count += crosses
+    place = low + total / np.maximum(count, 1)[:, None]
+    return np.ascontiguousarray(place[:, ::-1])
+
+
+def _faces(inside: NDArray[np.bool_], number: Ints, axis: int) -> Ints:
+    """Make the triangles across the edges of the grid along an axis, 0 for z, if all four cells exist."""
+    order = (axis, (axis + 1) % 3, (axis + 2) % 3)
+    turned, cells = inside.transpose(order), number.transpose(order)
+    before, behind = turned[:-1, 1:-1, 1:-1], turned[1:, 1:-1, 1:-1]
+    n, m = before.shape[1:]
+    around = [cells[:, i : i + n, j : j + m] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
+    # z, y, x are left-handed: this turn is clockwise as seen from further along the axis.
+    turns = ((~before & behind, around), (before & ~behind, around[::-1]))
+    four = np.concatenate([np.stack([each[crossed] for each in turn], 1) for crossed, turn in turns])
+    return np.concatenate([four[:, [0, 1, 2]], four[:, [0, 2, 3]]])
+
 
 PROBE = 1.4  # A, a water molecule
 FINEST = 0.5  # A, spacing of the grid

@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING
 from ..common.modules import lazy_names
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
-    from .allpairs import AllPairs
     from .dielectric import internal_dielectrics
     from .files import PAIR_SUFFIXES, read_pairs, require_pairs_suffix, write_pairs, writing_pairs
     from .nonbonded import NonbondedPairs, lj_corrections, nonbonded_pairs, own_lj_pairs
-    from .pairlist import PairList, Pairs, require_pairs
-    from .search import OneFour, all_pairs, pairs_within, without_bonded
-    from .split import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
+    from .pairlist import AllPairs, PairList, Pairs, require_pairs
+    from .search import (
+        LONG_CUTOFFS,
+        SHORT_CUTOFFS,
+        OneFour,
+        SplitCutoffs,
+        all_pairs,
+        pairs_split,
+        pairs_within,
+        without_bonded,
+    )
 
 __all__ = [
     "LONG_CUTOFFS",
@@ -44,12 +51,11 @@ if not TYPE_CHECKING:  # names by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
-            "allpairs": "AllPairs",
             "dielectric": "internal_dielectrics",
             "files": "PAIR_SUFFIXES read_pairs require_pairs_suffix write_pairs writing_pairs",
             "nonbonded": "NonbondedPairs lj_corrections nonbonded_pairs own_lj_pairs",
-            "pairlist": "PairList Pairs require_pairs",
-            "search": "OneFour all_pairs pairs_within without_bonded",
-            "split": "LONG_CUTOFFS SHORT_CUTOFFS SplitCutoffs pairs_split",
+            "pairlist": "AllPairs PairList Pairs require_pairs",
+            "search": "LONG_CUTOFFS SHORT_CUTOFFS OneFour SplitCutoffs all_pairs pairs_split pairs_within "
+            "without_bonded",
         },
     )

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..common.errors import printable
-from ..common.html_data import data_for_page
 from ..common.writing import replacing
 from ..ligand import Ligand
+from ..painting.packing import data_for_page
 from ..view.poses import script_of
 
 _HERE = Path(__file__).parent

@@ -1,4 +1,4 @@
-"""Error of approximate Born radii, measured on some of the atoms over all pairs in float64."""
+"""Errors of Born radii: of approximate ones, measured on some of the atoms over all pairs in float64; and of input."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..common.errors import InputError, ParameterError
 from ..common.threads import in_parts
 from ..gb_models import Spheres
 from ..gb_models.solvent_model import SolventModel
-from ..tiles.necks import NeckTables
-from ..tiles.series import series_macros
-from ..tiles.tables import packed_reaches
+from ..tiles.tables import NeckTables, packed_reaches, series_macros
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -208,3 +207,41 @@ def _padded(values: Floats, spare: int) -> Floats:
     """Values (..., n) with the last one so many times more, (..., n + spare)."""
     padded: Floats = np.concatenate([values, np.repeat(values[..., -1:], spare, axis=-1)], axis=-1)
     return padded
+
+
+def check_radii(atoms: Atoms, model: SolventModel) -> None:
+    """Raise ParameterError or InputError for atoms without what the model needs, such as radii above the offset."""
+    if model.gb_model.vacuum:
+        return
+    if "gb_radii" not in model.gb_model.parameters:
+        model.spheres(atoms)
+        return
+    assert atoms.gb_radii is not None
+    small = atoms.gb_radii <= model.offset
+    if small.any():
+        i = int(np.argmax(small))
+        raise ParameterError(
+            f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, at or below the offset of "
+            f"{model.offset:g} A; give it a larger radius"
+        )
+    model.spheres(atoms)
+
+
+def born_radius_error(atoms: Atoms, i: int, born_radii: Floats, model: SolventModel) -> InputError:
+    """Make the error of an atom whose Born radius (n,) A is negative or not finite.
+
+    It names the atom whose sphere covers that one most, too, as its scale or place may be the cause.
+    """
+    r = np.linalg.norm(atoms.positions - atoms.positions[i], axis=1)
+    r[i] = np.inf
+    spheres = model.spheres(atoms)
+    other = int(np.argmax(spheres.scaled / r))
+    if len(atoms) < 2 or spheres.scaled[other] <= 0:
+        return InputError(
+            f"the Born radius of {atoms.describe(i)} comes out as {born_radii[i]}; check its radius and scale"
+        )
+    return InputError(
+        f"the Born radius of {atoms.describe(i)} comes out as {born_radii[i]:g} A; check its radius and scale, and "
+        f"those of {atoms.describe(other)}, whose scaled sphere of {spheres.scaled[other]:.3g} A covers it most, "
+        f"{r[other]:.3g} A away"
+    )

@@ -18,8 +18,7 @@ from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import Encoding
 from ..tiles import Tiles
-from ..tiles.necks import NeckTables
-from ..tiles.tables import packed_reaches
+from ..tiles.tables import NeckTables, packed_reaches
 from .layout import SolventLayout
 from .passes import SolventPasses
 
@@ -144,7 +143,7 @@ class PlainPasses(SolventPasses):
 
     def start(
         self, queue: Queue, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
-    ) -> tuple[Event, Event]:
+    ) -> Sequence[Event]:
         self.molecule.move(queue, positions.reshape(-1, 3) * np.float64(self.encoding.step))
         return super().start(queue, positions, results, tell)
 

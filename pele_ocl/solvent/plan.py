@@ -23,8 +23,7 @@ from ..results import Terms
 from ..tiles import Tiles
 from ..tiles.surface import check_surface, crowding
 from .accuracy import DEFAULT, checked_accuracy
-from .checks import born_radius_error, check_radii
-from .error import RadiusCheck, RadiusError
+from .error import RadiusCheck, RadiusError, born_radius_error, check_radii
 from .layout import SolventLayout
 from .passes import SolventPasses
 from .result import TERMS, SolventBatch, SolventResult, terms_of

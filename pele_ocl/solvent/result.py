@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..atoms import Floats
 from ..contract import HasFindings
@@ -71,26 +73,11 @@ class SolventBatch(TermBatch[SolventResult]):
     """
 
     _room = "solvent"
+    _of_one = SolventResult
+    _each: ClassVar[Mapping[str, str]] = {"born_radii": "born_radii", "psi": "psi"}
 
     model: SolventModel
     born_radii: Floats
     psi: Floats
     accuracy: float | None = None
     error: RadiusError | None = None
-
-    def _member(self, i: int) -> SolventResult:
-        return SolventResult(
-            atoms=self.atoms if i in self.errors else self.atoms.moved(self.positions[i]),
-            terms=self.terms[i],
-            per_atom=None if self.per_atom is None else self.per_atom[i],
-            model=self.model,
-            born_radii=self.born_radii[i],
-            psi=self.psi[i],
-            device=self.device,
-            variant=self.variant,
-            precision=self.precision,
-            seconds=self.seconds,
-            accuracy=self.accuracy,
-            error=self.error,
-            how=self.how,
-        )

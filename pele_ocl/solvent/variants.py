@@ -13,8 +13,7 @@ from .accuracy import pays
 from .layout import SolventLayout
 from .pair import Pair, PlainPasses
 from .passes import SolventPasses
-from .tiled import Tiled
-from .tree import Tree
+from .tiled import Tiled, Tree
 
 # Atoms from which on whole evaluations, the measured error among them, are faster, with energies and without.
 LEAST_FOR_TREE = {"CPU": 30_000, "GPU": 80_000}

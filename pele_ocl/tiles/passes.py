@@ -11,8 +11,7 @@ from ..atoms import Atoms
 from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import Encoding
 from ..plan.passes import Passes
-from .series import series_macros
-from .tables import SphereTables
+from .tables import SphereTables, series_macros
 from .tiles import Tiles
 
 if TYPE_CHECKING:

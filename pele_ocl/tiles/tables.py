@@ -1,4 +1,4 @@
-"""Spheres and charges of a molecule's tiles, which stay the same for all conformations, on the device."""
+"""Spheres, necks and charges of a molecule's tiles, which stay the same for all conformations, on the device."""
 
 from __future__ import annotations
 
@@ -7,19 +7,94 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..atoms.charges import rounded_charges
-from ..gb_models import Spheres
+from ..common.variant import PRECISIONS
+from ..gb_models import Necks, Spheres
 from ..gb_models.necks import REACH
 from ..gb_models.solvent_model import SolventModel
-from ..opencl.interface import REACHES
-from .series import series_coefficients
+from ..opencl.interface import REACHES, READY_TERMS, SANDER_TERMS
 from .tiles import Tiles
 
 if TYPE_CHECKING:
     from ..opencl.binding import Array, Binder
-    from .necks import NeckTables
+    from ..opencl.kernel import Arguments
+
+
+@dataclass(frozen=True, eq=False)
+class NeckTables:
+    """Buffers of kernels that meet necks, NECK_ARGUMENTS.
+
+    n_kinds : kinds of atoms; the last one has no necks
+    kinds : (n_slots,) of each slot
+    necks : (n_kinds, n_kinds, 4), for vectors (n_kinds, 4, n_slots)
+    """
+
+    n_kinds: int
+    kinds: Array
+    necks: Array
+
+    @classmethod
+    def of(
+        cls, queue: Binder, necks: Necks, order: NDArray[np.intp], used: NDArray[np.bool_], width: int
+    ) -> NeckTables:
+        """Upload the tables for kernels of vectors of this width.
+
+        order, used : (n_slots,) the atom of each slot, and whether the slot is that atom's place
+        """
+        none = len(necks.radii)
+        kinds = np.where(used, necks.kinds[order], none)
+        table = _by_kinds(necks)
+        if width > 1:
+            table = np.ascontiguousarray(table[:, kinds].transpose(0, 2, 1))
+        return cls(none + 1, queue.upload(kinds, np.int32), queue.upload(table))
+
+    @property
+    def arguments(self) -> Arguments:
+        """NECK_ARGUMENTS."""
+        return dict(n_kinds=self.n_kinds, kinds=self.kinds, necks=self.necks)
+
+
+def _by_kinds(necks: Necks) -> Floats:
+    """List d0 and m0 that an atom takes from one of the first kind, then what it gives, (n_kinds, n_kinds, 4)."""
+    n = len(necks.radii) + 1
+    table = np.zeros((n, n, 4))
+    taken = np.stack([necks.distances, necks.sizes], axis=2)
+    table[:-1, :-1] = np.concatenate([taken, taken.transpose(1, 0, 2)], axis=2)
+    return table
+
+
+# Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out; what is left
+# out: docs/theory/solvent.md, "Far pairs". Of pairs: FAR, and CLOSED where terms cost less than another closed form. Of
+# whole tiles: FAR_A, FAR_B and FAR_C.
+SERIES = {
+    "float32": {"CLOSED": (3, 7), "FAR": (4, 5), "FAR_A": (5, 4), "FAR_B": (8, 3), "FAR_C": (20, 2)},
+    "float64": {"CLOSED": (4, 10), "FAR": (4, 10), "FAR_A": (7, 7), "FAR_B": (12, 5), "FAR_C": (24, 4)},
+}
+
+
+def series_macros(precision: str) -> dict[str, int]:
+    """Distances and numbers of terms as the macros of the kernels."""
+    assert precision in PRECISIONS
+    macros = {}
+    for distance, (scaled_radii, terms) in SERIES[precision].items():
+        macros[distance] = scaled_radii
+        macros[distance.replace("FAR", "TERMS") if "FAR" in distance else "CLOSED_TERMS"] = terms
+    return macros
+
+
+def series_coefficients(scaled: Floats, series_first: bool = False) -> Floats:
+    """k/(2k+1) s^(2k+1) for k = 1 to READY_TERMS, the coefficients of r^-(2k+2) in eq. 4; (READY_TERMS, n).
+
+    series_first : whether spheres below 0 have SANDER_TERMS terms alone, of SolventModel
+    """
+    k = np.arange(1, READY_TERMS + 1)[:, None]
+    coefficients: Floats = k / (2 * k + 1) * scaled ** (2 * k + 1)
+    if series_first:
+        coefficients[SANDER_TERMS:, scaled < 0] = 0
+    return coefficients
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +139,6 @@ class SphereTables:
         coefficients = series_coefficients(by_slot, model.series_first)
         constants, necks = spheres.constants, None
         if spheres.necks is not None:
-            from .necks import NeckTables
-
             necks = NeckTables.of(queue, spheres.necks, tiles.order, tiles.used, width)
         return cls(
             packed_reaches(queue, spheres, model),

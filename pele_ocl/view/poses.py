@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.errors import InputError, printable
-from ..common.html_data import data_for_page
 from ..common.writing import replacing
 from ..painting.orientation import principal_axes
+from ..painting.packing import data_for_page
 
 _HERE = Path(__file__).parent
 _STEP = 0.01  # A between two positions that the page tells apart

@@ -2,7 +2,7 @@
 
 python tests/benchmarks/dipeptide_surfaces.py run FILE [--device D] [--replicas 8192] [--seconds 440] [--seed 1]
     [--methods plain,temperature,rest2,umbrella,metadynamics,opes] [--gb gbn2]
-python tests/benchmarks/dipeptide_surfaces.py show FILE ... [--bins 18] [--figure STEM]
+python tests/benchmarks/dipeptide_surfaces.py show FILE[:METHOD,...] ... [--bins 18] [--figure STEM]
 
 Amber99SB, 300 K, steps of 4 fs with hydrogens of 3 Da, bonds to hydrogen held, friction 1/ps. Half of the replicas of a
 method begin at the minimum with phi < 0, half at the one with phi > 0, and each half makes a surface of its own. The
@@ -20,7 +20,7 @@ plain: dynamics alone, one surface of all; an eighth of the replicas begins at p
 FILE, .npz, has weights in bins of 5 degrees, of 8 groups of replicas and 4 parts of the time, written after each
 method. Groups are independent: each has its own MBAR, its own bias, its own rates. A surface is the mean of its groups,
 with the error of this mean; those of several files (make them with different seeds) count by the inverse of their mean
-squared error below 5 kcal/mol.
+squared error below 5 kcal/mol. Of a FILE:METHOD,... only these methods are taken.
 
 `show` prints the shares of phi > 0 by parts of the time, which agree where the start is forgotten. Then for each pair
 of surfaces the greatest and the root mean square difference over bins that are below 5 kcal/mol in both, less the mean
@@ -92,13 +92,14 @@ def weights_in_bins(values: np.ndarray, weights: np.ndarray) -> Sums:
     return found.reshape(PARTS, GROUPS, FINE, FINE)
 
 
-def mixed(energies: Callable[[slice], np.ndarray], states: np.ndarray, n_states: int) -> np.ndarray:
+def mixed(energies: Callable[[slice | np.ndarray], np.ndarray], states: np.ndarray, n_states: int) -> np.ndarray:
     """Weights (n_samples,) of samples of several states in the target, by MBAR, up to a factor.
 
-    energies : of samples (those of a slice), reduced, (n_states + 1, n): in all states, then in the target
+    energies : reduced, of the samples of a slice or of numbers, (n_states + 1, n): in all states, then in the target
     states : (n_samples,)
     """
-    part = slice(None, None, max(1, len(states) // SUBSET))
+    # Drawn at random: every so many samples may be those of some windows alone.
+    part = np.sort(np.random.default_rng(0).choice(len(states), min(SUBSET, len(states)), replace=False))
     f = pele_ocl.MBAR(np.asarray(energies(part)[:-1], np.float64), states[part]).f_k
     n = np.bincount(states, minlength=n_states)
     logs = []
@@ -209,7 +210,7 @@ def of_ladders(simulation: pele_ocl.Simulation, betas: np.ndarray | None, second
         rungs.append(of.rungs.astype(np.int8))
         energies.append((of.potential_energies if betas is not None else of.u_kn(by_rung=True)).astype(np.float32))
 
-    of_run = (0.35, OFTEN) if betas is not None else (0.4, LESS_OFTEN)
+    of_run = (0.5, OFTEN) if betas is not None else (0.4, LESS_OFTEN)
     picoseconds = sampled(simulation, seconds, look, *of_run)
     tried, accepted = simulation.exchanges
     share = ", ".join(f"{of:.2f}" for of in accepted / tried)
@@ -275,7 +276,7 @@ def umbrella(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict
         def weigh(of: slice) -> np.ndarray:
             samples, states = of_rows[:, of].reshape(-1, 2), np.tile(of_states[of], len(of_rows))
 
-            def energies(part: slice) -> np.ndarray:
+            def energies(part: slice | np.ndarray) -> np.ndarray:
                 away = np.remainder(samples[None, part] - windows[:, None] + np.pi, 2 * np.pi) - np.pi
                 u = STIFF / KT * (away.astype(np.float32) ** 2).sum(axis=-1)
                 return np.concatenate([u, np.zeros((1, u.shape[1]), np.float32)])
@@ -432,7 +433,7 @@ def draw(
     edges = np.linspace(-180, 180, bins + 1)
 
     n = len(surfaces)
-    columns = min(n, 5)
+    columns = min(n, 4)
     shape = -(-n // columns), columns
     figure = Figure(figsize=(2.6 * columns + 0.9, 2.8 * shape[0]), dpi=110, facecolor=background, layout="constrained")
     panels = figure.subplots(*shape, sharex=True, sharey=True, squeeze=False).ravel()
@@ -461,11 +462,12 @@ def read(paths: list[Path]) -> tuple[dict[str, Sums], list[str]]:
     sums: dict[str, list[Sums]] = {}
     said = []
     for path in paths:
-        with np.load(path) as file:
+        stem, _, only = path.name.partition(":")
+        with np.load(path.with_name(stem)) as file:
             for name in file.files:
                 if name == "methods":
-                    said += [f"{path.stem}: {line}" for line in json.loads(str(file[name]))]
-                else:
+                    said += [f"{Path(stem).stem}: {line}" for line in json.loads(str(file[name]))]
+                elif not only or name.split()[0] in only.split(","):
                     found = file[name].astype(np.float64)
                     energy, error = surface(found, BINS)
                     found /= found.sum() * (error[energy < MOST] ** 2).mean()

@@ -4,7 +4,7 @@ python tests/benchmarks/folding.py prepare FOLDER
 python tests/benchmarks/folding.py run FOLDER [--device D] [--seeds 10] [--ladders 8] [--seconds 200] [--json FILE]
     [--pdb FILE]
 python tests/benchmarks/folding.py witness FOLDER [--device D] [--replicas 256] [--seconds 200] [--seed 1]
-    [--json FILE] [--pdb FILE]
+    [--json FILE] [--pdb FILE] [--checkpoint FILE]
 python tests/benchmarks/folding.py again FILE ... [--figure STEM]
 
 ff14SBonlysc with GBn2 and mbondi3 radii, for which Nguyen, Maier, Huang, Perrone and Simmerling published folding of
@@ -17,8 +17,8 @@ at its lowest rung has an RMSD of CA below 2 A from 5AWL. Prints for each seed t
 time until it folds, and the share of folded replicas at the lowest rung in the last quarter.
 
 `witness` is plain dynamics at 300 K, half of the replicas from the extended chain, half from the native structure; once
-a minute it prints the shares that are folded and writes the file. Runs of different seeds are put together by `again`,
-which counts passages too: a chain that comes below 2 A has folded, until it is above 4 A.
+a minute it prints the shares that are folded and writes the files. It continues the run of a checkpoint that exists.
+`again` adds the passages of runs of different seeds: a chain that comes below 2 A has folded, until it is above 4 A.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,12 +116,20 @@ def witness(starts: list[pele_ocl.Atoms], given: argparse.Namespace, options: di
     """Run plain dynamics at the lowest temperature from each start, and write RMSDs by time and start."""
     each = given.replicas // len(starts)
     simulation = pele_ocl.Simulation(starts[0], each * len(starts), temperature=float(RUNGS[0]), **options)
-    for k, start in enumerate(starts):
-        simulation.positions[k * each : (k + 1) * each] = np.broadcast_to(start.positions, (each, len(start), 3))
-    simulation.draw_velocities()
     ca = pele_ocl.selection(starts[0], "name CA")
-    simulation.run(EXCHANGE)
-    begin, found, times, best, reported = time.perf_counter(), [], [], np.inf, 0.0
+    found: list[Any] = []
+    times: list[float] = []
+    if given.checkpoint and given.checkpoint.exists():
+        simulation.restore(given.checkpoint)
+        before = json.loads(given.json.read_text())["witness"]
+        n = sum(time < simulation.time / 1e3 + 1e-6 for time in before["ns"])
+        found, times = [np.array(of) for of in before["rmsd"][:n]], before["ns"][:n]
+    else:
+        for k, start in enumerate(starts):
+            simulation.positions[k * each : (k + 1) * each] = np.broadcast_to(start.positions, (each, len(start), 3))
+        simulation.draw_velocities()
+        simulation.run(EXCHANGE)
+    begin, best, reported = time.perf_counter(), np.inf, 0.0
     while (now := time.perf_counter() - begin) < given.seconds or not found:
         simulation.run(EVERY)
         positions = np.asarray(simulation.positions[:])
@@ -131,69 +140,92 @@ def witness(starts: list[pele_ocl.Atoms], given: argparse.Namespace, options: di
             starts[0].moved(positions[found[-1][0].argmin()]).save(given.pdb)
         if now > reported + REPORT:
             reported = now
-            print_witness(keep_witness(found, times, given.json))
+            keep_witness(found, times, simulation, given)
     if simulation.errors:
         print(f"{len(simulation.errors)} replicas stopped: {next(iter(simulation.errors.values()))}")
-    print_witness(keep_witness(found, times, given.json))
+    keep_witness(found, times, simulation, given)
 
 
-def keep_witness(rmsd: list[np.ndarray], times: list[float], path: Path | None) -> dict[str, Any]:
-    """Put what there is in the form of a file, and write it."""
+def keep_witness(
+    rmsd: list[np.ndarray], times: list[float], simulation: pele_ocl.Simulation, given: argparse.Namespace
+) -> None:  # fmt: skip
+    """Write and print what was found up to now, and write the checkpoint."""
     found = {"ns": times, "rmsd": np.round(rmsd, 2).tolist(), "starts": ["extended", "native"][: rmsd[0].shape[0]]}
-    if path:
-        path.write_text(json.dumps({"witness": found}))
-    return found
+    if given.json:
+        given.json.write_text(json.dumps({"witness": found}))
+    if given.checkpoint:
+        simulation.save(given.checkpoint)
+    print_witnesses([found])
 
 
-def print_witness(found: dict[str, Any]) -> None:
-    """Print the shares that are folded in each tenth of the time, and the passages."""
-    rmsd, ns = np.array(found["rmsd"]), found["ns"]
-    n = rmsd.shape[1] * rmsd.shape[2]
-    print(f"plain, {n:,} replicas of {ns[-1]:.2f} ns, {n * ns[-1] / 1e3:.3f} us; share below {FOLDED:g} A by tenths")
-    n_folds, n_unfolds, spent = 0, 0, np.zeros(2)  # time unfolded, folded
-    for k, start in enumerate(found["starts"]):
-        shares = [(of[:, k] < FOLDED).mean() for of in np.array_split(rmsd, min(10, len(rmsd)))]
-        print(f"    from the {start} structure {' '.join(f'{of:.3f}' for of in shares)}; median of the last tenth "
-              f"{np.median(rmsd[-max(1, len(rmsd) // 10) :, k]):.2f} A", flush=True)  # fmt: skip
-        is_folded = rmsd[0, k] < FOLDED
-        for now in rmsd[:, k]:
-            folds, unfolds = ~is_folded & (now < FOLDED), is_folded & (now > UNFOLDED)
-            spent += [(~is_folded).sum(), is_folded.sum()]
-            n_folds, n_unfolds = n_folds + int(folds.sum()), n_unfolds + int(unfolds.sum())
-            is_folded = (is_folded | folds) & ~unfolds
-    spent *= ns[-1] / len(rmsd) / 1e3  # us
-    if n_folds and n_unfolds:
-        rates = np.array([n_folds, n_unfolds]) / spent
-        share, error = rates[0] / rates.sum(), np.sqrt(1 / n_folds + 1 / n_unfolds)
-        print(f"    folded {n_folds} times in {spent[0]:.2f} us, unfolded {n_unfolds} times in {spent[1]:.2f} us: "
-              f"share folded {share:.3f} +- {share * (1 - share) * error:.3f}", flush=True)  # fmt: skip
+def print_witnesses(witnesses: list[dict[str, Any]]) -> None:
+    """Print the shares that are folded in each tenth of the time of each run, and the share by the passages of all."""
+    of_all, total = np.zeros(4), 0.0  # us
+    for found in witnesses:
+        rmsd, ns = np.array(found["rmsd"]), found["ns"]
+        n = rmsd.shape[1] * rmsd.shape[2]
+        us = n * ns[-1] / 1e3
+        print(f"plain, {n:,} replicas of {ns[-1]:.2f} ns, {us:.3f} us; share below {FOLDED:g} A by tenths")
+        for k, start in enumerate(found["starts"]):
+            shares = [(of[:, k] < FOLDED).mean() for of in np.array_split(rmsd, min(10, len(rmsd)))]
+            print(f"    from the {start} structure {' '.join(f'{of:.3f}' for of in shares)}; median of the last tenth "
+                  f"{np.median(rmsd[-max(1, len(rmsd) // 10) :, k]):.2f} A")  # fmt: skip
+        of_times = passages(rmsd) * [1, 1, ns[-1] / len(rmsd) / 1e3, ns[-1] / len(rmsd) / 1e3]
+        shares = [share_by_rates(of.sum(axis=0)) for of in np.array_split(of_times, 3)]
+        print(f"    share folded by passages in thirds of the time {', '.join(shares)}", flush=True)
+        of_all, total = of_all + of_times.sum(axis=0), total + us
+    print(f"    in all {total:.2f} us: folded {of_all[0]:.0f} times in {of_all[2]:.2f} us, unfolded {of_all[1]:.0f} "
+          f"times in {of_all[3]:.2f} us: share folded {share_by_rates(of_all)}", flush=True)  # fmt: skip
+
+
+def passages(rmsd: np.ndarray) -> np.ndarray:
+    """Count (n_times, 4) chains that fold, unfold, are unfolded and folded. rmsd : (n_times, n_starts, n)"""
+    found, is_folded = [], rmsd[0] < FOLDED
+    for now in rmsd:
+        folds, unfolds = ~is_folded & (now < FOLDED), is_folded & (now > UNFOLDED)
+        found.append([folds.sum(), unfolds.sum(), (~is_folded).sum(), is_folded.sum()])
+        is_folded = (is_folded | folds) & ~unfolds
+    return np.array(found, float)
+
+
+def share_by_rates(of: np.ndarray) -> str:
+    """Share of folded chains where as many fold as unfold. of : foldings, unfoldings, time unfolded and folded"""
+    if not of.all():
+        return "unknown"
+    rates = of[:2] / of[2:]
+    share = rates[0] / rates.sum()
+    return f"{share:.3f} +- {share * (1 - share) * np.sqrt((1 / of[:2]).sum()):.3f}"
 
 
 def together(paths: list[Path]) -> dict[str, Any]:
-    """Read files; replicas of witnesses are put together for the time that all have."""
-    found: dict[str, Any] = {}
-    witnesses = []
+    """Read files: the ladders of the last that has them, and all witnesses, the longest first.
+
+    Of a .csv, as data/folding/cln025.csv, the curves of ladders are drawn: time, share, the least RMSD of each seed.
+    """
+    found: dict[str, Any] = {"witnesses": []}
     for path in paths:
+        if path.suffix == ".csv":
+            found["curves"] = np.loadtxt(path, delimiter=",", skiprows=1, unpack=True)
+            continue
         of = json.loads(path.read_text())
-        witnesses += [of["witness"]] if "witness" in of else []
+        found["witnesses"] += [of["witness"]] if "witness" in of else []
         found |= {name: value for name, value in of.items() if name != "witness"}
-    if witnesses:
-        n = min(len(of["ns"]) for of in witnesses)
-        rmsd = np.concatenate([np.array(of["rmsd"])[:n] for of in witnesses], axis=2)
-        found["witness"] = {"ns": witnesses[0]["ns"][:n], "rmsd": rmsd, "starts": witnesses[0]["starts"]}
+    found["witnesses"].sort(key=lambda of: -of["ns"][-1])
     return found
 
 
 def show(found: dict[str, Any], figure: str | None) -> None:
-    """Print what was found, and draw it."""
-    plain = found.get("witness")
+    """Print what was found, and draw it, of the witnesses the first."""
+    plain = found.get("witnesses", [])
     if "ladders" in found:
+        rmsd = np.array(found["ladders"]["rmsd"])
+        found["curves"] = [found["ladders"]["ns"], (rmsd < FOLDED).mean(axis=(1, 2)), *rmsd.min(axis=2).T]
         print_ladders(found["ladders"])
     if plain:
-        print_witness(plain)
+        print_witnesses(plain)
     if figure:
         for theme, (background, text, grid, *_) in THEMES.items():
-            draw(found.get("ladders"), plain, Path(f"{figure}-{theme}.png"), background, text, grid)
+            draw(found.get("curves"), next(iter(plain), None), Path(f"{figure}-{theme}.png"), background, text, grid)
 
 
 def print_ladders(of: dict[str, Any]) -> None:
@@ -211,17 +243,20 @@ def print_ladders(of: dict[str, Any]) -> None:
 
 
 def draw(
-    ladders: dict[str, Any] | None, plain: dict[str, Any] | None, path: Path, background: str, text: str, grid: str
+    curves: Sequence[np.ndarray] | None, plain: dict[str, Any] | None, path: Path, background: str, text: str, grid: str
 ) -> None:  # fmt: skip
-    """Draw the least RMSD at the lowest rung of each seed, and the share of folded replicas, plain ones too."""
+    """Draw the least RMSD at the lowest rung of each seed, and the share of folded replicas, plain ones too.
+
+    curves : of ladders, time in ns, share, and the least RMSD of each seed
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 3.4), dpi=110, facecolor=background, layout="constrained")
     left, right = figure.subplots(1, 2)
-    if ladders:
-        rmsd, ns = np.array(ladders["rmsd"]), ladders["ns"]
-        left.plot(ns, rmsd.min(axis=2), linewidth=0.8)
-        right.plot(ns, (rmsd < FOLDED).mean(axis=(1, 2)), color=text, label="REST2, at 300 K")
+    if curves is not None:
+        ns, share, *least = curves
+        left.plot(ns, np.transpose(least), linewidth=0.8)
+        right.plot(ns, share, color=text, label="REST2, at 300 K")
     if plain:
         values = np.array(plain["rmsd"])
         for k, start in enumerate(plain["starts"]):
@@ -231,7 +266,9 @@ def draw(
     left.set_ylabel("least CA RMSD of a seed, Å", color=text)
     right.set_ylabel("share below 2 Å", color=text)
     right.set_ylim(0, 1)
-    right.legend(fontsize=8, labelcolor=text, facecolor=background, framealpha=0.6)
+    right.legend(
+        loc="upper left", bbox_to_anchor=(0.02, 0.88), fontsize=8, labelcolor=text, facecolor=background, framealpha=0.6
+    )
     for axes in (left, right):
         axes.set(facecolor=background)
         axes.set_xlabel("time of a replica, ns", color=text)
@@ -255,6 +292,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--figure")
     parser.add_argument("--pdb", type=Path)
+    parser.add_argument("--checkpoint", type=Path, help=".npz; with --json")
     given = parser.parse_args()
     folder = given.paths[0]
     if given.what == "prepare":

@@ -21,7 +21,7 @@ from pele_ocl.bench.systems import load
 from pele_ocl.bench.timing import profiled
 from pele_ocl.opencl import Device, get_device, queue
 from pele_ocl.potmap import variants as map_variants
-from pele_ocl.tiles import series, tiles
+from pele_ocl.tiles import tables, tiles
 
 ROUNDS = 7
 NEVER = 10**6  # scaled radii
@@ -57,7 +57,7 @@ def no_soft_roots() -> AbstractContextManager[object]:
 Parts = dict[str, Callable[[], AbstractContextManager[object]]]
 SOLVENT_PARTS: Parts = {
     "as it is": nullcontext,
-    "without the far series": lambda: patch.dict(series.SERIES, float32=NO_SERIES),
+    "without the far series": lambda: patch.dict(tables.SERIES, float32=NO_SERIES),
     "without sorting": unsorted,
     "without vectors": scalar_vectors,
     "with plain roots and divisions": plain_roots,

@@ -119,7 +119,7 @@ def _draw(curves: dict[str, list[tuple[int, float, float]]], points: int, device
         axes.plot([spent for _, spent, _ in found], [reached for *_, reached in found], marker="o", label=solver)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlabel(f"seconds of the solver, ubiquitin, {points}^3 nodes")
+    axes.set_xlabel(f"seconds of the solver, ubiquitin, {points}³ nodes")
     axes.set_ylabel("relative residual")
     axes.legend()
     axes.set_title(str(device), fontsize=8)

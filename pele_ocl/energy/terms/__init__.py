@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 from ...common.modules import lazy_names
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
-    from .center import CenterRestraint
-    from .dielectric import DielectricCorrections
-    from .distance import DistanceRestraint
+    from .corrections import DielectricCorrections, LennardJonesCorrections
     from .grid_bias import GridBias, Growing, Interpolated, Metadynamics
-    from .lj_pairs import LennardJonesCorrections
+    from .internal import DistanceRestraint, TorsionRestraint
     from .opes import OPES
-    from .restraint import PositionalRestraint
+    from .restraint import CenterRestraint, PositionalRestraint
     from .term import Term, TermContext, TermKernels
-    from .torsion import TorsionRestraint
     from .variables import DistanceVariable, GyrationVariable, RMSDVariable, TorsionVariable, Variable
 
 __all__ = [
@@ -44,15 +41,12 @@ if not TYPE_CHECKING:  # names by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
-            "center": "CenterRestraint",
-            "dielectric": "DielectricCorrections",
-            "distance": "DistanceRestraint",
+            "corrections": "DielectricCorrections LennardJonesCorrections",
             "grid_bias": "GridBias Growing Interpolated Metadynamics",
-            "lj_pairs": "LennardJonesCorrections",
+            "internal": "DistanceRestraint TorsionRestraint",
             "opes": "OPES",
-            "restraint": "PositionalRestraint",
+            "restraint": "CenterRestraint PositionalRestraint",
             "term": "Term TermContext TermKernels",
-            "torsion": "TorsionRestraint",
             "variables": "DistanceVariable GyrationVariable RMSDVariable TorsionVariable Variable",
         },
     )

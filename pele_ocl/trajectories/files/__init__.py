@@ -6,7 +6,7 @@ import gzip
 import re
 import tempfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -16,7 +16,34 @@ from ...formats import is_structure
 from ...formats.registry import COMPRESSED, open_plain
 from .framefile import AtomChoice, FrameFile, Positions
 from .memory import MemoryFile, held_frames
-from .one_file import LastOpenFile
+
+
+class LastOpenFile:
+    """Last requested of several files, open."""
+
+    def __init__(self, paths: Sequence[Path | MemoryFile], open_file: Callable[[Path | MemoryFile], FrameFile]) -> None:
+        self._paths, self._open = paths, open_file
+        self._opened: tuple[int, FrameFile] | None = None
+
+    def opened(self, index: int) -> FrameFile:
+        """Open the file of this index, and close the one before."""
+        if self._opened is None or self._opened[0] != index:
+            self.close()
+            self._opened = index, self._open(self._paths[index])
+        return self._opened[1]
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        if self._opened is not None:
+            self._opened[1].close()
+            self._opened = None
+
+    def __enter__(self) -> LastOpenFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 __all__ = [
     "SUFFIXES",

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pele_ocl.atoms import Atoms, Floats
-from pele_ocl.bench.accuracy import ENERGY, GRADIENT
-from pele_ocl.bench.bounds import bounded
+from pele_ocl.bench.bounds import ENERGY, GRADIENT, bounded
 from pele_ocl.bench.timing import mean_of_middle, wall_seconds, wall_seconds_of_many
 from pele_ocl.energy import VARIANTS, Energy, energy
 from pele_ocl.gb_models.solvent_model import SolventModel

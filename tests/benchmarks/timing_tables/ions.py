@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pele_ocl.atoms import Atoms
-from pele_ocl.bench.accuracy import MAP
-from pele_ocl.bench.bounds import bounded
+from pele_ocl.bench.bounds import MAP, bounded
 from pele_ocl.bench.potmap import map_error
 from pele_ocl.grid import Grid
 from pele_ocl.ions import IonsResult, place_ions

@@ -10,8 +10,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from pele_ocl.bench.accuracy import MAP
-from pele_ocl.bench.bounds import bounded
+from pele_ocl.bench.bounds import MAP, bounded
 from pele_ocl.bench.timing import mean_of_middle
 from pele_ocl.ladder.fft import FFT_VARIANTS, fft, transformed
 from pele_ocl.opencl.device import Device

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...atoms import Floats
-from ...common.errors import InputError
-from ...opencl.interface import BondedKind
-from ..bonded import BondedTerms
-from ..bonded.kernels import CONSTANTS
-from ..passes import EnergyPasses
-from ..terms import DielectricCorrections, LennardJonesCorrections
+from ..atoms import Floats
+from ..common.errors import InputError
+from ..opencl.interface import BondedKind
+from .bonded import BondedTerms
+from .bonded.kernels import CONSTANTS
+from .passes import EnergyPasses
+from .terms import DielectricCorrections, LennardJonesCorrections
 
 if TYPE_CHECKING:
-    from ...opencl.recording import BufferPiece, Recorder
+    from ..opencl.recording import BufferPiece, Recorder
 
 CORRECTIONS = LennardJonesCorrections, DielectricCorrections
 KINDS = "charges", "lennard_jones", "torsions"

@@ -1,0 +1,281 @@
+"""OpenCL runtimes and their peculiarities: where they are, what they write, compile for and need of the system.
+
+PyOpenCL's wheel reads the folder OCL_ICD_VENDORS, or /etc/OpenCL/vendors, for files that name a runtime's library. Two
+common runtimes are missed that way. Intel's from PyPI has an .icd file with a path of the machine it was built on.
+Inside containers NVIDIA's library is mounted without an .icd file. On Windows runtimes stand in the registry, where pip
+writes nothing, and OCL_ICD_FILENAMES adds libraries to them. So both are announced, and no user sets a variable.
+
+PyOpenCL's wheel has PoCL 3.0 with LLVM 14, which ends the compilation of each kernel with the linker of the system. The
+wheel has neither `ld` nor GCC's library, and PoCL aborts the process if they are missing. It calls processors that it
+does not know "generic", such as AMD's since Zen 5. Its own compiler then refuses that name, and no program builds.
+Later versions take the name from the variable POCL_LLVM_CPU_NAME. This one has neither an option nor a variable for it
+(https://github.com/pocl/pocl/issues/1049), so the name is replaced where PoCL keeps it. That writes into another
+library's memory, so only PELE_OCL_NAME_PROCESSOR=1 has it done; without it the error of a build says which runtime to
+install.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import shutil
+import struct
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from importlib import metadata
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyopencl as cl
+
+from ..common.errors import CacheWarning
+
+VARIABLE = "OCL_ICD_VENDORS"
+WINDOWS_VARIABLE = "OCL_ICD_FILENAMES"
+SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
+
+
+@contextmanager
+def announced_runtimes() -> Iterator[None]:
+    """Let the loader find pip's and the driver's runtimes beside the system's, within the block.
+
+    Does nothing where the user chose by OCL_ICD_VENDORS, or where there is nothing to add.
+    """
+    if sys.platform == "win32":
+        with _announced_on_windows():
+            yield
+        return
+    found = {} if VARIABLE in os.environ or not sys.platform.startswith("linux") else _unnamed_runtimes()
+    if not found:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="pele-ocl-vendors-") as folder:
+        for name, library in (_system_icds() | found).items():
+            (Path(folder) / name).write_text(f"{library}\n")
+        os.environ[VARIABLE] = folder
+        try:
+            yield
+        finally:
+            del os.environ[VARIABLE]
+
+
+@contextmanager
+def _announced_on_windows() -> Iterator[None]:
+    """Announce Intel's runtime of pip beside the registry's; its library finds its own parts by PATH."""
+    library = None if WINDOWS_VARIABLE in os.environ else _pip_intel("intelocl64.dll")
+    if library is None:
+        yield
+        return
+    path = os.environ.get("PATH", "")
+    os.environ[WINDOWS_VARIABLE] = str(library)
+    os.environ["PATH"] = f"{library.parent}{os.pathsep}{path}"
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = path
+        del os.environ[WINDOWS_VARIABLE]
+
+
+def _unnamed_runtimes() -> dict[str, str]:
+    return _pip_intel_icd() | _container_nvidia_icd(_system_icds())
+
+
+def _system_icds() -> dict[str, str]:
+    if not SYSTEM_VENDORS.is_dir():
+        return {}
+    return {icd.name: icd.read_text().strip() for icd in sorted(SYSTEM_VENDORS.glob("*.icd"))}
+
+
+def _pip_intel_icd() -> dict[str, str]:
+    library = _pip_intel("libintelocl.so")
+    return {} if library is None else {"intel-pip.icd": str(library)}
+
+
+def _pip_intel(name: str) -> Path | None:
+    """Find the library of this name in Intel's runtime of pip; None if that is not installed."""
+    try:
+        files = metadata.files("intel-opencl-rt") or []
+    except metadata.PackageNotFoundError:
+        return None
+    return next((Path(str(file.locate())).resolve() for file in files if file.name == name), None)
+
+
+def _container_nvidia_icd(named: dict[str, str]) -> dict[str, str]:
+    library = "libnvidia-opencl.so.1"
+    if any("nvidia" in path for path in named.values()):
+        return {}
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return {}
+    return {"nvidia-driver.icd": library}
+
+
+# Where clang 14 looks for the files of GCC.
+GCC_LIBRARIES = tuple(
+    f"{top}/{folder}/*/*/libgcc.a" for top in ("usr", "usr/local") for folder in ("lib/gcc", "lib64/gcc")
+)
+GCC_LIBRARIES += (
+    "usr/lib/gcc-cross/*/*/libgcc.a",
+    "usr/lib/*/gcc/*/*/libgcc.a",
+    "opt/rh/*/root/usr/lib/gcc/*/*/libgcc.a",
+)
+
+
+@cache
+def missing_parts() -> list[str]:
+    """List what PoCL 3.0 needs for linking and this system lacks."""
+    return missing_below(Path("/"), os.environ.get("PATH", ""))
+
+
+def missing_below(root: Path, path: str) -> list[str]:
+    """List what is missing. root : of the file system; path : folders of programs, as in PATH"""
+    found = {"ld": shutil.which("ld", path=path), "libgcc": any(any(root.glob(pattern)) for pattern in GCC_LIBRARIES)}
+    return [name for name, place in found.items() if not place]
+
+
+PROCESSOR_VARIABLE = "PELE_OCL_NAME_PROCESSOR"
+UNKNOWN = b"generic\0"
+TRIPLET = b"x86_64-"  # begins the name of the target, the pointer to which stands before that to the processor's
+KEPT_BYTES = 1024  # of a device in PoCL 3.0, behind which the next one may begin
+# What LLVM takes a Haswell to have, as the system names it, as far as compilers make use of it in kernels.
+HASWELL = {"avx2", "bmi1", "bmi2", "fma", "f16c", "abm", "movbe", "popcnt"}
+
+
+def name_processors(devices: Iterable[cl.Device]) -> None:
+    """Have PoCL 3.0 compile for a processor that its compiler knows, on devices whose own it does not, if asked to."""
+    if os.environ.get(PROCESSOR_VARIABLE) != "1":
+        return
+    own = [device for device in devices if " PoCL 3.0" in device.platform.version]
+    unknown = [device for device in own if device.version.endswith("x86_64-unknown-linux-gnu-generic")]
+    if not unknown or not sys.platform.startswith("linux"):
+        return
+    try:
+        name = known_name(Path("/proc/cpuinfo").read_text())
+        writable = writable_parts(Path("/proc/self/maps").read_text())
+        with open("/proc/self/mem", "r+b", buffering=0) as memory:
+            for device in unknown:
+                rename(memory, device.int_ptr, name, writable)
+    except OSError:  # nothing builds then, and the error says what helps
+        pass
+
+
+def known_name(cpuinfo: str) -> bytes:
+    """Name the most that LLVM 14 knows of this processor, in 7 letters at most. cpuinfo : as Linux tells it"""
+    flags = next((line.split() for line in cpuinfo.splitlines() if line.startswith("flags")), [])
+    return b"haswell" if set(flags) >= HASWELL else b"x86-64"
+
+
+def writable_parts(maps: str) -> list[range]:
+    """List the bytes of a process that it may write to. maps : as Linux tells them"""
+    lines = (line.split()[:2] for line in maps.splitlines())
+    return [range(*(int(end, 16) for end in ends.split("-"))) for ends, rights in lines if rights.startswith("rw")]
+
+
+def rename(memory: BinaryIO, first: int, name: bytes, writable: Sequence[range]) -> bool:
+    """Replace the name of the processor in what begins at byte `first`; whether it stands there, and once alone.
+
+    memory : of this process, which raises OSError or gives nothing where nothing is
+    writable : its parts that may be written to; the file of the memory itself would write to constants, too
+    """
+    raw = _read(memory, first, KEPT_BYTES)
+    pointers = struct.unpack(f"{len(raw) // 8}Q", raw[: len(raw) // 8 * 8])
+    places = [
+        processor
+        for target, processor in pairwise(pointers)
+        if _read(memory, target, len(TRIPLET)) == TRIPLET and _read(memory, processor, len(UNKNOWN)) == UNKNOWN
+    ]
+    if len(places) != 1 or not any(places[0] in part for part in writable):
+        return False
+    memory.seek(places[0])
+    memory.write(name.ljust(len(UNKNOWN), b"\0")[: len(UNKNOWN)])
+    return True
+
+
+def _read(memory: BinaryIO, first: int, size: int) -> bytes:
+    """Read so many bytes, or fewer if there is nothing to be read."""
+    try:
+        memory.seek(first)
+        return memory.read(size)
+    except (OSError, ValueError, OverflowError):
+        return b""
+
+
+# PoCL aborts the process where it cannot write its kernels; a large program's take some 10 MiB.
+LEAST_FREE_BYTES = 64 << 20
+
+
+@lru_cache(maxsize=1)
+def find_platforms() -> tuple[cl.Platform, ...]:
+    """List the OpenCL platforms of this machine. The first call loads the runtimes; some start threads."""
+    _keep_invokers_in_memory()
+    _give_pocl_a_folder()
+    with announced_runtimes():
+        try:
+            return tuple(cl.get_platforms())
+        except cl.Error:  # the loader found no runtime at all
+            return ()
+
+
+class _Invokers(dict[Any, Any]):
+    """Functions that PyOpenCL generates to set a kernel's arguments, in memory."""
+
+    def store_if_not_present(self, key: Any, value: Any) -> None:
+        self.setdefault(key, value)
+
+
+def _keep_invokers_in_memory() -> None:
+    """Replace PyOpenCL's database of generated functions, which fails with the disk and has no checksums."""
+    module: Any = cl
+    switch = getattr(module, "_PYOPENCL_NO_CACHE", None)
+    module._PYOPENCL_NO_CACHE = True  # the module makes no database while it is imported
+    try:
+        from pyopencl import invoker
+    finally:
+        module._PYOPENCL_NO_CACHE = switch
+    invoker.invoker_cache = _Invokers()  # type: ignore[assignment]  # of its methods one is called
+
+
+def _give_pocl_a_folder() -> None:
+    """Let PoCL keep its kernels in a temporary folder where it cannot write to its own, or others can.
+
+    It loads what it finds there as code. A user without a home would share a folder of /tmp with all others.
+    """
+    folder = _pocl_folder(os.environ.get)
+    is_shared = not any(os.environ.get(name) for name in ("POCL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"))
+    if is_shared or not _can_hold_kernels(folder):
+        temporary = tempfile.mkdtemp(prefix="pele-ocl-pocl-")
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        os.environ["POCL_CACHE_DIR"] = temporary
+        warnings.warn(
+            f"PoCL cannot keep compiled kernels in {folder} ("
+            + ("there is no HOME" if is_shared else f"no permission, or less than {LEAST_FREE_BYTES >> 20} MiB free")
+            + "), so they are rebuilt in every run",
+            CacheWarning,
+            stacklevel=2,
+        )
+
+
+def _pocl_folder(variable: Callable[[str], str | None]) -> Path:
+    """Find the folder in which PoCL keeps kernels, by its own rules."""
+    if own := variable("POCL_CACHE_DIR"):
+        return Path(own)
+    if cache := variable("XDG_CACHE_HOME"):
+        return Path(cache) / "pocl" / "kcache"
+    return Path(variable("HOME") or tempfile.gettempdir()) / ".cache" / "pocl" / "kcache"
+
+
+def _can_hold_kernels(folder: Path) -> bool:
+    """Return whether files can be written there, with room enough."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return shutil.disk_usage(folder).free >= LEAST_FREE_BYTES
+    except OSError:
+        return False
