@@ -46,7 +46,10 @@ def energies(
     """
     jax: Any = extra("jax", "a function for JAX")
     of = Tensors.of(plan, rows, failed)
-    given = jax.numpy.asarray(positions)
+    try:
+        given = jax.numpy.asarray(positions)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"positions are no array of numbers: {str(error).splitlines()[0]}") from None
     if jax.numpy.issubdtype(given.dtype, jax.numpy.integer):
         given = given.astype(float)
     if given.dtype not in (np.float32, np.float64):

@@ -82,7 +82,8 @@ def in_unit(name: str, value: object, unit: str) -> Any:
         scale = _IN[unit].get(found[2] or unit) if found else None
         if found is None or scale is None:
             raise InputError(
-                f"{name} is {arguments.described(value)}; a number of {unit} is needed, or with its unit: 2{unit}"
+                f"{name} is {arguments.described(value)}; a number of {unit} is needed, or with its unit: "
+                f"2{unit.removeprefix('1')}"
             )
         return _tidy(float(found[1]) * scale)
     if not hasattr(value, "value_in_unit"):

@@ -393,11 +393,14 @@ def joined_cases(device: Device) -> None:
         with patch.object(motion, "ITEMS", 16):  # so that a row has several groups, the last of which adds up
             simulation = Simulation(wells, timestep=0.1, model=SolventModel(gb="none"), variant="blocks", device=device)
             assert simulation.run(1).steps_made == [1]
-        with patch.multiple(Device, kind="CPU", can_yield=True):
-            blocks_plan = Energy(atoms, variant="blocks", device=device)
-            one = blocks_plan.evaluate()
-            assert len(blocks_plan._idle[0].passes.launches) == 1
-            several = blocks_plan.evaluate_batch(both)
+        for in_runs in (0, 20):
+            layout = BlocksLayout(1, 32, 16, in_runs)
+            as_cpu = patch.multiple(Device, kind="CPU", can_yield=True)
+            with as_cpu, patch.object(BlocksLayout, "of", lambda *_, layout=layout: layout):
+                blocks_plan = Energy(atoms, variant="blocks", device=device)
+                one = blocks_plan.evaluate()
+                assert len(blocks_plan._idle[0].passes.launches) == 1
+                several = blocks_plan.evaluate_batch(both)
             np.testing.assert_array_equal(one.energies, several.energies[0])
             np.testing.assert_array_equal(one.gradient, several.gradients[0])
 

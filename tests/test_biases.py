@@ -211,10 +211,63 @@ def test_words_of_opes_are_its_keywords(device, tmp_path):
     assert found[-1] > -3
 
 
-def test_opes_without_a_barrier_is_no_bias(device):
-    term = OPES(PHI, 0.35, 0.5, 2)
-    simulation = Simulation(ATOMS, terms=[term], timestep=1.0, temperature=300.0, device=device).run(2)
-    assert simulation.bias_energies("opes")[0] == 0
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_bias_of_opes_follows_the_density_and_the_temperature(device, shared):
+    """Whatever was written last, in an ensemble before there is a simulation, too; a grid stays as it was written."""
+    term = OPES([PHI, PSI], [0.35, 0.3], 6.0, 5, shared=shared)
+    options = dict(timestep=1.0, temperature=300.0, seed=2)
+    run = Simulation(ATOMS, 2, terms=[term], device=device, model=VACUUM, **options).run(20)
+    density = 1 + RNG.random() * run.ensemble.values("opes", "density")[0]
+
+    def check(simulation, kelvin=300.0, rows=slice(None) if shared else [1]):
+        wanted = bias_of_density(term, density, kelvin)
+        for grid in np.asarray(simulation.ensemble.values("opes", "grid"))[rows]:
+            np.testing.assert_allclose(grid, wanted, rtol=1e-4, atol=1e-5)
+        places = simulation.variables("opes")[rows]
+        np.testing.assert_allclose(
+            simulation.bias_energies("opes")[rows], [interpolated(wanted, term.axes, x)[0] for x in places],
+            rtol=1e-4, atol=1e-5,
+        )  # fmt: skip
+
+    run.ensemble.values("opes", "density")[1] = density
+    check(run)
+    before = run.potential_energies - run.bias_energies("opes")
+    run.temperatures[:] = 400.0
+    check(run, 400.0)
+    np.testing.assert_allclose(run.potential_energies - run.bias_energies("opes"), before, rtol=1e-5, atol=1e-3)
+    run.ensemble.values("opes", "grid")[:] = 0.0
+    run.temperatures[:] = 400.0
+    assert not run.bias_energies("opes").any()
+    run.ensemble.values("opes", "density")[:] = 0.0
+    assert run.bias_energies("opes").tolist() == [-6.0] * 2
+    rows = Ensemble(ATOMS, 2, terms=[term], device=device, model=VACUUM)
+    rows.values("opes", "density")[1] = density
+    check(Simulation(rows, **options))
+    with pytest.raises(InputError, match="density of opes of row 1: a density is negative"):
+        rows.values("opes", "density")[1] = -density
+
+
+def test_opes_needs_a_barrier_above_the_thermal_energy(device):
+    options = dict(timestep=1.0, device=device, model=VACUUM)
+
+    def made(factor=None, **more):
+        return Simulation(ATOMS, terms=[OPES(PHI, 0.35, 0.7, 2, factor)], **options, **more)
+
+    sentence = "`barrier` of opes is 0.7 kcal/mol, and k_B T 0.795 kcal/mol at 400 K; OPES needs a barrier above k_B T"
+    with pytest.raises(InputError, match=sentence):
+        made(temperature=400.0)
+    with pytest.raises(InputError, match=sentence):
+        made(anneal=[(0, 300), (1, 400)])
+    simulation = made(temperature=300.0)
+    with pytest.raises(InputError, match=sentence):
+        simulation.temperatures[:] = 400.0
+    assert simulation.temperatures.tolist() == [300.0]
+    assert made(5.0, temperature=400.0).run(2).bias_energies("opes")[0] > -0.7
+    with pytest.raises(InputError, match="hills of opes depend on the temperature, which must be above 0 K"):
+        made(temperature=0.0)
+    constant = Metadynamics(PHI, 0.35, 0.5, 2, bias_factor=None)
+    cold = Simulation(ATOMS, terms=[constant], temperature=0.0, **options).run(2)
+    assert cold.bias_energies("metadynamics")[0] == pytest.approx(0.5, rel=1e-4)
 
 
 def test_hills_are_those_of_openmm(device):
@@ -309,11 +362,44 @@ def test_hills_are_those_of_plumed(device, tmp_path):
         (lambda: Simulation(ATOMS).variables("m"), "no bias on collective variables is named 'm'; there are: none"),
         (lambda: Simulation(ATOMS, exchange="hamiltonian"), "`exchange=hamiltonian` is about a ladder; give"),
         (lambda: Simulation(ATOMS).run(5, every=2), "give both of `every` and `call`, or none"),
+        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, integrator="verlet"), "need the integrator 'langevin'"),
+        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, terms=3), "terms are 3; a list of them is needed"),
+        (lambda: SimulatedTempering([300, 310])(3), "the simulation is 3; a Simulation is needed"),
+        (lambda: SimulatedTempering([300, 310])(Simulation(ATOMS, integrator="verlet")), "the integrator 'langevin'"),
+        (
+            lambda: Metadynamics(PHI, 0.3, 1.0, 9).heights([1.0, 2.0], [300.0, -1.0]),
+            "temperatures above 0 K are needed",
+        ),
+        (
+            lambda: Simulation(ATOMS, terms=[OPES(PHI, 0.3, 5000.0, 9)]),
+            "barrier` of opes is 5000 kcal/mol, 8,387 k_B T",
+        ),
+        (lambda: Ensemble(ATOMS, terms=[GridBias(DistanceVariable(3, 3), bounds=[(0, 9)])]), "these are the same"),
+        (lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([3]), bounds=[(0, 9)])]), "gyration has 1 atom; 2"),
+        (lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([]), bounds=[(0, 9)])]), "has no atoms; one or more"),
+        (lambda: TorsionVariable(["resid 1 and name N", 1, 2, 3.5]), "four indices or selections are needed"),
+        (lambda: Ensemble(ATOMS, terms=[GridBias(PHI, name="")]), "the name of a GridBias is ''; a text is needed"),
+        (lambda: Simulation(ATOMS, 0), "replicas is 0; a whole number, 1 or more"),
+        (lambda: Simulation(ATOMS, anneal=[[0, np.nan]]), "finite points"),
+        (lambda: Simulation(ATOMS).write("none", steps=4, velocities=1), "velocities is 1; True or False is needed"),
+        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=10), "steps are 10, with a sample every 100; choose more, or"),
     ],
 )
 def test_what_does_not_fit(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_keywords_that_do_not_fit():
+    for make, message in (
+        (lambda: Simulation(ATOMS, temprature=300), r"Simulation\(\) got an unexpected .*; did you mean 'temperature'"),
+        (lambda: rest2(ATOMS, [300, 400], gb="obc2"), r"Simulation\(\) got an unexpected keyword argument 'gb'"),
+        (lambda: rest2(ATOMS, [300, 400], temperature=310), "`temperature` cannot be chosen here; leave it out"),
+        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, replicas=2), "`replicas` cannot be chosen here"),
+        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, anneal=[(0, 300)]), "`anneal` cannot be chosen here"),
+    ):
+        with pytest.raises((TypeError, InputError), match=message):
+            make()
 
 
 def test_calls_between_steps_change_no_bits(device):
@@ -370,6 +456,8 @@ def test_a_shared_bias_is_written_for_all(device, tmp_path):
     simulation = made()
     assert np.isnan(simulation.hills("metadynamics")).all()
     grid = simulation.ensemble.values("metadynamics", "grid")
+    with pytest.raises(InputError, match=r"have a number and its derivatives at each node, .* can only be 0"):
+        grid[:] = 3.0
     higher = grid[1] + [3.0, 0.0]
     grid[1] = higher
     np.testing.assert_array_equal(grid[:], [higher] * 3)
@@ -387,6 +475,89 @@ def test_a_shared_bias_is_written_for_all(device, tmp_path):
     ):
         with pytest.raises(InputError, match=sentence):
             made(**changed).restore(tmp_path / "state.npz")
+
+
+def test_a_replica_that_stopped_has_the_bias_that_others_left(device):
+    """Not that of the time when it stopped, and no hills of its own."""
+    term = Metadynamics(PHI, 0.35, 0.5, 5, bias_factor=None, shared=True)
+    simulation = Simulation(ATOMS, 3, terms=[term], timestep=1.0, seed=2, device=device, model=VACUUM)
+    simulation.velocities[1] = np.full((30, 3), 1e5)
+    for steps in (7, 8):
+        simulation.run(steps)
+        assert list(simulation.errors) == [1]
+        grid = simulation.ensemble.values("metadynamics", "grid")[0]
+        wanted = [interpolated(grid, term.axes, of)[0] for of in simulation.variables("metadynamics")]
+        np.testing.assert_allclose(simulation.bias_energies("metadynamics"), wanted, rtol=1e-5)
+        np.testing.assert_allclose(simulation.ensemble.evaluate().terms().metadynamics, wanted, rtol=1e-5)
+    assert grid[:, 0].max() <= 0.5 * 2 * 3
+
+
+def test_a_replica_that_stopped_gives_no_samples(device, tmp_path):
+    """It is left out where that is possible, else it is named."""
+    options = dict(terms=[bias_of("torsion")], timestep=1.0, seed=2, device=device, model=VACUUM)
+    simulation, samples = Simulation(ATOMS, 3, **options), BiasSamples("bias")
+    whole, files = StateSamples(), ColvarFiles(tmp_path)
+    tempering = SimulatedTempering([300, 100_000], [0.0, -1e9])
+
+    def call(of):
+        samples(of), files(of), tempering(of)
+
+    simulation.run(5, every=5, call=whole)
+    simulation.run(5, every=5, call=call)
+    simulation.velocities[1] = np.full((30, 3), 1e5)
+    simulation.run(10, every=5, call=call)
+    assert np.isnan(samples.variables[..., 0]).tolist() == [[False] * 3, [False, True, False], [False, True, False]]
+    sums = np.exp(samples.log_weights).reshape(3, 3).sum(axis=0)
+    np.testing.assert_allclose(sums, [1, 1 / 3, 1])
+    assert [len((tmp_path / f"COLVAR.{k}").read_text().splitlines()) for k in range(3)] == [4, 2, 4]
+    assert tempering.visits.sum() == 7
+    for call in (whole, lambda of: of.u_kn()):
+        with pytest.raises(InputError, match="replica 1 has no energies in the states of others: stopped at step 10"):
+            call(simulation)
+    assert whole.u_kn.shape == (3, 3)
+    ladder = Simulation(ATOMS, 2, temperature=[300, 300], exchange_every=5, exchange="hamiltonian", **options)
+    ladder.positions[1] = np.zeros((30, 3))
+    with pytest.raises(InputError, match=r"replica 1 has no energy where it is: .* stand at the same place"):
+        StateSamples()(ladder)
+    with pytest.raises(InputError, match="the simulation is 3; a Simulation is needed"):
+        StateSamples()(3)
+    with pytest.raises(InputError, match="these samples are of another simulation"):
+        whole(Simulation(ATOMS, 2, **options))
+
+
+def test_simulated_tempering_begins_on_a_rung(device):
+    simulation = Simulation(ATOMS, 2, temperature=310.0, timestep=1.0, device=device, model=VACUUM)
+    SimulatedTempering([300, 100_000], [0.0, -1e9])(simulation)
+    assert simulation.temperatures.tolist() == [300.0] * 2
+
+
+def test_samples_without_an_energy_are_named():
+    u, states = np.zeros((2, 6)), [0, 0, 0, 1, 1, 1]
+    for place, value, sentence in (
+        ((1, 4), np.inf, "sample 4 has the reduced energy inf in state 1, which it was drawn from; finite"),
+        ((0, 0), np.nan, "sample 0 has the reduced energy nan in state 0, which it was drawn from"),
+        ((0, 3), np.nan, "sample 3 has the reduced energy nan in state 0; finite"),
+        ((0, 5), -np.inf, "sample 5 has the reduced energy -inf in state 0; finite"),
+    ):
+        wrong = u.copy()
+        wrong[place] = value
+        with pytest.raises(InputError, match=sentence):
+            MBAR(wrong, states)
+    u[0, 5] = np.inf
+    mbar, values = MBAR(u, states), np.arange(6.0)
+    assert np.isfinite(mbar.f_k).all()
+    values[4] = np.nan
+    for wrong_values in (values[:5], np.zeros(7)):
+        with pytest.raises(InputError, match=r"values have shape \(\d,\); \(6,\) or more dimensions are needed"):
+            mbar.free_energy(wrong_values, 2, 300.0, blocks=2)
+    with pytest.raises(InputError, match="bins must be a number, or rising edges"):
+        free_energy(values[:4], [[0.0, np.nan, 4.0]], 300.0, blocks=2)
+    for wrong in (
+        lambda: mbar.mean(values), lambda: mbar.error(values), lambda: mbar.free_energy(values, 2, 300.0),
+        lambda: free_energy(values, 2, 300.0),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match="sample 4 has the value nan; finite numbers are needed, so leave it out"):
+            wrong()
 
 
 def test_variables_take_selections(device):
@@ -412,6 +583,9 @@ def test_colvar_files_go_on_after_a_restart(device, tmp_path):
     def made():
         return Simulation(ATOMS, 2, terms=[GridBias(PHI, name="phi")], timestep=1.0, device=device, model=VACUUM)
 
+    for label in ("my phi", "time", ""):
+        with pytest.raises(InputError, match=f"'{label}' names a column of COLVAR files; names without spaces, each"):
+            ColvarFiles(tmp_path, {"phi": [label]})(made())
     first = made().run(20, every=5, call=ColvarFiles(tmp_path))
     first.save(tmp_path / "state.npz")
     first.run(10, every=5, call=ColvarFiles(tmp_path))
@@ -925,7 +1099,7 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path):
 
 
 def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path):
-    """Of two molecules, without bias and scales; appended to, and refused for other atoms."""
+    """Of two molecules, without bias and scales; appended to, also by simulations of others."""
     h5py = pytest.importorskip("h5py")
     file, other = DatasetFile(tmp_path / "a.h5"), PEPTIDE[:41]
     options = dict(timestep=1.0, device=device)
@@ -935,15 +1109,30 @@ def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path)
     with h5py.File(tmp_path / "a.h5") as found:
         assert found["molecule-1/pos"].shape == (4, 30, 3)
         assert found["molecule-2/forces"].shape == (2, 41, 3)
-        assert found["molecule-2/types"][:3].tolist() == [7, 1, 1]
+        assert found["molecule-2/types"][:, :3].tolist() == [[7, 1, 1]] * 2
         for name, atoms in (("molecule-1", ATOMS), ("molecule-2", other)):
             batch = Energy(atoms, device=device).evaluate_batch(found[f"{name}/pos"][:])
-            np.testing.assert_allclose(found[f"{name}/energy"], batch.total, rtol=1e-5)
+            np.testing.assert_allclose(found[f"{name}/energy"][:, 0], batch.total, rtol=1e-5)
             scale = np.abs(batch.gradients).max()
             np.testing.assert_allclose(found[f"{name}/forces"], -batch.gradients, atol=1e-5 * scale)
     Simulation(ATOMS, 1, **options).run(5, every=5, call=file)
     with h5py.File(tmp_path / "a.h5") as found:
         assert len(found["molecule-1/energy"]) == 5
+    Simulation([PEPTIDE, other], 1, **options).run(5, every=5, call=DatasetFile(tmp_path / "a.h5"))
+    with h5py.File(tmp_path / "a.h5") as found:
+        sizes = {name: (len(of["pos"]), of["pos"].shape[1]) for name, of in found.items()}
+        assert sizes == {"molecule-1": (5, 30), "molecule-2": (3, 41), "molecule-3": (1, len(PEPTIDE))}
+        # TorchMD-NET's HDF5 spreads arrays (m,) over all samples, or takes their items for samples
+        for of in found.values():
+            assert of["energy"].shape == (len(of["pos"]), 1)
+            assert of["types"].shape == of["pos"].shape[:2]
+    with h5py.File(tmp_path / "a.h5", "r+") as found:  # as after an interrupt between arrays
+        found["molecule-1/pos"].resize(6, axis=0)
+    last = Simulation(ATOMS, 1, seed=9, **options)
+    file(last)
+    with h5py.File(tmp_path / "a.h5") as found:
+        assert {len(of) for of in found["molecule-1"].values()} == {6}
+        np.testing.assert_array_equal(found["molecule-1/pos"][5], last.positions[0])
     with_velocities = Simulation(ATOMS, 2, seed=3, **options)
     with_velocities.run(5, every=5, call=DatasetFile(tmp_path / "v.h5", velocities=True))
     with h5py.File(tmp_path / "v.h5") as found:
@@ -952,10 +1141,22 @@ def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path)
         assert found["molecule-1/vel"].attrs["units"] == "angstrom/ps"
     with pytest.raises(FormatError, match="has velocities; choose `velocities` alike"):
         DatasetFile(tmp_path / "v.h5")(with_velocities)
-    with pytest.raises(FormatError, match="molecule-1 has other atoms; name another file"):
-        Simulation(other, 1, **options).run(5, every=5, call=file)
-    with pytest.raises(FormatError, match=r"data sets end in .h5 or .hdf5"):
-        DatasetFile(tmp_path / "a.csv")
+    (tmp_path / "text.h5").write_text("no")
+    with h5py.File(tmp_path / "former.h5", "w") as found:
+        found["molecule-1/pos"] = np.zeros((1, 30, 3))
+    for wrong, sentence in (
+        (lambda: file(Simulation(ATOMS, 1, model=VACUUM, **options)), "has energies by another solvent, cutoff or"),
+        (lambda: file(Simulation(ATOMS, 1, cutoff=9.0, **options)), "has energies by another solvent, cutoff or"),
+        (lambda: DatasetFile(tmp_path / "text.h5")(last), "is no HDF5 file; name another"),
+        (lambda: DatasetFile(tmp_path / "former.h5")(last), "was not made by this version of DatasetFile"),
+        (lambda: DatasetFile(tmp_path / "a.csv"), r"data sets end in .h5 or .hdf5"),
+        (lambda: DatasetFile(tmp_path / "none" / "a.h5"), "none is no folder; make it first"),
+    ):
+        with pytest.raises(FormatError, match=sentence):
+            wrong()
+    last.velocities[0] = np.full((30, 3), 1e5)
+    DatasetFile(tmp_path / "b.H5")(last.run(3))
+    assert not (tmp_path / "b.H5").exists()
 
 
 def test_many_walkers_on_one_bias_are_noted(device):

@@ -36,8 +36,10 @@ from pele_ocl import (
     Simulation,
     Solvent,
 )
-from pele_ocl.energy.terms.grid_bias import interpolated
+from pele_ocl.energy.terms import Growing, Interpolated
+from pele_ocl.energy.terms.grid_bias import hill, interpolated
 from pele_ocl.opencl import Device
+from pele_ocl.units import BOLTZMANN_KCAL
 from pele_ocl.units import COULOMB_KCAL_A as COULOMB
 
 N, ROWS, OPERATIONS = 5, 4, 40
@@ -54,6 +56,9 @@ MASSES = ATOMS.masses[:, None]
 GRID = np.random.default_rng(1).normal(0, 0.5, (7, 2))
 BIAS = GridBias(DistanceVariable(0, 4), GRID, [(0.0, 15.0)])
 TERMS = [PositionalRestraint(3.0), DistanceRestraint([[0, 3], [1, 2]], [4.0, 5.0], 1.0), BIAS]
+PROBABILITY = OPES(DistanceVariable(1, 3), 0.5, 4.0, 3, bounds=[(0.0, 12.0)])  # each row has its own
+HILLS = Metadynamics(DistanceVariable(0, 2), 0.5, 0.2, 4, bias_factor=5.0, bounds=[(0.0, 12.0)], shared=True)
+GROWING = ((PROBABILITY, (1, 3)), (HILLS, (0, 2)))
 
 
 @dataclass
@@ -69,6 +74,9 @@ class Row:
     grid: np.ndarray = field(default_factory=lambda: GRID)
     scales: np.ndarray = field(default_factory=lambda: np.ones(N))  # of charges
     frozen: np.ndarray = field(default_factory=lambda: np.zeros(N, bool))
+    density: np.ndarray = field(default_factory=lambda: np.zeros_like(PROBABILITY.first_grid))
+    grids: dict = field(default_factory=lambda: {of.name: of.first_grid for of, _ in GROWING})
+    hills: dict = field(default_factory=lambda: {of.name: (np.nan, np.nan) for of, _ in GROWING})  # the last ones
     temperature: float = 300.0
     is_lost: bool = False  # stopped
     has_no_place: bool = False
@@ -83,12 +91,40 @@ class Row:
             energy += (r - target) ** 2
             gradient[i] += 2 * (r - target) * d / r
             gradient[j] -= 2 * (r - target) * d / r
-        d = self.x[0] - self.x[4]
+        for of in self.biases():
+            energy += self.bias(*of, gradient)
+        return energy + self.coulomb(gradient), gradient
+
+    def biases(self) -> list:
+        """Biases of the row: their grids, their terms and the atoms of their distances."""
+        return [(self.grid, BIAS, (0, 4)), *((self.grids[of.name], of, pair) for of, pair in GROWING)]
+
+    def bias(self, grid: np.ndarray, term: Interpolated, pair: tuple[int, int], gradient: np.ndarray) -> float:
+        """Energy of a bias on a distance; adds its gradient."""
+        d = self.x[pair[0]] - self.x[pair[1]]
         r = np.linalg.norm(d)
-        bias, (slope,) = interpolated(self.grid, BIAS.axes, [r])
-        gradient[0] += slope * d / r
-        gradient[4] -= slope * d / r
-        return energy + bias + self.coulomb(gradient), gradient
+        bias, (slope,) = interpolated(grid, term.axes, [r])
+        gradient[pair[0]] += slope * d / r
+        gradient[pair[1]] -= slope * d / r
+        return bias
+
+    def distance(self, pair: tuple[int, int]) -> float:
+        return float(np.linalg.norm(self.x[pair[0]] - self.x[pair[1]]))
+
+    def follow(self) -> None:
+        """Compute the bias of OPES by its density and the temperature."""
+        kt, p, barrier = BOLTZMANN_KCAL * self.temperature, self.density[:, 0], PROBABILITY.barrier
+        share = 1 - kt / barrier
+        explored = p[(p > 0) & (p >= p.max() * np.exp(-barrier / kt))]
+        scaled = self.density / (explored.mean() if len(explored) else 1.0)
+        q = scaled[:, 0] + np.exp(-barrier / kt / share)
+        self.grids["opes"] = share * kt * np.stack([np.log(q), scaled[:, 1] / q], axis=1)
+
+    def warm(self, temperature: float) -> None:
+        """Let the heat bath have another temperature."""
+        is_new, self.temperature = temperature != self.temperature, temperature
+        if is_new:
+            self.follow()
 
     def coulomb(self, gradient: np.ndarray) -> float:
         """Energy of charges as they are scaled; adds its gradient."""
@@ -129,7 +165,7 @@ class Chain:
 
     def made(self) -> Simulation:
         options = dict(integrator="verlet", timestep=1.0, precision="float64", seed=1, device=self.device)
-        return Simulation(ATOMS, ROWS, model=VACUUM, terms=TERMS, scales=True, **options)
+        return Simulation(ATOMS, ROWS, model=VACUUM, terms=[*TERMS, PROBABILITY, HILLS], scales=True, **options)
 
     def near(self) -> np.ndarray:
         return ATOMS.positions + self.rng.normal(0, 0.2, (N, 3))
@@ -171,6 +207,19 @@ class Chain:
         else:
             ensemble.targets("distance_restraint")[k] = row.targets = self.rng.uniform(3, 6, 2)
 
+    def write_growing(self, k: int) -> None:
+        """Write the density of a row, or the grid that all share."""
+        row, ensemble = self.rows[k], self.simulation.ensemble
+        if self.rng.random() < 0.5:
+            row.density = np.abs(self.rng.normal(0, self.rng.integers(2), row.density.shape))
+            ensemble.values("opes", "density")[k] = row.density
+            row.follow()
+        else:
+            grid = self.rng.normal(0, 0.2, HILLS.first_grid.shape)
+            ensemble.values("metadynamics", "grid")[k] = grid
+            for row in self.rows:
+                row.grids["metadynamics"] = grid
+
     def write_scales(self, k: int) -> None:
         scales = self.simulation.ensemble.scales
         self.rows[k].scales = self.rng.uniform(0, 1.2, N) if self.rng.random() < 0.5 else np.full(N, 0.7)
@@ -184,7 +233,7 @@ class Chain:
         for row, t in zip(self.rows, wanted.tolist(), strict=True):
             if not row.is_lost and not row.has_no_place:
                 row.v = row.v * np.sqrt(t / row.temperature)
-            row.temperature = t
+            row.warm(t)
 
     def run_with_calls(self, k: int) -> None:
         """Read and write a row in a call every few steps; one row may be stopped by then."""
@@ -193,7 +242,7 @@ class Chain:
         def call(simulation: Simulation) -> None:
             assert simulation is self.simulation
             self.stepped(simulation.steps - self.steps)
-            self.write_restraints(k) if self.rng.random() < 0.5 else self.write_scales(k)
+            getattr(self, str(self.rng.choice(["write_restraints", "write_scales", "write_growing"])))(k)
             if self.rng.random() < 0.3:
                 self.write_temperatures(k)
                 self.write_positions(k)
@@ -211,7 +260,7 @@ class Chain:
     def write_temperatures(self, k: int) -> None:
         temperature = float(self.rng.integers(100, 400))
         self.simulation.temperatures[k] = temperature
-        self.rows[k].temperature = temperature
+        self.rows[k].warm(temperature)
 
     def draw(self, k: int) -> None:
         self.simulation.draw_velocities()
@@ -228,10 +277,31 @@ class Chain:
         self.stepped(count)
 
     def stepped(self, count: int) -> None:
-        self.steps += count
-        for row in self.rows:
-            for _ in range(0 if row.is_lost or row.has_no_place else count):
+        going = [row for row in self.rows if not row.is_lost and not row.has_no_place]
+        for _ in range(count):
+            self.steps += 1
+            for row in going:
                 row.step()
+            for term, pair in GROWING:
+                if self.steps % term.pace == 0:
+                    self.add_hills(going, term, pair)
+
+    def add_hills(self, going: list[Row], term: Growing, pair: tuple[int, int]) -> None:
+        """Add the hills of rows where they are."""
+        new = []
+        for row in going:
+            energy = interpolated(row.grids[term.name], term.axes, [row.distance(pair)])[0]
+            height = term.first_height * np.exp(-energy * term.decay / (BOLTZMANN_KCAL * row.temperature))
+            row.hills = {**row.hills, term.name: (row.distance(pair), height)}
+            new.append(height * hill(term.axes, [row.distance(pair)], [0.5]))
+        if term is PROBABILITY:
+            for row, of in zip(going, new, strict=True):
+                row.density = row.density + of
+                row.follow()
+        elif new:
+            grid = self.rows[0].grids[term.name] + sum(new)
+            for row in self.rows:
+                row.grids[term.name] = grid
 
     def interrupt(self, k: int) -> None:
         """End a run by an interrupt, before or after the launches of a step."""
@@ -262,9 +332,10 @@ class Chain:
         v = np.full((N, 3), 1e4)
         self.simulation.velocities[k] = v
         row.set_velocities(v)
+        row.is_lost = True
         self.run(k, 2)
         assert "goes more than 1 A in a step" in self.simulation.errors[k]
-        row.x, row.is_lost = self.simulation.positions[k], True
+        row.x = self.simulation.positions[k]
 
     def lose(self, k: int) -> None:
         """Write positions that are no numbers: the simulation refuses them, the ensemble has a record."""
@@ -281,6 +352,7 @@ class Chain:
             (simulation.positions, np.zeros((N + 1, 3))), (simulation.velocities, np.full((N, 3), np.nan)),
             (simulation.temperatures, -1.0), (simulation.temperatures, np.nan),
             (simulation.ensemble.targets("distance_restraint"), [np.inf, 1.0]),
+            (simulation.ensemble.values("opes", "density"), -1.0), (simulation.temperatures, 2100.0),
         ):  # fmt: skip
             with pytest.raises(InputError):
                 column[k] = values
@@ -294,6 +366,7 @@ class Chain:
         self.simulation.ensemble.copy(k, (k + 1) % ROWS)
         target.reference, target.constants, target.targets = source.reference, source.constants, source.targets
         target.grid, target.scales = source.grid, source.scales
+        target.density, target.grids = source.density, dict(source.grids)
         self.place((k + 1) % ROWS, source.x)
 
     def evaluate(self, k: int) -> None:
@@ -370,12 +443,21 @@ class Chain:
                 np.testing.assert_allclose(ensemble.targets("distance_restraint")[k], row.targets)
                 np.testing.assert_allclose(ensemble.references("restraint")[k], row.reference, atol=1e-12)
                 np.testing.assert_array_equal(ensemble.values("bias", "grid")[k], row.grid)
+                found = {name: ensemble.values(name, "grid")[k] for name in row.grids}
+                for name, grid in row.grids.items():
+                    np.testing.assert_allclose(found[name], grid, rtol=1e-6, atol=1e-7)
+                np.testing.assert_allclose(ensemble.values("opes", "density")[k], row.density, rtol=1e-6, atol=1e-7)
                 np.testing.assert_array_equal(ensemble.scales["charges"][k], row.scales)
 
         def biases() -> None:
-            wanted = [interpolated(row.grid, BIAS.axes, [np.linalg.norm(row.x[0] - row.x[4])])[0] for row in rows]
-            found = simulation.bias_energies("bias")
-            np.testing.assert_allclose(found[there], np.array(wanted)[there], rtol=1e-7, atol=1e-7)
+            for number, (_, term, pair) in enumerate(rows[0].biases()):
+                wanted = [row.bias(*row.biases()[number], np.zeros((N, 3))) for row in rows]
+                found, places = simulation.bias_energies(term.name), simulation.variables(term.name)[:, 0]
+                np.testing.assert_allclose(found[there], np.array(wanted)[there], rtol=1e-7, atol=1e-7)
+                np.testing.assert_allclose(places[there], np.array([row.distance(pair) for row in rows])[there])
+            for term, _ in GROWING:
+                wanted = [row.hills[term.name] for row in rows]
+                np.testing.assert_allclose(simulation.hills(term.name)[goes_on], np.array(wanted)[goes_on], rtol=1e-7)
 
         checks = [of_ensemble, potential, kinetic, places, others, biases]
         for number in self.rng.permutation(len(checks))[: int(self.rng.integers(1, len(checks) + 1))]:
@@ -385,7 +467,8 @@ class Chain:
 OF_CHAIN = (
     "write_positions", "write_positions_twice", "write_velocities", "write_restraints", "freeze", "write_temperatures",
     "draw", "run", "run", "run", "interrupt", "explode", "lose", "refuse", "copy", "evaluate", "minimize",
-    "write_scales", "change_temperatures", "run_with_calls", "minimize_all", "save", "restore", "pickle",
+    "write_scales", "write_growing", "write_growing", "change_temperatures", "run_with_calls", "minimize_all", "save",
+    "restore", "pickle",
 )  # fmt: skip
 
 
@@ -405,7 +488,7 @@ def make_chain(seed: int, device: Device, folder: Path) -> None:
 def make_chain_of_methods(seed: int, device: Device, folder: Path) -> None:
     """Let hills, exchanges of Hamiltonians and noise go on after writes, by a checkpoint and a pickle at any step."""
     rng = np.random.default_rng(seed)
-    on = dict(bounds=[(0.0, 12.0)], bias_factor=5, name="hills")
+    on = dict(bounds=[(0.0, 12.0)], bias_factor=5, name="hills", shared=seed % 5 == 0)
     variable = DistanceVariable(1, 3)
     bias = OPES(variable, 0.5, 4.0, 5, **on) if seed % 3 == 2 else Metadynamics(variable, 0.5, 0.2, 5, **on)
     exchanged = {} if seed % 2 else dict(exchange_every=4, exchange="hamiltonian")
@@ -422,6 +505,7 @@ def make_chain_of_methods(seed: int, device: Device, folder: Path) -> None:
         for column, values in (
             (ensemble.scales["charges"], rng.uniform(0, 1, N)),
             (ensemble.values("bias", "grid"), rng.normal(0, 0.5, GRID.shape)),
+            (ensemble.values("hills", bias.grown), np.abs(rng.normal(0, 0.1, bias.first_grid.shape))),
             (ensemble.targets("distance_restraint"), rng.uniform(3, 6, 2)),
             (simulation.positions, ATOMS.positions + rng.normal(0, 0.1, (N, 3))),
         ):

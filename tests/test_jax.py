@@ -78,6 +78,12 @@ def test_second_derivatives_and_wrong_arguments_are_refused(plan):
     bare = Energy(MOLECULE, gradient=False, device=DEVICE)
     with pytest.raises(InputError, match="make it with gradient=True"):
         pele_ocl.jax.energies(bare, MOLECULE.positions)
+    with pytest.raises(InputError, match="plan is of type Atoms; an Energy, a Nonbond or an Ensemble is needed"):
+        pele_ocl.jax.energies(MOLECULE, MOLECULE.positions)
+    for wrong in ("text", [[1.0, 2.0], [3.0]]):
+        with pytest.raises(InputError, match="positions are no array of numbers: "):
+            energy(wrong)
+    assert energy(np.zeros((0, 96, 3))).shape == (0,)
 
 
 def test_a_clash_loses_one_conformation_and_not_the_batch(plan, doubles):

@@ -103,6 +103,16 @@ def test_wrong_positions_and_plans_are_named(torch, plan, molecule):
         energy.backward()
 
 
+def test_a_batch_may_be_empty(torch, plan, rows, different, molecule):
+    """As the last one of a loop over samples."""
+    for of, n, shape in ((plan, 12, (0,)), (rows, 12, (0,)), (different, 33, (0, 3))):
+        positions = torch.zeros((0, n, 3), requires_grad=True)
+        energies = pele_ocl.torch.energies(of, positions)
+        assert energies.shape == shape
+        energies.sum().backward()
+        assert positions.grad.shape == (0, n, 3)
+
+
 def test_batches_show_the_sentence_of_torch(torch, plan, molecule):
     recorded = torch.tensor(molecule.positions[None], requires_grad=True)
     with pytest.raises(InputError, match=r"Use tensor\.detach\(\)\.numpy\(\) instead"):
@@ -250,7 +260,13 @@ def test_wrong_rows_and_shapes_are_named(torch, rows, different, plan, molecule)
     for call, sentence in (
         (lambda: pele_ocl.torch.energies(plan, x, rows=[0]), "rows are of an Ensemble"),
         (lambda: pele_ocl.torch.energies(rows, x, rows=[0, 0]), r"rows are \[0, 0\]; one or more, each named once"),
-        (lambda: pele_ocl.torch.energies(rows, x, rows=[2]), "2"),
+        (lambda: pele_ocl.torch.energies(rows, x, rows=[2]), "there are 2 rows; 2 is none of them"),
+        (lambda: pele_ocl.torch.energies(rows, x, rows=[True] * 3), "there are 2 rows; a mask of 3 is none of them"),
+        (lambda: pele_ocl.torch.energies([plan], x), "plan is of type list; an Energy, a Nonbond or an Ensemble is"),
+        (
+            lambda: pele_ocl.torch.energies(pele_ocl.Simulation(rows, timestep=1.0), x),
+            "plan is of type Simulation; an Energy, a Nonbond or an Ensemble, such as its `ensemble`, is needed",
+        ),
         (lambda: pele_ocl.torch.energies(rows, x[:5]), r"shape \(5, 3\); \(..., 12, 3\) is needed"),
         (lambda: pele_ocl.torch.energies(different, x), r"\(..., 33, 3\), the atoms of 3 rows joined, is needed"),
     ):

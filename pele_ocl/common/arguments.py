@@ -148,6 +148,7 @@ def array(name: str, values: object, kinds: str, needed: str) -> NDArray[Any]:
         raise InputError(f"{name} are not an array of {needed}: {error}") from None
     if found.dtype.kind not in kinds and (found.size or found.ndim == 0):
         what = f"{found.dtype} values" if found.ndim else described(values)
+        what = f"a value {what}" if what.startswith("of type") else what
         raise InputError(f"{name} are not an array of {needed}: could not convert {what}")
     return found
 

@@ -22,7 +22,7 @@ class BiasSamples:
 
     The weight of a sample is exp(V / (k_B T)) with the bias V at the time of reading the weights (Branduardi, Bussi and
     Parrinello, J. Chem. Theory Comput. 2012, 8, 2247). So take samples after metadynamics has filled the wells, when
-    its bias grows slowly. If each replica has its own bias, the weights of each have the same sum.
+    its bias grows slowly. If each replica has its own bias, the weights of each sum to its share of the samples.
 
     name : of the term, such as Metadynamics, OPES or GridBias
 
@@ -49,7 +49,9 @@ class BiasSamples:
             raise InputError("these samples are of another simulation; take new ones for this one")
         if simulation.settings.exchange_every is not None and simulation.settings.exchange == "hamiltonian":
             raise InputError("replicas exchange their biases; StateSamples takes samples of these, for MBAR")
-        self._variables.append(simulation.variables(self._name))
+        values = simulation.variables(self._name)
+        values[~np.isfinite(simulation.potential_energies)] = np.nan
+        self._variables.append(values)
         self._temperatures.append(np.array(simulation.temperatures))
         self._simulation = simulation
 
@@ -58,7 +60,7 @@ class BiasSamples:
 
     @property
     def variables(self) -> Floats:
-        """Variables at the samples, (n_times, n_rows, d); NaN for replicas without a place."""
+        """Variables at the samples, (n_times, n_rows, d); NaN for replicas that had stopped or have no energy."""
         self._sampled()
         return np.stack(self._variables)
 
@@ -83,7 +85,7 @@ class BiasSamples:
             own = np.full(there.shape, -np.inf)
             own[there] = interpolated_at(np.asarray(grids[rows[0]]), term.axes, values[:, rows][there]) / kt
             own -= own.max()
-            found[:, rows] = own - np.log(np.exp(own).sum() / len(rows))
+            found[:, rows] = own - np.log(np.exp(own).sum() / (len(rows) * there.mean()))
         return found.ravel()
 
     def free_energy(

@@ -226,9 +226,14 @@ def labels_of(simulation: Simulation, labels: Mapping[str, Sequence[str]]) -> di
         simulation.bias_term(name)
         if len(texts("labels", given)) != len(biases[name].axes):
             raise InputError(f"labels of {name} are {list(given)}; {len(biases[name].axes)} are needed")
-    return {
+    found = {
         name: list(labels.get(name, [f"{name}_{k + 1}" for k in range(len(of.axes))])) for name, of in biases.items()
     }
+    fields = ["time", *(field for name, of in found.items() for field in (*of, f"{name}.bias"))]
+    for field in fields:
+        if fields.count(field) > 1 or field.split() != [field]:
+            raise InputError(f"{field!r} names a column of COLVAR files; names without spaces, each once, are needed")
+    return found
 
 
 def _begin_colvar(path: Path, head: str, time: float) -> None:
@@ -250,8 +255,9 @@ class ColvarFiles:
     """COLVAR files of the replicas of a simulation, in PLUMED's format: a call for `Simulation.run`.
 
     Each call appends a line to `COLVAR.0`, `COLVAR.1` and so on: time in ps, the variables of each bias, and its
-    energy in kcal/mol as `NAME.bias`. Lines that a file has already, of this time or later, are those of a run before a
-    restart, and are replaced. `numpy.loadtxt` reads the files, MDAnalysis by `auxiliary.auxreader(path, "XVG")`.
+    energy in kcal/mol as `NAME.bias`. Replicas that stopped are left out. Lines that a file has already, of this time
+    or later, are those of a run before a restart, and are replaced. `numpy.loadtxt` reads the files, MDAnalysis
+    by `auxiliary.auxreader(path, "XVG")`.
 
         >>> import pele_ocl, tempfile, pathlib
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -286,7 +292,8 @@ class ColvarFiles:
         for name, labels in of_biases.items():
             rows = np.column_stack([rows, simulation.variables(name), simulation.bias_energies(name)])
             fields += [*labels, f"{name}.bias"]
-        for k, row in enumerate(rows.tolist()):
+        goes_on = np.isfinite(simulation.potential_energies)
+        for k, row in zip(np.flatnonzero(goes_on).tolist(), rows[goes_on].tolist(), strict=True):
             path = self.folder / f"COLVAR.{k}"
             try:
                 if path not in self._open:

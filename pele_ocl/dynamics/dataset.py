@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 from typing import Any
+from weakref import ReferenceType, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +13,28 @@ from ..atoms import Atoms
 from ..atoms.radii import elements_of
 from ..common.arguments import described, file_path, flag
 from ..common.errors import FormatError, InputError
+from ..common.hashing import sha256_of
 from ..ensemble import Ensemble
+from ..ensemble.state import State
+from ..gb_models.solvent_model import SolventModel
 from .simulation import Simulation
 
 _UNITS = {"pos": "angstrom", "energy": "kcal/mol", "forces": "kcal/mol/angstrom", "vel": "angstrom/ps"}
 _BYTES = 1 << 18  # of a chunk, about: many conformations of small molecules, so that files are written fast
+_OF_ENERGIES = "cutoff", "one_four", "only_terms"  # options that energies depend on, beside the solvent
+Values = dict[str, NDArray[Any]]
 
 
 class DatasetFile:
     """File of positions, energies and forces of replicas, for training: a call for `Simulation.run`.
 
     The HDF5 file has a group for each molecule, `molecule-1` etc., in the layout of TorchMD-NET's `HDF5` data set:
-    `types` (n,), atomic numbers; `pos` (m, n, 3) A; `energy` (m,) kcal/mol; `forces` (m, n, 3) kcal/mol/A; all but the
-    first with their unit as an attribute. Energies and forces are those of the molecule: terms of the simulation, such
-    as restraints and biases, and scales are not included. Stopped replicas are left out. An existing file is appended
-    to.
+    `types` (m, n), atomic numbers; `pos` (m, n, 3) A; `energy` (m, 1) kcal/mol; `forces` (m, n, 3) kcal/mol/A; all but
+    the first with their unit as an attribute. Energies and forces are those of the molecule in its solvent: terms of
+    the simulation, such as restraints and biases, and scales are not included. Stopped replicas are left out.
+
+    An existing file is appended to, also by simulations of other molecules, which get further groups. It is refused for
+    another solvent, cutoff or choice of terms, for which energies would be others.
 
         >>> import pele_ocl, tempfile, pathlib, h5py
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -34,18 +42,21 @@ class DatasetFile:
         >>> _ = pele_ocl.Simulation(atoms, 3).run(20, every=10, call=pele_ocl.DatasetFile(path))
         >>> with h5py.File(path) as file:
         ...     file["molecule-1/pos"].shape, file["molecule-1/forces"].shape, file["molecule-1/energy"].shape
-        ((6, 33, 3), (6, 33, 3), (6,))
+        ((6, 33, 3), (6, 33, 3), (6, 1))
 
-    path : ends in .h5 or .hdf5
+    path : ends in .h5 or .hdf5, in an existing folder
     velocities : whether to add them, `vel` (m, n, 3) A/ps
     """
 
     def __init__(self, path: str | PathLike[str], *, velocities: bool = False) -> None:
         self.path, self.velocities = file_path(path), flag("velocities", velocities)
-        if self.path.suffix not in (".h5", ".hdf5"):
+        if self.path.suffix.lower() not in (".h5", ".hdf5"):
             raise FormatError(f"{self.path}: data sets end in .h5 or .hdf5; name the file so")
+        if not self.path.parent.is_dir():
+            raise FormatError(f"{self.path}: {self.path.parent} is no folder; make it first")
         self._bare: Ensemble | None = None
-        self._of: int | None = None  # simulation that it is for
+        self._of: ReferenceType[Simulation] | None = None  # simulation that it is for
+        self._hashes: dict[int, tuple[Atoms, str]] = {}  # of molecules, which are kept with them
 
     def __repr__(self) -> str:
         return f"DatasetFile({str(self.path)!r})"
@@ -56,26 +67,49 @@ class DatasetFile:
 
         if not isinstance(simulation, Simulation):
             raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
-        ensemble = self._ensemble(simulation)
-        good = np.isfinite(simulation.potential_energies)
-        by_molecule: dict[int, list[int]] = {}
-        for k, atoms in enumerate(simulation.ensemble.atoms):
-            by_molecule.setdefault(id(atoms), []).append(k)
+        values = self._values(simulation)
+        if not values:
+            return
+        if self.path.exists() and not h5py.is_hdf5(self.path):
+            raise FormatError(f"{self.path}: is no HDF5 file; name another")
         try:
             with h5py.File(self.path, "a") as file:
-                for number, rows in enumerate(by_molecule.values(), 1):
-                    there = [k for k in rows if good[k]]
-                    if there:
-                        values = {
-                            "pos": np.asarray(simulation.positions[there]), "energy": ensemble.energies_of(there),
-                            "forces": -np.asarray(ensemble.gradients[there]),
-                        }  # fmt: skip
-                        if self.velocities:
-                            values["vel"] = np.stack(simulation.velocities[there])
-                        group = file.require_group(f"molecule-{number}")
-                        self._append(group, simulation.ensemble.atoms[there[0]], values)
+                self._require_same(file, simulation.ensemble.state)
+                groups = {of.attrs.get("molecule"): of for of in file.values()}
+                for key, (_, own) in values.items():  # before any is written
+                    if key in groups and ("vel" in groups[key]) != ("vel" in own):
+                        has = "no " * self.velocities
+                        raise FormatError(f"{self.path}: has {has}velocities; choose `velocities` alike")
+                for key, (atoms, own) in values.items():
+                    if key not in groups:
+                        groups[key] = file.create_group(f"molecule-{len(groups) + 1}")
+                        groups[key].attrs["molecule"] = key
+                    self._append(groups[key], {"types": np.tile(_atomic_numbers(atoms), (len(own["pos"]), 1)), **own})
         except (OSError, ValueError, TypeError) as error:
             raise FormatError(f"{self.path}: cannot be appended to: {error}") from error
+
+    def _values(self, simulation: Simulation) -> dict[str, tuple[Atoms, Values]]:
+        """Return each molecule and the values of its replicas that go on, by the hash of the molecule."""
+        ensemble = self._ensemble(simulation)
+        by_molecule: dict[str, list[int]] = {}
+        for k in np.flatnonzero(np.isfinite(simulation.potential_energies)).tolist():
+            by_molecule.setdefault(self._hash(simulation.ensemble.atoms[k]), []).append(k)
+        found: dict[str, tuple[Atoms, Values]] = {}
+        for key, rows in by_molecule.items():
+            values = {
+                "pos": np.asarray(simulation.positions[rows]), "energy": ensemble.energies_of(rows)[:, None],
+                "forces": -np.asarray(ensemble.gradients[rows]),
+            }  # fmt: skip
+            if self.velocities:
+                values["vel"] = np.stack(simulation.velocities[rows])
+            found[key] = simulation.ensemble.atoms[rows[0]], values
+        return found
+
+    def _hash(self, atoms: Atoms) -> str:
+        """Hash all of a molecule that energies depend on, but its positions."""
+        if id(atoms) not in self._hashes:
+            self._hashes[id(atoms)] = atoms, sha256_of(atoms.moved(np.zeros_like(atoms.positions)))
+        return self._hashes[id(atoms)][1]
 
     def _ensemble(self, simulation: Simulation) -> Ensemble:
         """Return rows at the positions of the simulation, evaluated without what it adds to their molecules."""
@@ -83,35 +117,46 @@ class DatasetFile:
         _ = simulation.potential_energies  # which takes up what was written
         if not state.terms and not state.scales:
             return simulation.ensemble
-        if self._bare is None or self._of != id(simulation):
+        if self._bare is None or self._of is None or self._of() is not simulation:
             options: dict[str, Any] = {**state.options, "terms": (), "device": state.device}
-            self._bare, self._of = Ensemble(list(simulation.ensemble.atoms), errors="record", **options), id(simulation)
+            self._bare = Ensemble(list(simulation.ensemble.atoms), errors="record", **options)
+            self._of = ref(simulation)
         self._bare.positions[:] = simulation.positions[:]
         return self._bare.evaluate()
 
-    def _append(self, group: Any, atoms: Atoms, values: dict[str, NDArray[np.float64]]) -> None:
-        types = _atomic_numbers(atoms)
-        if "types" not in group:
-            group.create_dataset("types", data=types)
-            for name, of in values.items():
-                rows = max(1, _BYTES // of[0].nbytes)
-                group.create_dataset(name, data=of, maxshape=(None, *of.shape[1:]), chunks=(rows, *of.shape[1:]))
-                group[name].attrs["units"] = _UNITS[name]
-            return
-        if not np.array_equal(group["types"][()], types):
-            raise FormatError(f"{self.path}: {group.name[1:]} has other atoms; name another file")
-        if ("vel" in group) != ("vel" in values):
-            raise FormatError(f"{self.path}: has {'no ' * ('vel' not in group)}velocities; choose `velocities` alike")
+    def _require_same(self, file: Any, state: State) -> None:
+        """Raise FormatError for a file whose energies are by other settings; note those of a new one."""
+        options = {name: state.options[name] for name in _OF_ENERGIES}
+        settings = sha256_of([SolventModel.or_default(state.options["model"]), options])
+        if not len(file):
+            file.attrs["settings"] = settings
+        elif "settings" not in file.attrs:
+            raise FormatError(f"{self.path}: was not made by this version of DatasetFile; name another file")
+        elif file.attrs["settings"] != settings:
+            raise FormatError(
+                f"{self.path}: has energies by another solvent, cutoff or choice of terms; name another file"
+            )
+
+    def _append(self, group: Any, values: Values) -> None:
+        """Append values to the arrays of a group, which an interrupt may have left of different lengths."""
+        begin = min((len(group[name]) for name in values if name in group), default=0)
         for name, of in values.items():
-            dataset = group[name]
-            dataset.resize(len(dataset) + len(of), axis=0)
-            dataset[-len(of) :] = of
+            if name not in group:
+                rows = max(1, _BYTES // of[0].nbytes)
+                shape = of.shape[1:]
+                group.create_dataset(
+                    name, shape=(0, *shape), maxshape=(None, *shape), chunks=(rows, *shape), dtype=of.dtype
+                )
+                if name in _UNITS:
+                    group[name].attrs["units"] = _UNITS[name]
+            group[name].resize(begin + len(of), axis=0)
+            group[name][begin:] = of
 
 
-def _atomic_numbers(atoms: Atoms) -> NDArray[np.int64]:
+def _atomic_numbers(atoms: Atoms) -> NDArray[np.int32]:
     """Atomic numbers (n,). Raises InputError if elements are not known."""
     import gemmi
 
     if atoms.labels is None:
         raise InputError("atomic numbers follow from elements, which these atoms lack")
-    return np.array([gemmi.Element(str(symbol)).atomic_number for symbol in elements_of(atoms.labels)], np.int64)
+    return np.array([gemmi.Element(str(symbol)).atomic_number for symbol in elements_of(atoms.labels)], np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakMethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from .hamiltonians import uninterrupted
 
 if TYPE_CHECKING:
     from ..ensemble import Ensemble
+    from ..opencl.memory import Buffer
     from .motion import Motion
 
 HILL = 4  # numbers of a hill, of cl/dynamics/hills.cl
@@ -54,18 +56,52 @@ class Hills:
         self._axes = queue.upload(np.array(axes, np.float64), fine)
         self._widths = queue.upload(np.asarray(term.widths), fine)
         self._inverses = queue.zeros(n, fine)
-        self.check(motion.read("temperatures").ravel())
         self._items = min(ITEMS, queue.device.largest_group)
         self._listed: Rows = np.zeros(0, np.int64)
+        if isinstance(term, OPES):
+            state.followers[f"{term.grown} of {term.name}"] = WeakMethod(self.follow)
 
     def check(self, temperatures: Floats) -> None:
-        """Raise InputError if rows that share a bias of OPES have different temperatures. temperatures : (n_rows,) K"""
-        if (
-            isinstance(self.term, OPES)
-            and self.term.shared
-            and not np.array_equal(temperatures, temperatures[self._owners])
-        ):
-            raise InputError(f"replicas that share the bias {self.term.name} of OPES must have one temperature")
+        """Raise InputError for temperatures of heat baths that the bias cannot have. temperatures : (n_rows,) K"""
+        term, name = self.term, self.term.name
+        if term.decay and not (temperatures > 0).all():
+            raise InputError(f"hills of {name} depend on the temperature, which must be above 0 K")
+        if not isinstance(term, OPES):
+            return
+        if term.shared and not np.array_equal(temperatures, temperatures[self._owners]):
+            raise InputError(f"replicas that share the bias {name} of OPES must have one temperature")
+        highest = float(temperatures.max(initial=0.0))
+        if term.bias_factor is None and term.barrier <= BOLTZMANN_KCAL * highest:
+            raise InputError(
+                f"`barrier` of {name} is {term.barrier:g} kcal/mol, and k_B T {BOLTZMANN_KCAL * highest:.3g} kcal/mol "
+                f"at {highest:g} K; OPES needs a barrier above k_B T, or a `bias_factor`"
+            )
+
+        lowest = float(temperatures.min(initial=highest))
+        factor = term.bias_factor or term.barrier / (BOLTZMANN_KCAL * lowest)
+        most = -np.log(np.finfo(self._state.fine).tiny) * (1 - 1 / factor)
+        if (times := term.barrier / (BOLTZMANN_KCAL * lowest)) > most:
+            raise InputError(
+                f"`barrier` of {name} is {term.barrier:g} kcal/mol, {times:,.0f} k_B T at {lowest:g} K; at most "
+                f"{most:,.0f} are possible, as weights of Gaussians would be 0"
+            )
+
+    def follow(self, rows: Rows, *, explored: bool = False) -> None:
+        """Start to compute the biases of rows from their densities, after these or temperatures were written.
+
+        explored : whether only those of rows whose densities are not 0 everywhere
+        """
+        if not isinstance(self.term, OPES):
+            return
+        state, queue = self._state, self._state.queue
+        chosen = np.intersect1d(rows, state.with_molecule)
+        if explored and len(chosen):
+            self._of_density(self.term, queue.upload(chosen, np.int32), len(chosen), "measure_density")
+            chosen = chosen[queue.download(self._inverses, len(state.systems), state.fine)[chosen] > 0]
+        if len(chosen):
+            self._of_density(self.term, queue.upload(chosen, np.int32), len(chosen))
+            queue.submit()
+            state.changed(chosen, moved=False)
 
     @property
     def note(self) -> str:
@@ -96,7 +132,7 @@ class Hills:
                 decay=term.decay, bytes=state.bytes_on_device, hills=self._hills,
             ),
         )  # fmt: skip
-        n_nodes = int(np.prod([axis.n for axis in term.axes]))
+        n_nodes = self._n_nodes
         self._launch(
             "add_hills", (n_nodes, self._n_grids),
             dict(
@@ -106,14 +142,7 @@ class Hills:
             ),
         )  # fmt: skip
         if isinstance(term, OPES):
-            given = dict(
-                n_nodes=n_nodes, owners=self._of_grids, temperatures=self._motion.buffer("temperatures"),
-                densities=self._places[term.grown], bytes=state.bytes_on_device, barrier_height=term.barrier,
-                inverses=self._inverses,
-            )  # fmt: skip
-            self._launch("measure_density", (self._items, self._n_grids), given, "dynamics/opes.cl")
-            given |= dict(grids=self._places["grid"], inverse_factor=1 / (term.bias_factor or np.inf))
-            self._launch("bias_of_density", (n_nodes, self._n_grids), given, "dynamics/opes.cl")
+            self._of_density(term, self._of_grids, self._n_grids)
         for places in self._places.values() if term.shared else ():
             n_numbers = n_nodes << len(term.axes)
             targets, owners = self._shared
@@ -124,6 +153,22 @@ class Hills:
                 ),
             )  # fmt: skip
         queue.submit()
+
+    @property
+    def _n_nodes(self) -> int:
+        return int(np.prod([axis.n for axis in self.term.axes]))
+
+    def _of_density(self, term: OPES, owners: Buffer, n: int, last: str = "bias_of_density") -> None:
+        """Start to compute the biases of n rows from their densities. last : the last kernel that is launched"""
+        given: dict[str, Any] = dict(
+            n_nodes=self._n_nodes, owners=owners, temperatures=self._motion.buffer("temperatures"),
+            densities=self._places[term.grown], bytes=self._state.bytes_on_device, barrier_height=term.barrier,
+            inverses=self._inverses,
+        )  # fmt: skip
+        self._launch("measure_density", (self._items, n), given, "dynamics/opes.cl")
+        if last == "bias_of_density":
+            given |= dict(grids=self._places["grid"], inverse_factor=1 / (term.bias_factor or np.inf))
+            self._launch(last, (self._n_nodes, n), given, "dynamics/opes.cl")
 
     def _launch(
         self, name: str, shape: tuple[int, int], arguments: dict[str, Any], file: str = "dynamics/hills.cl"

@@ -128,16 +128,29 @@ class MBAR(Settled):
         self.u_kn = numbers("u_kn", u_kn).view()
         self.states = array("states", states, "iu", "whole numbers").astype(np.int64)
         self.u_kn.flags.writeable = self.states.flags.writeable = False  # as f_k, once found, would not follow
-        if self.u_kn.ndim != 2 or self.states.shape != self.u_kn.shape[1:] or not self.states.size:
+        if self.u_kn.ndim != 2 or self.states.shape != self.u_kn.shape[1:] or not self.u_kn.size:
             raise InputError(
                 f"u_kn has shape {self.u_kn.shape} and states {self.states.shape}; (n_states, n_samples) and "
                 "(n_samples,) are needed"
             )
         if self.states.min() < 0 or self.states.max() >= len(self.u_kn):
             raise InputError(f"states must be of 0 to {len(self.u_kn) - 1}")
+        self._require_energies()
+
+    def _require_energies(self) -> None:
+        """Raise InputError that names the first sample without an energy in its own state, or with NaN in another."""
         own = self.u_kn[self.states, np.arange(len(self.states))]
-        if np.isnan(self.u_kn).any() or not np.isfinite(own).all():
-            raise InputError("reduced energies must be numbers, and finite in the state that a sample was drawn from")
+        wrong = (np.isnan(self.u_kn) | (self.u_kn == -np.inf)).any(axis=0) | ~np.isfinite(own)
+        if not wrong.any():
+            return
+        n = int(wrong.argmax())
+        column, state = self.u_kn[:, n], int(self.states[n])
+        k = state if not np.isfinite(column[state]) else int((~(column > -np.inf)).argmax())
+        where = f"state {k}, which it was drawn from" if k == state else f"state {k}"
+        raise InputError(
+            f"sample {n} has the reduced energy {column[k]:g} in {where}; finite numbers are needed, or infinity in "
+            "other states"
+        )
 
     @property
     def n_k(self) -> Ints:
@@ -210,6 +223,7 @@ class MBAR(Settled):
         given = numbers("values", values)
         if given.shape[:1] != self.states.shape:
             raise InputError(f"values have shape {given.shape}; ({len(self.states)}, ...) is needed")
+        _require_finite(given)
         found: Floats = np.tensordot(np.exp(self.log_weights(u_n)), given, axes=1)
         return found
 
@@ -219,6 +233,7 @@ class MBAR(Settled):
         n = len(self.states)
         if given.shape[:1] != (n,) or n < whole_number("blocks", blocks, least=2):
             raise InputError(f"values have shape {given.shape}; ({n}, ...) is needed, {blocks} or more")
+        _require_finite(given)
         parts = [slice(a, b) for a, b in pairwise(np.linspace(0, n, blocks + 1).astype(int))]
         means = [MBAR(self.u_kn[:, part], self.states[part]).mean(given[part], target[part]) for part in parts]
         found: Floats = np.std(means, axis=0, ddof=1) / np.sqrt(blocks)
@@ -233,12 +248,14 @@ class MBAR(Settled):
         values : (n_samples, d), or (n_samples,); bins, blocks, names, units : as in `free_energy`
         u_n : as in log_weights; temperature : of that state, K
         """
-        target = self._target(u_n)
+        given, target = numbers("values", values), self._target(u_n)
+        if given.shape[:1] != self.states.shape:
+            raise InputError(f"values have shape {given.shape}; ({len(self.states)},) or more dimensions are needed")
 
         def weights(part: slice) -> Floats:
             return MBAR(self.u_kn[:, part], self.states[part]).log_weights(target[part])
 
-        return _surface(numbers("values", values), bins, temperature, weights, blocks, names, units)
+        return _surface(given, bins, temperature, weights, blocks, names, units)
 
 
 def free_energy(
@@ -279,10 +296,9 @@ def _surface(
     whole_number("blocks", blocks, least=2)
     of = np.atleast_1d(values)
     of = of[:, None] if of.ndim == 1 else of
-    if of.ndim != 2 or len(of) < blocks or not np.isfinite(of).all():
-        raise InputError(
-            f"values have shape {values.shape}; finite numbers (n_samples, d) are needed, {blocks} or more"
-        )
+    if of.ndim != 2 or len(of) < blocks:
+        raise InputError(f"values have shape {values.shape}; (n_samples, d) is needed, {blocks} samples or more")
+    _require_finite(of)
     edges, named = _edges(of, bins), {"names": tuple(texts("names", names)), "units": tuple(texts("units", units))}
     for word, given in named.items():
         if len(given) not in (0, len(edges)):
@@ -315,6 +331,15 @@ def _surface(
     return FreeEnergyResult(tuple(edges), whole - whole.min(), errors, temperature, **named)
 
 
+def _require_finite(values: Floats) -> None:
+    """Raise InputError that names the first sample with a value that is no finite number."""
+    wrong = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    if wrong.any():
+        n = int(wrong.argmax())
+        first = values[n][~np.isfinite(values[n])].ravel()[0]
+        raise InputError(f"sample {n} has the value {first:g}; finite numbers are needed, so leave it out")
+
+
 def _edges(values: Floats, bins: int | Sequence[ArrayLike]) -> list[Floats]:
     d = values.shape[1]
     listed = bins.tolist() if isinstance(bins, np.ndarray) else bins
@@ -327,7 +352,7 @@ def _edges(values: Floats, bins: int | Sequence[ArrayLike]) -> list[Floats]:
             raise InputError(f"values up to {most:g} have no bins; give edges")
         return [np.histogram_bin_edges(of, count) for of in values.T]
     edges = [numbers("bins", of) for of in bins]
-    if len(edges) != d or any(of.ndim != 1 or len(of) < 2 or (np.diff(of) <= 0).any() for of in edges):
+    if len(edges) != d or any(of.ndim != 1 or len(of) < 2 or not (np.diff(of) > 0).all() for of in edges):
         raise InputError(f"bins must be a number, or rising edges of each of {d} variables")
     return edges
 

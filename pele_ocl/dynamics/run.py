@@ -199,7 +199,7 @@ def simulate(
         raise KeywordError("choose one of `terms` and `frozen`, and of restraints and frozen atoms as texts")
     biases = None if bias is None else BiasWords.of(bias)
     if len(listed) > 1 and (held.each is not None or len(terms) or frozen is not None or biases is not None):
-        raise KeywordError("restraints and frozen atoms are of one structure; give one")
+        raise KeywordError("restraints, biases and frozen atoms are of one structure; give one")
     is_removed = not flag("keep_center_motion", keep_center_motion)
     place = Place(workers, scheduler, None if device is None else str(device))
     part = Shard.given(shard)

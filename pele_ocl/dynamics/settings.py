@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from inspect import signature
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Floats
 from ..common.arguments import choice, described, flag, number, numbers, whole_number
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..gb_models.solvent_model import SolventModel
 from ..minimize.constraints import constraints_named
 from ..units import in_unit
@@ -78,8 +78,7 @@ class Settings:
             exchange_every = every_of("exchange_every", exchange_every, step)
             if len(temperatures) < 2 or min(temperatures) <= 0:
                 raise InputError("exchanges need two temperatures or more, all above 0 K")
-            if not INTEGRATORS[integrator].is_thermostat:
-                raise InputError("exchanges need the integrator 'langevin', which keeps temperatures")
+            require_thermostat(integrator, "exchanges")
         return cls(
             temperatures, step, _friction(friction, integrator),
             whole_number("seed", seed, most=2**32 - 1), integrator, constraints,
@@ -155,6 +154,18 @@ def every_of(name: str, value: object, timestep: float) -> int:
     if round(n) < 1 or abs(n - round(n)) > 1e-6 * n:
         raise InputError(f"{name} is {value}, {n:.6g} time steps of {timestep:g} fs; choose a whole number of them")
     return whole_number(name, round(n))
+
+
+def require_thermostat(integrator: str, what: str) -> None:
+    """Raise InputError for an integrator that keeps no temperature, which something needs."""
+    if integrator in INTEGRATORS and not INTEGRATORS[integrator].is_thermostat:
+        raise InputError(f"{what} need the integrator 'langevin', which keeps temperatures")
+
+
+def require_none_of(options: Mapping[str, object], *names: str) -> None:
+    """Raise KeywordError for options of Simulation that a function chooses itself."""
+    if given := [name for name in names if name in options]:
+        raise KeywordError(f"`{given[0]}` cannot be chosen here; leave it out")
 
 
 def solvent_in_bath(
@@ -271,7 +282,7 @@ def _schedule(
     points: Floats = numbers("anneal", points_of(anneal))
     if points.ndim != 2 or points.shape[1:] != (2,) or not len(points) or not np.isfinite(points).all():
         raise InputError(
-            f"anneal has shape {points.shape}; points (n, 2) of time in ps and temperature in K are needed"
+            f"anneal has shape {points.shape}; finite points (n, 2) of time in ps and temperature in K are needed"
         )
     times, temperatures = points.T
     if times[0] < 0 or (np.diff(times) <= 0).any():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import choice, file_path, flag, function, numbers, text, texts, whole_number
-from ..common.errors import InputError, PeleError, Suggests
+from ..common.errors import InputError, PeleError, Suggests, UnexpectedKeywordError
 from ..common.settled import Settled, rewrite
 from ..energy.terms import Growing, Interpolated
 from ..ensemble import Column, Ensemble
@@ -145,6 +146,8 @@ class Simulation(Suggests, Settled):
             term.name: Hills(self.ensemble, self._motion, term)
             for term in state.terms if isinstance(term, Growing)
         }  # fmt: skip
+        for hills in self._hills.values():
+            hills.check(self._hottest)
         self._under_way: Rows | None = None  # rows of a run that did not come to its end
         self._exchanger = object()  # by which the rows know who exchanged them last
         self._calls = False  # whether a function of the user is being called between steps
@@ -154,6 +157,8 @@ class Simulation(Suggests, Settled):
             self._take_bodies()
             self._what = checkpoint.described(self.settings, self.ensemble.atoms, self._bodies, state)
             self._catch_up()
+            for hills in self._hills.values() if self.ensemble is molecules else ():
+                hills.follow(state.there(None), explored=True)
 
     @property
     def _lock(self) -> Lock:
@@ -443,11 +448,13 @@ class Simulation(Suggests, Settled):
                 self.ensemble.state.launch(rows)
 
     def _settle(self, steps: int) -> None:
-        """End a run: rows are evaluated where they came to."""
+        """End a run: rows are evaluated where they came to, but those that stopped and share a bias that grew since."""
         assert self._under_way is not None
-        self._steps = steps
-        self.ensemble.state.settled(self._under_way)
-        self._moves[self._under_way] = self.ensemble.state.moves[self._under_way]
+        self._steps, state = steps, self.ensemble.state
+        state.settled(self._under_way)
+        if any(hills.term.shared for hills in self._hills.values()):
+            state.changed(np.flatnonzero(self._lost), moved=False)
+        self._moves[self._under_way] = state.moves[self._under_way]
         self._under_way = None
 
     def _recover(self) -> None:
@@ -554,18 +561,21 @@ class Simulation(Suggests, Settled):
         """Reduced energies U / (k_B T) of all replicas in the states of all replicas, (n_rows, n_rows), for MBAR.
 
         A state is a temperature with the scales, restraints and biases of a row. States are the first index, in the
-        order of rows, or of rungs, ladder by ladder, with exchanges. Invalid energies are infinite. Each state needs an
-        evaluation of all rows.
+        order of rows, or of rungs, ladder by ladder, with exchanges. Energies that are no numbers are infinite. Each
+        state needs an evaluation of all rows.
 
         by_rung : for ladders that are alike, as in `rest2`: states are the rungs, `rungs` says which one each replica
             has, and the result is (n_rungs, n_rows). Each replica is evaluated in the states of its own ladder
 
-        Raises InputError if replicas are of several molecules, some failed, or there are no ladders.
+        Raises InputError if replicas are of several molecules, one stopped or has no place, or there are no ladders.
         """
         if flag("by_rung", by_rung) and self.settings.exchange_every is None:
             raise InputError("there are no exchanges and no rungs; leave out `by_rung`")
         self._require_own_rungs()
         self._catch_up()
+        if self._lost.any():
+            k = int(np.argmax(self._lost))
+            raise InputError(f"replica {k} has no energies in the states of others: {self.errors[k]}")
         ladders = self._motion.read("row_of").astype(np.int64) if by_rung else np.argsort(self.states)[None]
         return reduced_energies(self.ensemble, np.asarray(self.temperatures), ladders)
 
@@ -660,6 +670,13 @@ class Simulation(Suggests, Settled):
         return 2 * self.kinetic_energies / (freedom * BOLTZMANN_KCAL)
 
     @property
+    def _hottest(self) -> Floats:
+        """Highest temperature of each row's heat bath, as far as it is known before the run, (n_rows,) K."""
+        if self.settings.anneal:
+            return np.full(len(self), max(kelvin for _, kelvin in self.settings.anneal))
+        return self._motion.read("temperatures").astype(np.float64)
+
+    @property
     @locked
     def temperatures(self) -> WritableValues:
         """Current temperatures of the rows' heat baths, (n_rows,) K; writable.
@@ -696,7 +713,11 @@ class Simulation(Suggests, Settled):
         found = np.array(temperatures_of(values))
         for hills in self._hills.values():
             hills.check(found)
+        before = self._motion.read("temperatures")
         self._motion.write("temperatures", found)
+        changed = np.flatnonzero(self._motion.read("temperatures") != before)
+        for hills in self._hills.values() if len(changed) else ():
+            hills.follow(changed)
 
     @property
     @locked
@@ -789,7 +810,7 @@ class Simulation(Suggests, Settled):
         files = SimulationFiles(
             self, folder, folder, named, trajectory_format, by_temperature=trajectory_of == "temperature",
             every=every, n_steps=n_steps, sources=named, minimized=whole_number("minimize", minimize),
-            velocities=velocities,
+            velocities=flag("velocities", velocities),
         )  # fmt: skip
         structures = [Simulated(name, of) for name, of in zip(named, molecules, strict=True)]
         model = SolventModel.or_default(self.ensemble.state.options["model"])
@@ -877,7 +898,12 @@ def _again(ensemble: Ensemble, given: dict[str, Any], what: str, arrays: Mapping
 
 def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, options: dict[str, Any]) -> Ensemble:
     """Take an ensemble, or make one of so many replicas of each molecule."""
+    known = (*signature(Simulation).parameters, *signature(Ensemble).parameters)
+    if unknown := [name for name in options if name not in known]:
+        raise UnexpectedKeywordError(unknown[0], known, "Simulation")
     if not isinstance(molecules, Ensemble):
+        for n in replicas if isinstance(replicas, list | tuple) else [replicas]:
+            whole_number("replicas", n, least=1)
         made = Ensemble(molecules, replicas, **options)
         _require_whole_gradient(made)
         return made

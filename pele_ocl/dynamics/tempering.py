@@ -15,7 +15,7 @@ from ..common.errors import InputError
 from ..common.modules import takes_structures
 from ..units import BOLTZMANN_KCAL
 from .mbar import MBAR
-from .settings import temperatures_of
+from .settings import require_none_of, require_thermostat, temperatures_of
 from .simulation import Simulation
 
 
@@ -49,6 +49,7 @@ def rest2(
         ([300.0, 300.0, 300.0], [0, 1, 2])
     """
     require_atoms(atoms)
+    require_none_of(options, "temperature", "replicas", "exchange", "scales")
     of_rungs = _ladder(temperatures)
     whole_number("ladders", ladders, least=1)
     mask = np.ones(len(atoms), np.bool_) if hot is None else _hot(hot, atoms)
@@ -94,6 +95,8 @@ class StateSamples:
         >>> samples.u_kn.shape, samples.states.tolist()[:2] in ([0, 1], [1, 0])
         ((2, 8), True)
 
+    A call raises InputError, without taking samples, if a replica stopped or has no energy where it is.
+
     names : of terms whose collective variables are stored
     by_rung : whether the ladders are equal, so that their rungs are the states; as in `Simulation.u_kn`
     """
@@ -106,10 +109,20 @@ class StateSamples:
 
     def __call__(self, simulation: Simulation) -> None:
         """Take a sample of all replicas."""
-        self._u.append(simulation.u_kn(by_rung=self._by_rung))
-        self._states.append((simulation.rungs if self._by_rung else simulation.states).astype(np.int32))
-        if self._names:
-            self._variables.append(np.concatenate([simulation.variables(name) for name in self._names], axis=1))
+        if not isinstance(simulation, Simulation):
+            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+        u_kn = simulation.u_kn(by_rung=self._by_rung)
+        states = (simulation.rungs if self._by_rung else simulation.states).astype(np.int32)
+        if not (there := np.isfinite(u_kn[states, np.arange(len(states))])).all():
+            k = int(np.argmin(there))
+            raise InputError(f"replica {k} has no energy where it is: {simulation.errors[k]}")
+        variables = [simulation.variables(name) for name in self._names]
+        if self._u and self._u[0].shape != u_kn.shape:
+            raise InputError("these samples are of another simulation; take new ones for this one")
+        self._u.append(u_kn)
+        self._states.append(states)
+        if variables:
+            self._variables.append(np.concatenate(variables, axis=1))
 
     def __repr__(self) -> str:
         return f"StateSamples({len(self._u):,} times)"
@@ -185,24 +198,26 @@ class SimulatedTempering:
 
     def __call__(self, simulation: Simulation) -> None:
         """Let each replica choose a rung."""
-        energies, rungs, n = simulation.potential_energies, self.rungs_of(simulation), len(self.temperatures)
+        rungs, n = self.rungs_of(simulation), len(self.temperatures)
+        require_thermostat(simulation.settings.integrator, "moves between temperatures")
+        energies = simulation.potential_energies
         key = simulation.settings.seed + (simulation.settings.first_replica << 32)
         rng = np.random.Generator(np.random.Philox(key=key, counter=simulation.steps))
         up, chance = rng.random((2, len(rungs)))
-        other = np.clip(rungs + np.where(up < 0.5, 1, -1), 0, n - 1)
+        goes_on = np.isfinite(energies)  # others neither move nor count
+        other = np.where(goes_on, np.clip(rungs + np.where(up < 0.5, 1, -1), 0, n - 1), rungs)
         beta = 1 / (BOLTZMANN_KCAL * self.temperatures)
         gain = self.weights[other] - self.weights[rungs] - (beta[other] - beta[rungs]) * energies
-        with np.errstate(over="ignore", invalid="ignore"):
-            moves = chance < np.exp(np.minimum(gain, 0.0))  # not for energies that are no numbers
+        moves = chance < np.exp(np.minimum(gain, 0.0))  # not where that is NaN
         after = np.where(moves, other, rungs)
         lower = np.minimum(rungs, other)[other != rungs]
         np.add.at(self._tried, lower, 1)
         np.add.at(self._accepted, lower, moves[other != rungs])
-        if (after != rungs).any():
+        if not np.allclose(self.temperatures[after], simulation.temperatures, rtol=1e-6, atol=0):
             simulation.change_temperatures(self.temperatures[after])
-        np.add.at(self.visits, after, 1)
+        np.add.at(self.visits, after[goes_on], 1)
         if self.increment:
-            np.subtract.at(self.weights, after, self.increment)
+            np.subtract.at(self.weights, after[goes_on], self.increment)
             self.weights -= self.weights[0]
             if self.visits.min() >= max(20, 0.5 * self.visits.mean()):
                 self.increment, self.visits = self.increment / 2, np.zeros(n, np.int64)

@@ -22,7 +22,7 @@ from ..report import Column, Report, Reported
 from ..units import BOLTZMANN_KCAL, in_unit
 from .amounts import steps_or_time
 from .mbar import MBAR, FreeEnergyResult
-from .settings import ROOM, every_of
+from .settings import ROOM, every_of, require_none_of, require_thermostat
 from .simulation import Simulation
 
 if TYPE_CHECKING:
@@ -165,12 +165,16 @@ def umbrella(
         (UmbrellaResult(2 windows on 1 variables, 4 samples each), (2, 8))
     """
     require_atoms(atoms)
+    require_none_of(options, "replicas", "anneal")
+    require_thermostat(options.get("integrator", "langevin"), "samples of windows")
     members = checked_variables(variables)
     temperature = number("temperature", in_unit("temperature", temperature, "K"), "a temperature above 0 K", above=0.0)
     at = numbers("centers", centers)
     at = at[:, None] if at.ndim == 1 else at
     if at.ndim != 2 or not len(at) or at.shape[1] != len(members) or not np.isfinite(at).all():
-        raise InputError(f"centers have shape {np.shape(centers)}; (n_windows, {len(members)}) is needed")
+        raise InputError(
+            f"centers have shape {np.shape(centers)}; finite numbers (n_windows, {len(members)}) are needed"
+        )
     given = numbers("force_constants", force_constants)
     given = given[:, None] if given.shape == at.shape[:1] else given
     if (
@@ -183,13 +187,17 @@ def umbrella(
     timestep = in_unit("timestep", options.get("timestep", 2.0), "fs")
     timestep = number("timestep", timestep, "a time above 0", above=0.0)
     every = every_of("sample_every", sample_every, timestep)
-    steps = steps_or_time("steps", steps, timestep, least=every)
+    if (steps := steps_or_time("steps", steps, timestep)) < every:
+        raise InputError(
+            f"steps are {steps:,}, with a sample every {every:,}; choose more, or a smaller `sample_every`"
+        )
     equilibrate = steps_or_time("equilibrate", equilibrate, timestep)
     axes, bounds = harmonic_axes(members, at)
     grids = [harmonic_grid(axes, center, k) for center, k in zip(at, stiff, strict=True)]
     term = GridBias(members, grids[0], bounds, NAME)
     others = options.get("terms", ())
-    options["terms"] = (*((others,) if isinstance(others, Term) else others), term)
+    listed = (others,) if isinstance(others, Term) else others
+    options["terms"] = (*listed, term) if isinstance(listed, list | tuple) else listed  # which Ensemble refuses
     simulation = Simulation(atoms, len(at), temperature=temperature, **options)
     simulation.ensemble.values(NAME, "grid")[:] = grids
     if positions is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -18,9 +19,12 @@ SMALLEST = 256
 
 MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse launches
 
-# Atoms up to which `blocks` has two parts for each core of a CPU, which evens out their times. In larger molecules
+# Atoms up to which `blocks` has more parts for each core of a CPU, which evens out their times. In larger molecules
 # each part has many tiles.
 MOST_HALVED = 8_192
+
+# Cores from which on such parts are runs of tiles, so many for each core.
+LEAST_CORES_FOR_RUNS, RUNS_FOR_EACH = 4, 6
 
 # Atoms in a tile of kernels that keep the excluded partners of an atom as the bits of one word: #error in their files.
 MOST_TILE = 32
@@ -75,22 +79,65 @@ class RowsLayout(EnergyLayout):
 
 
 @dataclass(frozen=True)
+class Runs:
+    """Parts of passes over blocks that are runs of tiles for some steps around the ring; cl/common/runs.clh.
+
+    per_run : tiles of a run; the last one may have fewer
+    per_cut : steps of a part
+    """
+
+    per_run: int
+    n_runs: int
+    per_cut: int
+    n_cuts: int
+
+    @classmethod
+    def of(cls, n_tiles: int, wanted: int) -> Runs:
+        """Cut n_tiles into about as many parts as are wanted, with the least memory for their sums."""
+        n_steps = n_tiles // 2 + 1
+        per_run = max(1, round(n_tiles / (2 * math.sqrt(wanted))))
+        n_runs = -(-n_tiles // per_run)
+        per_cut = -(-n_steps // min(n_steps, -(-wanted // n_runs)))
+        return cls(per_run, n_runs, per_cut, -(-n_steps // per_cut))
+
+    @property
+    def n_parts(self) -> int:
+        """Count the parts."""
+        return self.n_runs * self.n_cuts
+
+    @property
+    def met(self) -> int:
+        """Tiles that a part meets at most."""
+        return self.per_run + self.per_cut - 1
+
+    @property
+    def tiles_of_sums(self) -> int:
+        """Tiles of which a part has sums."""
+        return self.met + self.per_run
+
+
+@dataclass(frozen=True)
 class BlocksLayout(EnergyLayout):
     """Shape of `blocks`.
 
     most_parts : the tiles are walked in at most this many parts; each takes memory
+    in_runs : parts that are wanted of runs of tiles, 0 where each part walks every n-th tile
     """
 
     most_tile = MOST_TILE
     most_parts: int
+    in_runs: int = 0
 
     @classmethod
     def of(cls, machine: Machine, n_atoms: int) -> BlocksLayout:
         """Choose the layout for a machine and a number of atoms."""
         if machine.kind == "CPU":
             tile = 16 if n_atoms < SMALLEST and machine.width <= 8 else 32
-            parts = cpu_parts(machine.units)
-            return cls(machine.width, tile, max(parts, 2 * machine.units) if n_atoms <= MOST_HALVED else parts)
+            parts, units = cpu_parts(machine.units), machine.units
+            if n_atoms > MOST_HALVED:
+                return cls(machine.width, tile, parts)
+            in_runs = RUNS_FOR_EACH * units if units >= LEAST_CORES_FOR_RUNS else 0
+            return cls(machine.width, tile, max(parts, 2 * units), in_runs)
         return cls(1, 32, 64)
 
     @staticmethod

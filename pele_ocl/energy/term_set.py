@@ -179,6 +179,8 @@ def _checked_terms(terms: Sequence[Term], atoms: Atoms, taken: Sequence[str]) ->
         twice = [name for name in term.names if name in names]
         if twice and not term.merges_names:
             raise InputError(f"there are two terms named {twice[0]}; give one of them another name")
+        if nameless := [name for name in term.names if not isinstance(name, str) or not name.strip()]:
+            raise InputError(f"the name of a {type(term).__name__} is {described(nameless[0])}; a text is needed")
         names += term.names
         term.check(atoms)
     return tuple(terms)

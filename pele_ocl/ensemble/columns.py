@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..atoms import Floats
+from ..common.arguments import described
 from ..common.errors import InputError
 from ..energy.engine import System
 from ..opencl.interface import N_TERMS
@@ -60,7 +61,9 @@ class Column:
         elif isinstance(values, np.ndarray | float | int) and np.ndim(values) <= self._ndim:
             values = [values] * len(chosen)
         if not hasattr(values, "__len__"):
-            raise InputError(f"a {type(values).__name__} is no array for each of {len(chosen):,} rows")
+            raise InputError(
+                f"the values are {described(values)}; an array, or one for each of {len(chosen):,} rows, is needed"
+            )
         if len(values) != len(chosen):
             raise InputError(f"there are {len(chosen)} rows to write and {len(values)} arrays")
         if not chosen:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, wraps
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import ReferenceType
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -77,6 +78,17 @@ class RowLaunches:
     first: int
 
 
+def _wrong_of(rows: object, n: int) -> str:
+    """Name the first of several numbers that is no row of n, the length of a mask, or else all."""
+    try:
+        given = np.asarray(rows)
+    except ValueError:  # rows of different lengths
+        return described(rows)
+    if given.ndim == 1 and given.dtype.kind in "iu" and ((given < -n) | (given >= n)).any():
+        return described(int(given[(given < -n) | (given >= n)][0]))
+    return f"a mask of {len(given):,}" if given.ndim == 1 and given.dtype == bool else described(rows)
+
+
 def joined(all_launches: Sequence[RowLaunches]) -> list[RowLaunches]:
     """Join successive launches of as many rows, which spares calls."""
     found: list[RowLaunches] = []
@@ -105,6 +117,7 @@ class State:
     failed_last : (n_rows,) of `moves`, with which each could not be placed the last time; -1 of none
     has_radii : (n_rows,) if rows have Born radii
     exchanger : what exchanged all that rows have of their own last, whose rungs are theirs; None if nothing did
+    followers : functions of rows that compute what follows from an array of theirs, by its name, weakly held
     is_mapped : if the host uses the memory of the rows, as long as nothing else may
     lock : that all who use the rows share
     """
@@ -133,6 +146,7 @@ class State:
         self.frozen: list[NDArray[np.bool_]] = [np.zeros(len(of), bool) for of in atoms]
         self._frozen_last = [np.zeros(len(of), np.int64) for of in atoms]  # number of the last mask with each atom
         self.exchanger: object = None
+        self.followers: dict[str, ReferenceType[Callable[[Rows], None]]] = {}
         self.is_mapped = False
         self._free: Buffer | None = None
         self.place(list(range(len(self))), [of.positions for of in atoms])
@@ -191,6 +205,12 @@ class State:
             raise InputError(self.failed[k])
         return system
 
+    def follow(self, name: str, rows: Rows) -> None:
+        """Have what follows from an array of rows be computed, after it was written. name : of the array"""
+        follow = self.followers[name]() if name in self.followers else None
+        if follow is not None:
+            follow(rows)
+
     @property
     def terms(self) -> tuple[Term, ...]:
         """Further terms of all rows."""
@@ -216,7 +236,7 @@ class State:
             else:
                 if chosen.ndim == 1:
                     return chosen
-        raise InputError(f"there are {len(self)} rows; {described(rows)} is none of them")
+        raise InputError(f"there are {len(self)} rows; {_wrong_of(rows, len(self))} is none of them")
 
     def there(self, rows: RowsLike) -> Rows:
         """Return the numbers of rows that did not fail. Raises InputError as `chosen` does."""

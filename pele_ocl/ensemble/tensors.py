@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..common.arguments import choice
+from ..common.arguments import choice, described
 from ..common.errors import InputError
 from ..energy import Energy
 from ..nonbond import Nonbond
@@ -35,6 +35,9 @@ class Tensors:
     def of(cls, source: Energy | Nonbond | Ensemble, rows: RowsLike, failed: Failed) -> Tensors:
         """Check what is given. Raises InputError for rows of a plan, rows that do not exist or are named twice."""
         choice("failed", failed, ("raise", "nan", "inf"))
+        if not isinstance(source, Energy | Nonbond | Ensemble):
+            of = ", such as its `ensemble`," if hasattr(source, "ensemble") else ""
+            raise InputError(f"plan is {described(source)}; an Energy, a Nonbond or an Ensemble{of} is needed")
         if not isinstance(source, Ensemble):
             if rows is not None:
                 raise InputError("rows are of an Ensemble; a plan has none")
@@ -88,6 +91,8 @@ class Tensors:
         Gradients are None if they are not computed.
         """
         shape = self.energies_shape(positions.shape)
+        if not positions.size:
+            return np.zeros(shape), np.zeros(positions.shape) if self.has_gradient else None
         if isinstance(self.source, Ensemble):
             energies, gradients = self._of_rows(self.source, positions.reshape(-1, *positions.shape[-2:]))
         else:

@@ -15,7 +15,7 @@ from ..common.arguments import described, numbers, text
 from ..common.errors import InputError
 from ..energy.engine import System
 from ..energy.scales import KINDS, SCALES
-from ..energy.terms import Growing
+from ..energy.terms import Growing, Interpolated
 from .columns import Column
 from .restraints import RowValues
 from .state import State
@@ -47,11 +47,16 @@ class TermArrays(RowValues):
                 state = self._state
                 given |= {k: one for k in state.with_molecule.tolist() if state.systems[k] is system}
         super().write(list(given), list(given.values()))
+        self._state.follow(self._name, np.array(list(given), np.int64))
 
     def _is_shared(self, system: System) -> bool:
         """Return whether all rows of a molecule share one array."""
         terms = (of for of in system.energy.further_terms if of.name == self._of[0])
         return any(isinstance(of, Growing) and of.shared for of in terms)
+
+    def _has_derivatives(self, system: System) -> bool:
+        """Return whether the array is a grid, whose last index counts derivatives."""
+        return any(of.name == self._of[0] and isinstance(of, Interpolated) for of in system.energy.further_terms)
 
     def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
         return self._name, system.pieces[self._name].dtype
@@ -69,18 +74,27 @@ class TermArrays(RowValues):
             raise InputError(f"{self._name} of row {k} have shape {np.shape(values)}; {shape} is needed") from None
         if not np.isfinite(given).all():
             raise InputError(f"{self._name} of row {k} must be finite numbers")
+        if np.shape(values)[-1:] != shape[-1:] and self._has_derivatives(system) and given.any():
+            raise InputError(
+                f"{self._name} of row {k} have a number and its derivatives at each node, {shape}; one number for all "
+                "can only be 0"
+            )
         self._check_by_term(k, system, given)
         return given
 
     def _check_by_term(self, k: int, system: System, given: Floats) -> None:
-        """Have the term check values of a field of its own, as it does when it is made."""
+        """Have the term check values of a field of its own, as it does when it is made, or of another array."""
         named, name = self._of
         for term in system.energy.further_terms:
-            if term.name == named and is_dataclass(term) and name in (of.name for of in fields(term) if of.init):
-                try:
+            if term.name != named:
+                continue
+            try:
+                if is_dataclass(term) and name in (of.name for of in fields(term) if of.init):
                     replace(term, **{name: given}).check(system.energy.atoms)
-                except InputError as error:
-                    raise InputError(f"{self._name} of row {k}: {error}") from None
+                elif isinstance(term, Interpolated):
+                    term._check_array(name, given)
+            except InputError as error:
+                raise InputError(f"{self._name} of row {k}: {error}") from None
 
     def _decoded(self, system: System, raw: NDArray[Any]) -> Sequence[NDArray[Any]]:
         return list(raw.reshape(len(raw), *self._shape(system)))

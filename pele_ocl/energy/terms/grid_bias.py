@@ -141,6 +141,9 @@ class Interpolated(Term):
             )
         ]  # fmt: skip
 
+    def _check_array(self, name: str, values: Floats) -> None:
+        """Raise InputError for finite values that an array of a row cannot have."""
+
     @property
     def further_arrays(self) -> dict[str, Floats]:
         """Initial values of the arrays of rows other than the grid, by name."""
@@ -306,9 +309,11 @@ class Metadynamics(Growing):
         energies, temperatures = numbers("energies", energies), numbers("temperatures", temperatures)
         if temperatures.shape not in ((), energies.shape):
             raise InputError(f"energies have shape {energies.shape} and temperatures {temperatures.shape}")
+        if not (temperatures > 0).all() or not np.isfinite(energies).all():
+            raise InputError("finite energies and temperatures above 0 K are needed")
         if self.bias_factor is None:
             return np.full(np.shape(energies), float(self.height))
-        with np.errstate(all="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             found: Floats = self.height * np.exp(-energies / (BOLTZMANN_KCAL * temperatures * (self.bias_factor - 1)))
         return found
 

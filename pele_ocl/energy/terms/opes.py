@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ...atoms import Floats
 from ...common.arguments import number
+from ...common.errors import InputError
 from .grid_bias import Growing, Range
 from .variables import Variable
 
@@ -29,14 +30,14 @@ class OPES(Growing):
     variables : Variable, or one to three of them
     widths : of Gaussians, one for each variable, in its unit
     barrier : height of the barriers to cross, kcal/mol; pace : steps between Gaussians
-    bias_factor : more than 1; None for barrier / k_B T
+    bias_factor : more than 1; None for barrier / k_B T, for which the barrier must be above k_B T
     bounds : of each variable, its first and last node; None for torsions
     spacing : of nodes, in widths
     shared : whether all replicas of a molecule share one density; they must have one temperature
     name : of the term in results
 
-    Rows have the arrays "density", with derivatives as in a grid, and "grid", the bias from it. Each Gaussian
-    recomputes the grid: to set a state, write both.
+    Rows have the arrays "density", with derivatives as in a grid, and "grid", the bias. A simulation computes the bias
+    from the density at each Gaussian, and when the density or the temperature of a row is written.
     """
 
     variables: Variable | Sequence[Variable]
@@ -62,6 +63,10 @@ class OPES(Growing):
         found = super().first_grid
         found[..., 0] = -self.barrier
         return found
+
+    def _check_array(self, name: str, values: Floats) -> None:
+        if name == self.grown and (values[..., 0] < 0).any():
+            raise InputError("a density is negative; 0 or more is needed")
 
     @property
     def further_arrays(self) -> dict[str, Floats]:

@@ -64,8 +64,8 @@ class TorsionVariable(Variable):
     def __post_init__(self) -> None:
         given = self.atoms
         if isinstance(given, list | tuple) and any(isinstance(of, str) for of in given):
-            if len(given) != 4:
-                raise InputError(f"atoms of a torsion are {list(given)}; four of them are needed")
+            if len(given) != 4 or not all(isinstance(of, str | int | np.integer) for of in given):
+                raise InputError(f"atoms of a torsion are {list(given)}; four indices or selections are needed")
             object.__setattr__(self, "atoms", tuple(given))
             return
         four = array("atoms of a torsion", given, "iu", "indices or four selections")
@@ -110,7 +110,10 @@ class DistanceVariable(Variable):
             _keep(self, name)
 
     def groups(self, atoms: Atoms) -> list[Ints]:
-        return [_chosen(of, atoms) for of in (self.first, self.second)]
+        first, second = (_chosen(of, atoms) for of in (self.first, self.second))
+        if np.array_equal(first, second):
+            raise InputError("a distance is between two different groups of atoms; these are the same")
+        return [first, second]
 
     def value(self, positions: Floats, atoms: Atoms) -> tuple[float, Floats]:
         shares = np.zeros((2, len(atoms)))
@@ -137,7 +140,10 @@ class GyrationVariable(Variable):
         _keep(self, "atoms")
 
     def groups(self, atoms: Atoms) -> list[Ints]:
-        return [_chosen(self.atoms, atoms)]
+        found = _chosen(self.atoms, atoms)
+        if len(found) < 2:
+            raise InputError(f"a radius of gyration has {len(found)} atom; 2 or more are needed")
+        return [found]
 
     def value(self, positions: Floats, atoms: Atoms) -> tuple[float, Floats]:
         (own,), gradient = self.groups(atoms), np.zeros_like(positions)
@@ -199,7 +205,9 @@ def _keep(variable: Variable, name: str) -> None:
 
 def _within(chosen: Ints, atoms: Atoms) -> Ints:
     """Raise InputError for indices that the molecule does not have."""
-    if not len(chosen) or chosen.min() < 0 or chosen.max() >= len(atoms):
+    if not len(chosen):
+        raise InputError("a collective variable has no atoms; one or more are needed")
+    if chosen.min() < 0 or chosen.max() >= len(atoms):
         raise InputError(f"atoms of a collective variable must be of 0 to {len(atoms) - 1}")
     return chosen.astype(np.int32)
 
