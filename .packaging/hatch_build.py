@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NEXT = "0.3.0"  # the version that commits without a tag lead to; CITATION.cff and the conda recipe name the same
 PAGES = "https://github.com/pele-ocl/pele-ocl"
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)\s]+)\)")
+IMAGE = re.compile(r'(<img src=")(?!\w+:)')
 
 
 def described() -> str:
@@ -57,7 +58,7 @@ def absolute(text: str, release: str) -> str:
         image, shown, target = link.groups()
         return f"{image}[{shown}]({PAGES}/{'raw' if image else 'blob'}/{tag}/{target})"
 
-    return LINK.sub(address, text)
+    return IMAGE.sub(rf"\1{PAGES}/raw/{tag}/", LINK.sub(address, text))
 
 
 class ReadmeHook(MetadataHookInterface):

@@ -35,6 +35,7 @@ smartquotes = False  # two hyphens begin an option
 highlight_language = "none"  # blocks without a language are drawings and shells
 
 myst_heading_anchors = 4
+myst_enable_extensions = ["html_image"]  # the two pictures side by side of the front page
 myst_fence_as_directive = ["math"]
 # Outputs are kept in build/notebooks-KEY, of the code that they came from: what ran is not run anew after a failure.
 # A cell that fails or takes too long costs the outputs of its notebook and is a warning; the pages are made.
@@ -63,4 +64,5 @@ mathjax3_config = {"svg": {"scale": 0.9}}  # letters as large as those of the te
 html_css_files = ["site.css"]
 html_search_scorer = str(HERE / "site" / "scorer.js")
 html_copy_source = False
+html_scaled_image_link = False
 html_show_copyright = False

@@ -265,7 +265,7 @@ def test_command_writes_table_figures_and_chart(monkeypatch, tmp_path):
     stdout = program(peers, *MAP, *(word for path in outputs for word in ("-o", path)), "--machine", "a desk").stdout
     assert "| numba 1.0 " in stdout
     page = outputs[0].read_text()
-    assert page.startswith("## Beside its peers: a desk\n")
+    assert page.startswith("## Compared with other codes: a desk\n")
     assert stdout.strip() in page
     rows = json.loads(outputs[1].read_text())["rows"]
     assert [(r["ours"], r["where"]) for r in rows] == [(True, str(DEVICES[0])), (False, "paper")]

@@ -220,7 +220,7 @@ def test_pages_for_other_programs_name_options_that_are_there(program):
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_and_files_named_exist(page):
     text = page.read_text()
-    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+    for target in re.findall(r"\]\(([^)#:]+)\)", text) + re.findall(r'<img src="([^"]+)"', text):
         assert (page.parent / target).exists(), target
     made = set(re.findall(r"new file `([\w./-]+)`|`([\w./-]+)` \(new", text))
     for name in re.findall(r"`((?:cl|pele_ocl|tests|docs|data)/[\w./-]+)`", text):

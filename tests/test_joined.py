@@ -1,5 +1,7 @@
 """One launch in place of several: the same bits, where a device has a fence."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from bonded_helpers import of_every_kind
@@ -10,8 +12,9 @@ from pele_ocl import Ensemble, Nonbond, PositionalRestraint, Solvent, SolventMod
 from pele_ocl.bench.systems import load
 from pele_ocl.common.variant import Machine
 from pele_ocl.energy import Energy, blocks, squares
-from pele_ocl.energy.layout import SquaresLayout
+from pele_ocl.energy.layout import BlocksLayout, SquaresLayout
 from pele_ocl.nonbond import rows
+from pele_ocl.opencl import Queue, building
 from pele_ocl.solvent import passes
 from pele_ocl.solvent.layout import SolventLayout
 
@@ -94,6 +97,49 @@ def test_energy_in_one_launch_on_cpus(device, case, with_bonds, monkeypatch):
     assert len(several) > len(first) + 1
     batch = one.evaluate_batch(conformations(atoms))
     np.testing.assert_array_equal(batch.energies[2], apart.evaluate(conformations(atoms)[2]).energies)
+
+
+# The last ticket of a step, whose number the test writes behind the first counter, does nothing for a while.
+DRAWS = "ticket = draw_ticket(COUNTER(DRAWN))) {\n"
+IS_SLOW = """
+        const int ends[] = {with_born, with_bonded, with_radii, with_pairs, with_weights, with_chain, to_finish};
+        if (counters[1] && ticket == ends[counters[1] - 1] - 1) for (int k = 0; k < 20000; ++k) give_core_up();
+"""
+STEPS = ("placing", "Born sums", "bonded terms", "radii", "pairs", "weights", "chain rule")
+
+
+@pytest.mark.parametrize("in_runs", [0, 20], ids=["every n-th tile", "runs"])
+def test_steps_on_cpus_wait_for_slow_tickets(device, in_runs, monkeypatch):
+    if device.kind != "CPU" or not device.has_device_fence or not device.can_yield:
+        pytest.skip("no CPU whose work may wait for other work")
+    shipped_source = building.source_of
+
+    def source(file: str) -> str:
+        text = shipped_source(file)
+        if file == "energy/blocks_joined.cl":
+            assert text.count(DRAWS) == 1
+            text = text.replace(DRAWS, DRAWS + IS_SLOW)
+        return text
+
+    monkeypatch.setattr(building, "source_of", source)
+    atoms = of_every_kind(100)
+    layout = BlocksLayout.of(Machine.of(device, "float32"), len(atoms))
+    monkeypatch.setattr(BlocksLayout, "of", lambda *_: replace(layout, in_runs=in_runs))
+    plan = Energy(atoms, variant="blocks", device=device)
+    plan.evaluate()
+    monkeypatch.setattr(blocks, "MOST_JOINED", 0)
+    apart = Energy(atoms, variant="blocks", device=device)
+    one, other = conformations(atoms)[:2]
+    expected = apart.evaluate(other)
+    (launch,) = plan._idle[0].passes.launches
+    counters = launch.args[[each.name for each in launch.kernel.signature.parameters].index("counters")]
+    for k in range(len(STEPS)):
+        plan.evaluate(one)  # what a step finds that does not wait
+        Queue(device, "float32").write(counters, np.array([k + 1], np.int32), 1)
+        found = plan.evaluate(other)
+        Queue(device, "float32").write(counters, np.zeros(1, np.int32), 1)
+        for array, wanted in zip(bits(found), bits(expected), strict=True):
+            np.testing.assert_array_equal(array, wanted, err_msg=f"while {STEPS[k]} is slow")
 
 
 def test_a_row_alone_takes_one_launch_on_cpus(device):

@@ -170,7 +170,7 @@ def test_the_long_description_needs_no_file_beside_it(wheel):
     (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
     text = archive.read(metadata).decode()
     assert "Description-Content-Type: text/markdown" in text
-    links = re.findall(r"\]\(([^)#\s]+)", text.partition("\n\n")[2])
+    links = re.findall(r"(?:\]\(|<img src=\")([^)#\s\"]+)", text.partition("\n\n")[2])
     ours = [re.fullmatch(r"https://github\.com/pele-ocl/pele-ocl/(?:blob|raw)/[\w.]+/(.+)", link) for link in links]
     assert sum(found is not None for found in ours) > 10
     assert all((ROOT / found[1]).exists() for found in ours if found)

@@ -12,12 +12,12 @@ from tolerance import MAP
 
 from pele_ocl import Atoms, DeviceError, Grid, InputError, list_devices, potmap
 from pele_ocl.ladder import POTMAP as VARIANTS
-from pele_ocl.opencl import Device, Queue
+from pele_ocl.opencl import Device, Queue, get_device
 from pele_ocl.opencl.memory import ResultMemory
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import COMBINATIONS, MapProblem, choose_variant, plan, slabs
+from pele_ocl.potmap import COMBINATIONS, MapProblem, choose_variant, plan, slabs, sorting
 from pele_ocl.potmap import VARIANTS as ENGINE
-from pele_ocl.potmap.bins import BinGrid
+from pele_ocl.potmap.bins import BinGrid, Bins
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.computing import estimate_seconds, middle_part, potmap_models
 from pele_ocl.potmap.problem import RUN
@@ -328,6 +328,28 @@ def test_a_bin_that_holds_everything(device, precision):
     grid = Grid((-4.1, -3.9, -4.3), 1.0, (9, 9, 9))
     result = potmap(atoms, grid, method="cutoff", cutoff=6, precision=precision, device=device)
     assert relative(result.map.values, reference.potmap(atoms, grid, PotentialModel(cutoff=6))) < MAP[precision]
+
+
+@pytest.mark.parametrize("kind", ["", "GPU"])
+def test_atoms_are_sorted_into_bins_as_numpy_sorts_them(device, precision, kind, monkeypatch):
+    """In as many parts as a GPU or the device itself has, with bins outside the map's left out."""
+    if kind:
+        monkeypatch.setattr(Device, "kind", kind)
+    monkeypatch.setattr(sorting, "LEAST_PART", 16)
+    atoms = random_atoms(700)
+    atoms = atoms.moved(3 * atoms.positions)
+    grid, model = Grid(atoms.positions.mean(axis=0) - 4.1, 1.0, (9, 8, 7)), PotentialModel(cutoff=5.0)
+    problem = MapProblem.of(atoms, grid, model, 1.0, False, precision)
+    queue, bins = Queue(get_device(device), precision), BinGrid.of(problem, (8, 1, 4))
+    found = Bins.of(queue, sorting.DeviceAtoms(queue, problem), bins)
+    places = np.floor((problem.positions - bins.corner) / bins.edge).astype(int)
+    inside = np.flatnonzero(((places >= 0) & (places < bins.shape)).all(axis=1))
+    assert 50 < len(inside) < 700
+    keys = np.ravel_multi_index(places[inside].T[::-1], bins.shape[::-1])
+    order, n_bins = inside[np.argsort(keys, kind="stable")], int(np.prod(bins.shape))
+    starts = np.append(0, np.cumsum(np.bincount(keys, minlength=n_bins)))
+    np.testing.assert_array_equal(queue.download(found.starts, n_bins + 1, np.int32), starts)
+    np.testing.assert_array_equal(queue.download(found.atoms, 4 * len(order)).reshape(-1, 4), problem.atoms4[order])
 
 
 def test_few_atoms_have_large_bins_and_far_points_none(device):

@@ -2,13 +2,15 @@
 
 import gc
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import load_system, random_atoms
 from maps_helpers import odd_grid_on, relative
 
-from pele_ocl import Atoms, Grid, InputError, potmap
+from pele_ocl import Atoms, Grid, InputError, Potmap, potmap
+from pele_ocl.common.threads import MANY
 from pele_ocl.opencl import Queue, get_device
 from pele_ocl.opencl.queue import IN_TURN, read_without_padding
 from pele_ocl.potential_model import PotentialModel
@@ -16,12 +18,15 @@ from pele_ocl.potmap import MapOptions, MapProblem
 from pele_ocl.potmap.computing import memory_bytes
 from pele_ocl.potmap.error import measured
 from pele_ocl.potmap.mesh import levels, mesh_for, tighter
+from pele_ocl.potmap.mesh.device_mesh import Spreading
 from pele_ocl.potmap.mesh.geometry import MeshGeometry, transform_length
 from pele_ocl.potmap.mesh.green import _to_distances, _to_lengths
 from pele_ocl.potmap.mesh.parameters import PRESETS
 from pele_ocl.potmap.mesh.split import Split, Window
 from pele_ocl.potmap.mesh.transform import radices, roots
 from pele_ocl.potmap.plan import method_for
+from pele_ocl.potmap.slabs import Scratch
+from pele_ocl.potmap.sorting import DeviceAtoms
 
 
 @pytest.fixture(scope="module")
@@ -316,7 +321,42 @@ def test_atoms_without_charge(odd_grid):
     assert not potmap(none, odd_grid, method="mesh").map.values.any()
 
 
+def test_an_atom_on_a_point_is_found_while_the_device_computes(device):
+    """In many atoms, where a thread looks; the plan makes further maps."""
+    rng = np.random.default_rng(3)
+    atoms = Atoms(positions=rng.uniform(0, 40, (MANY, 3)), charges=rng.normal(0, 0.3, MANY))
+    there, grid = atoms.positions.copy(), Grid((10.0, 10.0, 10.0), 2.0, (5, 5, 5))
+    there[1234] = 12.0, 14.0, 16.0
+    plan = Potmap(atoms, grid, method="mesh", device=device)
+    expected = plan.evaluate().map.values.copy()
+    with pytest.raises(InputError, match="stands on"):
+        plan.evaluate(there)
+    np.testing.assert_array_equal(plan.evaluate(atoms.positions).map.values, expected)
+
+
 # Parts
+
+
+def test_atoms_on_nodes_have_the_weights_of_that_place(device, precision):
+    """Also where float32 takes them to the other side of a node, or far from the origin."""
+    queue, window = Queue(get_device(device), precision), Window(8, 1.2, 10)
+    spacing, scratch = 4 * np.pi / 10, Scratch()
+    nodes = np.random.default_rng(2).integers(-400, 400, (500, 3))
+    positions = np.asfortranarray((nodes + np.where(nodes % 3 == 0, 0.3, np.where(nodes % 3 == 1, -1e-9, 0))) * spacing)
+    numbers = np.arange(1, 501).astype(precision)
+    problem = SimpleNamespace(positions=positions, precision=precision, n_atoms=500, rounded=numbers)
+    geometry = MeshGeometry.of((positions.min(axis=0), positions.max(axis=0)), spacing, 8)
+    charges = Spreading(queue, window, scratch).sorted(queue, geometry, DeviceAtoms(queue, problem))
+    first = queue.download(charges.first, 4 * 500, np.int32).reshape(-1, 4)[:, :3]
+    weights = queue.download(charges.weights, 500 * 40).reshape(-1, 40)[:, [*range(8, 16), *range(24, 40)]]
+    weights = weights.astype(np.float64).reshape(-1, 3, 8)
+    atoms = np.rint(weights[:, 2].sum(axis=1)).astype(int) - 1  # the charges' numbers
+    assert sorted(atoms) == list(range(500))
+    weights[:, 2] /= numbers[atoms, None]
+    fractions = positions[atoms] / spacing - (first + geometry.low) - 3.5
+    assert np.abs(fractions).max() < 0.5 + 1e-6
+    expected = window.at(fractions.ravel())[0].reshape(-1, 3, 8)
+    assert np.abs(weights - expected).max() < {"float32": 1e-6, "float64": 1e-12}[precision]
 
 
 def test_split_is_whole():
@@ -356,7 +396,7 @@ def test_cosine_sums_are_transforms():
 @pytest.mark.parametrize("length", [6, 63 * 2, 240])
 def test_transforms_there_and_back(length, precision, device):
     """Convolution along all axes with a table of ones gives the nodes back; with one of cosines it moves them."""
-    from pele_ocl.potmap.mesh.transform import Convolution, Scratch
+    from pele_ocl.potmap.mesh.transform import Convolution
 
     shape = np.array([length // 2, 5, 3])
     lengths = np.array([length, 10, 6])

@@ -28,6 +28,7 @@ from pele_ocl.opencl import Device, Queue, building, get_device, runtimes
 from pele_ocl.opencl import queue as queues
 from pele_ocl.opencl.kernel import Parameter
 from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, ResultMemory, is_used
+from pele_ocl.opencl.queue import LARGEST_TABLE, MOST_TABLES
 
 BINARY = bytes(range(256)) * 4
 PROGRAM = SimpleNamespace(get_info=lambda query: [BINARY])
@@ -238,6 +239,38 @@ def test_memory_of_results_is_used_again_once_no_view_of_it_is_left():
     assert sum(map(is_used, [memory.array(shape, np.float32) for _ in range(3 * KEPT)])) == KEPT
     memory.clear()
     assert not any(map(is_used, [memory.array((10,), np.float64) for _ in range(2)]))
+
+
+def test_memory_of_results_is_registered_from_its_second_use_on(device):
+    queue, values = Queue(get_device(device), "float32"), np.arange(LEAST_REUSED // 4, dtype=np.float32)
+    memory, context, there = queue.device.results, queue.device.context, queue.upload(values)
+    memory.clear()
+    first = memory.array(values.shape, np.float32)
+    assert memory.register(context, first) is None
+    del first
+    second = memory.array(values.shape, np.float32)
+    assert ResultMemory().register(context, second) is None  # whose it is not
+    known = memory.register(context, second[5:])
+    assert known is not None
+    queue.read(second, there)
+    np.testing.assert_array_equal(second, values)
+    del second
+    third = memory.array(values.shape, np.float32)
+    assert memory.register(context, third) is known
+    assert memory.register(context, values) is None
+
+
+def test_small_tables_stay_on_the_device(device):
+    queue = Queue(get_device(device), "float32")
+    first, again = queue.table([1.0, 2.0]), queue.table(np.array([1.0, 2.0]))
+    assert first is again
+    assert queue.table([1.0, 2.0], np.float64) is not first
+    for k in range(MOST_TABLES):
+        queue.table([float(k)])
+    np.testing.assert_array_equal(queue.download(first, 2), [1.0, 2.0])
+    large = np.zeros(LARGEST_TABLE, np.uint8)
+    assert queue.table(large, np.uint8) is queue.table(large, np.uint8)
+    assert queue.table([*large, 0], np.uint8) is not queue.table([*large, 0], np.uint8)
 
 
 def test_a_large_map_takes_the_memory_of_one_that_is_gone(device):

@@ -61,6 +61,18 @@ def test_the_developers_part_stands_apart():
     assert "(develop.md)" in (DOCS / "index.md").read_text()
 
 
+def test_users_pages_are_no_longer_than_a_reader_bears():
+    """Use, Learn, Formats and programs, Reference, as `wc -w` counts; what is generated and developers' pages aside."""
+    contents, pages = extension("contents"), ["index"]
+    for page in pages:
+        source = DOCS / f"{page}.md"
+        if source.exists():
+            pages += [name for below in contents.below(source.read_text(), page).values() for name in below]
+    sources = [DOCS / f"{page}.md" for page in pages if not page.startswith(("api/", "cli/"))]
+    words = sum(len(source.read_text().split()) for source in sources if source.exists())
+    assert 60_000 < words < 80_000
+
+
 def test_addresses_of_pages_that_are_gone_lead_on():
     assert not list(extension("redirects").stale())
 

@@ -1,9 +1,11 @@
 // All steps of `blocks` in one launch, for small molecules on CPUs, whose launches are the cost. How steps
 // wait for each other is in common/tickets.clh. A group is a work-item, which draws tickets until there are none. Tickets:
-// lots of tiles to be placed, groups of bonded terms (TERMS_FIRST), parts of the Born sums, lots of tiles with radii, parts
-// of the pair energies, lots of tiles with weights and parts of the chain rule (CHAIN), lots of tiles to be finished.
+// lots of tiles to be placed, parts of the Born sums, groups of bonded terms (TERMS_FIRST), which need none of them and
+// are done while the last parts are, lots of tiles with radii, parts of the pair energies, lots of tiles with weights and
+// parts of the chain rule (CHAIN), lots of tiles to be finished.
 #include "common/real.clh"
 #include "common/place.clh"
+#include "common/runs.clh"
 #include "common/tickets.clh"
 #include "solvent/blocks.clh"
 #include "energy/pair_blocks.clh"
@@ -19,15 +21,22 @@
 #undef barrier
 #endif
 
-// Counters: tickets drawn; what is done of each step; groups that have found no ticket.
-enum { DRAWN, PLACED_TILES, BONDED_GROUPS, BORN_PARTS, TILES_WITH_RADII, PAIR_PARTS, TILES_WITH_WEIGHTS, CHAIN_PARTS, LEFT, COUNTERS };
+// Counters: tickets drawn; groups that have found no ticket; what is done of each step; and whether all of it is.
+enum { PLACED_TILES, BONDED_GROUPS, BORN_PARTS, TILES_WITH_RADII, PAIR_PARTS, TILES_WITH_WEIGHTS, CHAIN_PARTS, STEPS };
+enum { DRAWN, LEFT, DONE, IS_DONE = DONE + STEPS, COUNTERS = IS_DONE + STEPS };
 #define COUNTER(which) (counters + (which) * COUNTER_STEP)
 
-// All that was written can be seen by whoever waits for this counter.
-INLINE void publish(volatile global int *counter, int number) {
+// All that was written can be seen by whoever waits for this step. Those who wait look at what the last one writes: if
+// they looked at what all count, each that counts would wait for the memory.
+INLINE void publish(volatile global int *counters, int step, int number, int all) {
     DEVICE_FENCE();
-    count_done(counter, number);
+    if (atomic_add(COUNTER(DONE + step), number) + number < all) return;
+    DEVICE_FENCE();
+    atomic_xchg(COUNTER(IS_DONE + step), 1);
 }
+#define WAIT_FOR(step) wait_for(COUNTER(IS_DONE + (step)), 1)
+
+#define VECTORS (TILE / WIDTH)  // of a tile
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void blocks_joined(
@@ -35,6 +44,8 @@ void blocks_joined(
     const int n_tiles,
     const int per_lot,                            // tiles
     const int n_parts,
+    RUNS_ARGUMENT
+    OWN_SUMS_ARGUMENTS(restrict)
     const int n_atoms,
     const int n_results,                          // FINISH_ARGUMENTS
     const real step,                              // A of a coordinate's unit
@@ -79,17 +90,18 @@ void blocks_joined(
     global real4 *series,
     global real4 *origins,
     global real4 *extents,
-    global real *born_sums,                       // (n_parts, n_slots)
+    global real *born_sums,                       // (n_parts, slots of common/runs.clh)
     global real4 *traits,
     global real4 *singles,
     global real *born,
     global real *largest_born,
-    global real *pair_sums,                       // (n_parts, PAIR_SUMS, n_slots)
+    global real *pair_sums,                       // (n_parts, PAIR_SUMS, slots of common/runs.clh)
     global real *weights,
     global real *results,
     volatile global int *counters)                // (COUNTERS, COUNTER_STEP) 0
 {
     const int n_lots = (n_tiles + per_lot - 1) / per_lot, slots = n_tiles * TILE;
+    const int of_column = TILES_OF_SUMS * TILE, of_part = PAIR_SUMS * of_column;
 #if TERMS_FIRST
     local BondedMemory memory;
     const int n_bonded = bonded_groups(n_atoms);
@@ -97,77 +109,87 @@ void blocks_joined(
     const int n_bonded = 0;
 #endif
     // First tickets of the steps.
-    const int with_bonded = n_lots, with_born = with_bonded + n_bonded, with_radii = with_born + n_parts;
+    const int with_born = n_lots, with_bonded = with_born + n_parts, with_radii = with_bonded + n_bonded;
     const int with_pairs = with_radii + n_lots, with_weights = with_pairs + n_parts;
     const int with_chain = with_weights + (CHAIN ? n_lots : 0), to_finish = with_chain + (CHAIN ? n_parts : 0);
     const int n_tickets = to_finish + n_lots;
     for (int ticket = draw_ticket(COUNTER(DRAWN)); ticket < n_tickets; ticket = draw_ticket(COUNTER(DRAWN))) {
         // Of steps over lots of tiles: the tiles of this one.
-        const int lot = ticket < with_bonded ? ticket : ticket < with_pairs ? ticket - with_radii
+        const int lot = ticket < with_born ? ticket : ticket < with_pairs ? ticket - with_radii
                       : ticket < with_chain ? ticket - with_weights : ticket - to_finish;
         const int first = lot * per_lot, end = min(first + per_lot, n_tiles);
-        if (ticket < with_bonded) {
+        if (ticket < with_born) {
             for (int tile = first; tile < end; ++tile) {
                 coordinate lowest[3], highest[3];
                 bound_tile(tile, n_atoms, positions, order, lowest, highest);
                 for (int i = tile * TILE; i < (tile + 1) * TILE; ++i)
                     place_slot(i, n_tiles, n_atoms, step, positions, lowest, highest, PLACED);
             }
-            publish(COUNTER(PLACED_TILES), end - first);
-        } else if (ticket < with_born) {
+            publish(counters, PLACED_TILES, end - first, n_tiles);
+        } else if (ticket < with_bonded) {
+            WAIT_FOR(PLACED_TILES);
+            add_born_part(
+                ticket - with_born, PASS_RUNS n_tiles, n_parts, n_tiles, 0, n_tiles, reaches, PASS_NECKS spheres, x, y, z, s, rho,
+                series, columns, origins, extents, counts, born_sums);
+            publish(counters, BORN_PARTS, 1, n_parts);
+        } else if (ticket < with_radii) {
 #if TERMS_FIRST
             add_bonded(ticket - with_bonded, 0, &memory, n_atoms, n_results, step, positions, results, BONDED_PASSED);
-            publish(COUNTER(BONDED_GROUPS), 1);
+            publish(counters, BONDED_GROUPS, 1, n_bonded);
 #endif
-        } else if (ticket < with_radii) {
-            wait_for(COUNTER(PLACED_TILES), n_tiles);
-            add_born_part(
-                ticket - with_born, n_tiles, n_parts, n_tiles, 0, n_tiles, reaches, PASS_NECKS spheres, x, y, z, s, rho,
-                series, columns, origins, extents, counts, born_sums);
-            publish(COUNTER(BORN_PARTS), 1);
         } else if (ticket < with_pairs) {
-            wait_for(COUNTER(BORN_PARTS), n_parts);
+            WAIT_FOR(BORN_PARTS);
             for (int tile = first; tile < end; ++tile) {
+                realv totals[VECTORS];
                 real largest = 0;
-                for (int i = tile * TILE; i < (tile + 1) * TILE; ++i) {
-                    const real integral = sum_of_parts(born_sums + i, 0, n_parts, 1, slots);
-                    largest = fmax(largest, keep_terms(i, i, slots, integral, CONSTANTS_OF(i), solvent, OF_ATOMS));
+                add_parts(PASS_RUNS PASS_OWN_SUMS totals, born_sums, of_column, 1, VECTORS, tile, 0, n_tiles, n_parts);
+                const real *integrals = (const real *)totals;
+                for (int j = 0; j < TILE; ++j) {
+                    const int i = tile * TILE + j;
+                    largest = fmax(largest, keep_terms(i, i, slots, integrals[j], CONSTANTS_OF(i), solvent, OF_ATOMS));
                 }
                 largest_born[tile] = largest;
             }
-            publish(COUNTER(TILES_WITH_RADII), end - first);
+            publish(counters, TILES_WITH_RADII, end - first, n_tiles);
         } else if (ticket < with_weights) {
-            wait_for(COUNTER(TILES_WITH_RADII), n_tiles);
+            WAIT_FOR(TILES_WITH_RADII);
             add_pair_part(
-                ticket - with_pairs, n_tiles, n_parts, n_tiles, OF_PAIRS, special_starts, specials, masks, pair_sums);
-            publish(COUNTER(PAIR_PARTS), 1);
+                ticket - with_pairs, PASS_RUNS n_tiles, n_parts, n_tiles, OF_PAIRS, special_starts, specials, masks, pair_sums);
+            publish(counters, PAIR_PARTS, 1, n_parts);
         } else if (ticket < with_chain) {
 #if CHAIN
-            wait_for(COUNTER(PAIR_PARTS), n_parts);
+            WAIT_FOR(PAIR_PARTS);
             for (int tile = first; tile < end; ++tile) {
-                for (int i = tile * TILE; i < (tile + 1) * TILE; ++i) {
-                    const real sum = sum_of_parts(
-                        pair_sums + (size_t)RADIUS_SUM * slots + i, 0, n_parts, 1, (size_t)PAIR_SUMS * slots);
-                    weights[i] = i % TILE < counts[tile] ? weight_of(sum, born[i], singles[i]) : (real)0;
+                realv totals[VECTORS];
+                add_parts(
+                    PASS_RUNS PASS_OWN_SUMS totals, pair_sums + RADIUS_SUM * of_column, of_part, 1, VECTORS, tile, 0, n_tiles, n_parts);
+                const real *sums = (const real *)totals;
+                for (int j = 0; j < TILE; ++j) {
+                    const int i = tile * TILE + j;
+                    weights[i] = j < counts[tile] ? weight_of(sums[j], born[i], singles[i]) : (real)0;
                 }
             }
-            publish(COUNTER(TILES_WITH_WEIGHTS), end - first);
+            publish(counters, TILES_WITH_WEIGHTS, end - first, n_tiles);
         } else if (ticket < to_finish) {
-            wait_for(COUNTER(TILES_WITH_WEIGHTS), n_tiles);
+            WAIT_FOR(TILES_WITH_WEIGHTS);
             add_chain_part(
-                ticket - with_chain, n_tiles, n_parts, n_tiles, reaches, PASS_NECKS spheres, x, y, z, weights, s, rho,
+                ticket - with_chain, PASS_RUNS n_tiles, n_parts, n_tiles, reaches, PASS_NECKS spheres, x, y, z, weights, s, rho,
                 slopes, slope_columns, origins, extents, counts, pair_sums);
-            publish(COUNTER(CHAIN_PARTS), 1);
+            publish(counters, CHAIN_PARTS, 1, n_parts);
 #endif
         } else {
-            wait_for(COUNTER(CHAIN ? CHAIN_PARTS : PAIR_PARTS), n_parts);
-            wait_for(COUNTER(BONDED_GROUPS), n_bonded);
+            WAIT_FOR(CHAIN ? CHAIN_PARTS : PAIR_PARTS);
+            if (n_bonded > 0) WAIT_FOR(BONDED_GROUPS);
             const Results own = results_of(results, 0, n_results, n_energies, n_atoms);
             for (int tile = first; tile < end; ++tile) {
+                realv totals[FINISHED_SUMS * VECTORS];
+                add_parts(PASS_RUNS PASS_OWN_SUMS totals, pair_sums, of_part, FINISHED_SUMS, VECTORS, tile, 0, n_tiles, n_parts);
+                const real *sums = (const real *)totals;
                 real energies[N_TERMS] = {0, 0, 0, 0, 0};
-                for (int i = tile * TILE; i < tile * TILE + counts[tile]; ++i) {
-                    real terms[N_TERMS];
-                    finish_slot(i, n_tiles, pair_sums, terms, TO_FINISH);
+                for (int j = 0; j < counts[tile]; ++j) {
+                    real of_slot[FINISHED_SUMS], terms[N_TERMS];
+                    for (int k = 0; k < FINISHED_SUMS; ++k) of_slot[k] = sums[k * TILE + j];
+                    finish_slot(tile * TILE + j, n_tiles, of_slot, terms, TO_FINISH);
                     for (int k = 0; k < N_TERMS; ++k) energies[k] += terms[k];
                 }
                 if (!per_atom) for (int k = 0; k < N_TERMS; ++k) own.energies[N_TERMS * tile + k] = energies[k];

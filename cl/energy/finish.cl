@@ -6,7 +6,7 @@
 kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void finish(
     const int n_tiles,
-    global const real *restrict pair_sums,  // (n_conformations, n_parts, PAIR_SUMS, n_slots)
+    global const real *restrict pair_sums,  // (n_conformations, n_parts, PAIR_SUMS, slots of common/runs.clh)
     global const int *restrict counts,      // (n_tiles) atoms in the tile
     FINISH_ARGUMENTS(restrict))
 {

@@ -2,6 +2,7 @@
 // work-group owns a tile of one conformation.
 #include "common/real.clh"
 #include "engine/arguments.clh"
+#include "common/runs.clh"
 #include "energy/sums.clh"
 #include "energy/terms.clh"
 
@@ -17,9 +18,11 @@ kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void atom_terms(
     const int n_tiles,
     const int n_parts,
+    RUNS_ARGUMENT
+    OWN_SUMS_ARGUMENTS(restrict)
     RADIUS_CONSTANTS(restrict),            // physics/gb_radius.clh
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
-    global const real *restrict sums,      // (n_conformations, n_parts, n_slots) parts of the Born integral [1/A]
+    global const real *restrict sums,      // (n_conformations, n_parts, slots of common/runs.clh) Born integral [1/A]
     ATOM_ARGUMENTS(restrict))
 {
     SERVES_ROWS(atom_terms)
@@ -27,8 +30,15 @@ void atom_terms(
     const int item = get_local_id(0), share = get_local_id(1), i = get_global_id(0), conformation = get_global_id(2);
     const int n_slots = n_tiles * TILE;
     const size_t at = (size_t)conformation * n_slots + i;
-    global const real *parts = sums + (size_t)conformation * n_parts * n_slots + i;
-    scratch[share * TILE + item] = sum_of_parts(parts, share, n_parts, SHARES, n_slots);
+    const int of_part = TILES_OF_SUMS * TILE;
+    global const real *parts = sums + (size_t)conformation * n_parts * of_part;
+#if RUNS
+    real sum;
+    add_parts(PASS_RUNS PASS_OWN_SUMS &sum, parts, of_part, 1, 1, i / TILE, item, n_tiles, n_parts);
+    scratch[item] = sum;
+#else
+    scratch[share * TILE + item] = sum_of_parts(parts + i, share, n_parts, SHARES, of_part);
+#endif
     barrier(CLK_LOCAL_MEM_FENCE);
     if (share == 0) {
         real integral = 0;
@@ -45,7 +55,9 @@ kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void chain_weights(
     const int n_tiles,
     const int n_parts,
-    global const real *restrict sums,           // (n_conformations, n_parts, PAIR_SUMS, n_slots) of the pair pass
+    RUNS_ARGUMENT
+    OWN_SUMS_ARGUMENTS(restrict)
+    global const real *restrict sums,           // (n_conformations, n_parts, PAIR_SUMS, slots of common/runs.clh) of pairs
     global const real *restrict born,           // (n_conformations, n_slots) [A]
     global const real4 *restrict singles,       // (n_conformations, n_slots) of ATOM_ARGUMENTS
     global const int *restrict counts,          // (n_tiles) atoms in the tile
@@ -54,8 +66,14 @@ void chain_weights(
     SERVES_ROWS(chain_weights)
     const int i = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;
     const size_t at = (size_t)conformation * n_slots + i;
-    global const real *parts = sums + ((size_t)conformation * n_parts * PAIR_SUMS + RADIUS_SUM) * n_slots + i;
-    const real sum = sum_of_parts(parts, 0, n_parts, 1, (size_t)PAIR_SUMS * n_slots);
+    const int of_column = TILES_OF_SUMS * TILE;
+    global const real *parts = sums + ((size_t)conformation * n_parts * PAIR_SUMS + RADIUS_SUM) * of_column;
+#if RUNS
+    real sum;
+    add_parts(PASS_RUNS PASS_OWN_SUMS &sum, parts, (size_t)PAIR_SUMS * of_column, 1, 1, i / TILE, i % TILE, n_tiles, n_parts);
+#else
+    const real sum = sum_of_parts(parts + i, 0, n_parts, 1, (size_t)PAIR_SUMS * of_column);
+#endif
     const bool used = i % TILE < counts[i / TILE];
     weights[at] = used ? weight_of(sum, born[at], singles[at]) : (real)0;
 }

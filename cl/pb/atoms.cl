@@ -35,9 +35,10 @@ kernel void find_region(
     global uchar *restrict region)
 {
     if (!IS_INNER_PLANE(grid)) return;
+    TAKE_ROW(own_grid, grid, ROW_OF(grid));
     for (int colour = 0; colour < 2; ++colour) {
         FOR_ROWS(j, grid) {
-            const Row row = row_at(grid, colour, j, PLANE);
+            const Row row = row_at(own_grid, colour, j, PLANE);
             FOR_NODES(m, grid, row) {
                 int is_inside = 0;
                 for (int t = 0; t < 6; ++t) is_inside |= edge_of(grid, row, m, t, EDGES_PASSED) == solutes[t / 2];
@@ -71,9 +72,10 @@ kernel void find_jumps(
     global uchar *restrict jumps)
 {
     if (!IS_INNER_PLANE(grid)) return;
+    TAKE_ROW(own_grid, grid, ROW_OF(grid));
     for (int colour = 0; colour < 2; ++colour) {
         FOR_ROWS(j, grid) {
-            const Row row = row_at(grid, colour, j, PLANE);
+            const Row row = row_at(own_grid, colour, j, PLANE);
             FOR_NODES(m, grid, row) {
                 const int own = region[row.own + m];
                 int jump = 0;
@@ -107,33 +109,40 @@ INLINE int marked_in_row(
     return count;
 }
 
-// Counts the marked nodes of each row. A work-item a row.
-kernel void count_marked(const ColourGrid grid, global const uchar *restrict marks, global int *restrict counts) {
-    const int row = get_global_id(0);
-    if (row < grid.ny * grid.nz) counts[row] = marked_in_row(grid, row % grid.ny, row / grid.ny, marks, 0, 0, 0);
+// Counts the marked nodes of each line of nodes along x. A work-item a line.
+kernel void count_marked(
+    const ColourGrid grid, const int n_lines, global const uchar *restrict marks, global int *restrict counts)
+{
+    const int line = get_global_id(0), of_grid = grid.ny * grid.nz, own = line % of_grid;
+    if (line >= n_lines) return;
+    TAKE_ROW(own_grid, grid, line / of_grid);
+    counts[line] = marked_in_row(own_grid, own % grid.ny, own / grid.ny, marks, 0, 0, 0);
 }
 
-// Lists them. starts : (rows + 1) of a row's nodes
+// Lists them. starts : (n_lines + 1) of a line's nodes
 kernel void list_marked(
-    const ColourGrid grid, global const uchar *restrict marks, global const int *restrict starts,
+    const ColourGrid grid, const int n_lines, global const uchar *restrict marks, global const int *restrict starts,
     global int *restrict nodes)
 {
-    const int row = get_global_id(0);
-    if (row < grid.ny * grid.nz) marked_in_row(grid, row % grid.ny, row / grid.ny, marks, nodes, starts[row], 1);
+    const int line = get_global_id(0), of_grid = grid.ny * grid.nz, own = line % of_grid;
+    if (line >= n_lines) return;
+    TAKE_ROW(own_grid, grid, line / of_grid);
+    marked_in_row(own_grid, own % grid.ny, own / grid.ny, marks, nodes, starts[line], 1);
 }
 
 // Finds the equation's right side at these nodes. A work-item a node.
 kernel void singular_charges(
     const ColourGrid grid, EDGES, global const total *restrict solutes, global const uchar *restrict region,
-    const int n_nodes,
+    global const int4 *restrict ranges,     // of the nodes of a problem: the first, and how many
     global const int *restrict nodes,       // (n_nodes, 3) i, j, k
     global const total *restrict singular,  // at these nodes the potential that is taken out [kT/e]
     global total *restrict right)           // (n_nodes)
 {
-    const int t = get_global_id(0);
-    if (t >= n_nodes) return;
-    const int i = nodes[3 * t], j = nodes[3 * t + 1], k = nodes[3 * t + 2], m = i / 2;
-    const Row row = row_at(grid, (i + j + k) & 1, j, k);
+    const int4 range = ranges[get_global_id(2)];
+    if (get_global_id(0) >= range.y) return;
+    TAKE_ROW(own_grid, grid, get_global_id(2));
+    const int t = range.x + get_global_id(0), i = nodes[3 * t], j = nodes[3 * t + 1], k = nodes[3 * t + 2], m = i / 2;
+    const Row row = row_at(own_grid, (i + j + k) & 1, j, k);
     const int own = region[row.own + m];
     const total here = singular[row.own + m];
     total sum = 0;

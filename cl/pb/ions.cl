@@ -20,9 +20,9 @@ typedef uchar access;
 typedef total access;
 #endif
 
-// ions : (n_ions, 2) charge and concentration. A sum is NaN where an exponent is too large.
+// first : of the problem's nodes in arrays; ions : (n_ions, 2) charge and concentration. A sum is NaN where an exponent is too large.
 kernel void sum_ions(
-    const ulong n, const ulong chunk, const int n_ions, global const total *restrict ions,
+    const ulong first, const ulong n, const ulong chunk, const int n_ions, global const total *restrict ions,
     global const access *restrict accesses, global const total *restrict potential, global total *restrict sums)
 {
     local total scratch[GROUP];
@@ -30,7 +30,7 @@ kernel void sum_ions(
     const size_t begin = get_group_id(0) * (size_t)chunk, end = min(begin + (size_t)chunk, (size_t)n);
     total sum = 0;
     for (size_t t = begin + item; t < end; t += GROUP) {
-        const total share = accesses[t], u = potential[t];
+        const total share = accesses[first + t], u = potential[first + t];
         if (share <= LEAST_ACCESS) continue;
         total energy = 0;
         for (int s = 0; s < n_ions; ++s) {

@@ -68,16 +68,18 @@ kernel void find_lacking(
 // Residuals at nodes with charges. A work-item a node.
 kernel void find_lacking_at(
     const ColourGrid grid, EDGES, SALT, global const total *restrict potential,
-    const int n_charged,
+    global const int4 *restrict ranges,    // of the nodes of a problem: the first, and how many
     global const int *restrict charged,    // (n_charged, 3) i, j, k of inner nodes, each once
     global const total *restrict charges,  // (n_charged) in the equation's unit
     global real *restrict lacks)
 {
-    const int t = get_global_id(0);
-    if (t >= n_charged) return;
+    const int4 range = ranges[get_global_id(2)];
+    if (get_global_id(0) >= range.y) return;
+    TAKE_ROW(own, grid, get_global_id(2));
+    const int t = range.x + get_global_id(0);
     const int i = charged[3 * t], j = charged[3 * t + 1], k = charged[3 * t + 2];
-    const Row row = row_at(grid, (i + j + k) & 1, j, k);
-    lacks[row.own + i / 2] = (real)(charges[t] + lacking(grid, row, i / 2, EDGES_PASSED, SALT_PASSED, potential));
+    const Row row = row_at(own, (i + j + k) & 1, j, k);
+    lacks[row.own + i / 2] = (real)(charges[t] + lacking(own, row, i / 2, EDGES_PASSED, SALT_PASSED, potential));
 }
 
 // Finds the operator's salt at a potential, at all inner nodes.

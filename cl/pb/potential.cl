@@ -4,6 +4,8 @@
 #include "pb/cells.clh"
 #include "pb/nodes.clh"
 
+// Several grids alike with atoms of their own are rows, along the last dimension of a launch.
+// ranges : (rows) first of a row's nodes and how many, first of its vectors of points and how many
 #define NEAREST (real)0.01  // [A] the potential is taken no closer to an atom
 
 // Lists the nodes of a grid's six faces, each once: of the two ends along z, then y, then x. A work-item a node.
@@ -24,38 +26,41 @@ kernel void list_border(
 
 // Places nodes as points from the middle of the grid. A work-item a point.
 kernel void place_nodes(
-    const int n_points, const int n_nodes,
-    global const int *restrict nodes,      // (n_nodes, 3) i, j, k; points beyond them are 0
-    global const total4 *restrict place,   // (2) first node from the middle, spacing [A]
-    global real *restrict points_x,        // (n_points) [A]
+    global const int4 *restrict ranges,
+    global const int *restrict nodes,      // (n_nodes, 3) i, j, k; points beyond a row's are 0
+    global const total4 *restrict places,  // (rows, 2) first node from the middle, spacing [A]
+    global real *restrict points_x,        // (n_vectors * WIDTH) [A]
     global real *restrict points_y,
     global real *restrict points_z)
 {
     const int t = get_global_id(0);
-    if (t >= n_points) return;
-    const int is_node = t < n_nodes, at = is_node ? 3 * t : 0;
-    points_x[t] = is_node ? (real)(place[0].x + nodes[at] * place[1].x) : 0;
-    points_y[t] = is_node ? (real)(place[0].y + nodes[at + 1] * place[1].y) : 0;
-    points_z[t] = is_node ? (real)(place[0].z + nodes[at + 2] * place[1].z) : 0;
+    const int4 range = ranges[get_global_id(2)];
+    if (t >= range.w * WIDTH) return;
+    const int is_node = t < range.y, at = is_node ? 3 * (range.x + t) : 0, point = range.z * WIDTH + t;
+    global const total4 *const place = places + 2 * get_global_id(2);
+    points_x[point] = is_node ? (real)(place[0].x + nodes[at] * place[1].x) : 0;
+    points_y[point] = is_node ? (real)(place[0].y + nodes[at + 1] * place[1].y) : 0;
+    points_z[point] = is_node ? (real)(place[0].z + nodes[at + 2] * place[1].z) : 0;
 }
 
 // Sums the potential over atoms. A work-item does WIDTH points.
 kernel void sum_spheres(
-    const int n_vectors,                   // of points
+    global const int4 *restrict ranges,
     global const real *restrict points_x,  // (n_vectors * WIDTH) from the middle of the grid [A]
     global const real *restrict points_y,
     global const real *restrict points_z,
-    const int n_atoms,
+    global const int *restrict first_atoms,  // (rows + 1)
     global const real4 *restrict atoms,    // (n_atoms) x, y, z from there, radius [A]
     global const real *restrict charges,   // (n_atoms) [kT/e A]
     const real kappa,                      // [1/A]
     global real *restrict potential)       // (n_vectors * WIDTH) [kT/e]
 {
-    const int p = get_global_id(0);
-    if (p >= n_vectors) return;
+    const int4 range = ranges[get_global_id(2)];
+    if (get_global_id(0) >= range.w) return;
+    const int p = range.z + get_global_id(0), end = first_atoms[get_global_id(2) + 1];
     const realv px = LOAD(WIDTH * p, points_x), py = LOAD(WIDTH * p, points_y), pz = LOAD(WIDTH * p, points_z);
     realv sum = 0;
-    for (int a = 0; a < n_atoms; ++a) {
+    for (int a = first_atoms[get_global_id(2)]; a < end; ++a) {
         const real4 atom = atoms[a];
         const realv x = px - atom.x, y = py - atom.y, z = pz - atom.z;
         const realv r2 = fmax(x * x + y * y + z * z, (realv)(NEAREST * NEAREST));
@@ -67,9 +72,13 @@ kernel void sum_spheres(
 
 // Adds values at nodes, each once, to an array. A work-item a node.
 kernel void add_to_nodes(
-    const ColourGrid grid, const int n_nodes, global const int *restrict nodes, global const real *restrict values,
-    global total *restrict array)
+    const ColourGrid grid, global const int4 *restrict ranges, global const int *restrict nodes,
+    global const real *restrict values, global total *restrict array)
 {
     const int t = get_global_id(0);
-    if (t < n_nodes) array[node_at(grid, nodes[3 * t], nodes[3 * t + 1], nodes[3 * t + 2])] += values[t];
+    const int4 range = ranges[get_global_id(2)];
+    if (t >= range.y) return;
+    TAKE_ROW(own, grid, get_global_id(2));
+    global const int *const node = nodes + 3 * (range.x + t);
+    array[node_at(own, node[0], node[1], node[2])] += values[range.z * WIDTH + t];
 }

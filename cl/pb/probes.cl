@@ -44,8 +44,10 @@ kernel void find_exposed(
     global uchar *restrict exposed,            // (atoms, n_points)
     global int *restrict counts)               // (atoms, n_chunks)
 {
-    const int chunk = get_global_id(0), first = POINTS * chunk, a = get_global_id(1);
-    if (chunk >= n_chunks || a >= cells.w) return;
+    const int chunk = get_global_id(0), first = POINTS * chunk, row = get_global_id(2);
+    const int a = first_spheres[row] + get_global_id(1);
+    if (chunk >= n_chunks || a >= first_spheres[row + 1]) return;
+    TAKE_CELLS(row);
     int holder = -1, count = 0;
     if (has_points[a]) {
         for (int p = first; p < min(first + POINTS, n_points); ++p) {
@@ -67,16 +69,19 @@ kernel void list_exposed(
     global const uchar *restrict exposed,
     global const int *restrict starts,  // (atoms * n_chunks + 1) of each work-item's among the probes
     const total probe,
-    global total4 *restrict probes)
+    global total4 *restrict probes,
+    global int *restrict rows_of_probes)
 {
-    const int chunk = get_global_id(0), first = POINTS * chunk, a = get_global_id(1);
-    if (chunk >= n_chunks || a >= cells.w) return;
+    const int chunk = get_global_id(0), first = POINTS * chunk, row = get_global_id(2);
+    const int a = first_spheres[row] + get_global_id(1);
+    if (chunk >= n_chunks || a >= first_spheres[row + 1]) return;
     int at = starts[(size_t)a * n_chunks + chunk];
     if (at == starts[(size_t)a * n_chunks + chunk + 1]) return;
     for (int p = first; p < min(first + POINTS, n_points); ++p) {
         if (!exposed[(size_t)a * n_points + p]) continue;
         total4 point = point_of(cell_spheres[a], sphere[p]);
         point.w = probe;
+        rows_of_probes[at] = row;
         probes[at++] = point;
     }
 }
@@ -218,8 +223,9 @@ INLINE int points_of_circles(
 
 kernel void count_circle_points(CIRCLES, global int *restrict counts)  // counts : (atoms, n_lanes)
 {
-    const int lane = get_global_id(0), a = get_global_id(1);
-    if (lane >= n_lanes || a >= cells.w) return;
+    const int lane = get_global_id(0), row = get_global_id(2), a = first_spheres[row] + get_global_id(1);
+    if (lane >= n_lanes || a >= first_spheres[row + 1]) return;
+    TAKE_CELLS(row);
     counts[(size_t)a * n_lanes + lane] =
         points_of_circles(lane, a, n_lanes, CELLS_PASSED, has_points, step, probe, 0, (global total4 *)0);
 }
@@ -229,11 +235,14 @@ kernel void list_circle_points(
     CIRCLES,
     global const int *restrict starts,  // (atoms * n_lanes + 1) of each work-item's
     const int first,
-    global total4 *restrict probes)
+    global total4 *restrict probes,
+    global int *restrict rows_of_probes)
 {
-    const int lane = get_global_id(0), a = get_global_id(1);
-    if (lane >= n_lanes || a >= cells.w) return;
-    const int begin = starts[(size_t)a * n_lanes + lane];
-    if (begin == starts[(size_t)a * n_lanes + lane + 1]) return;
+    const int lane = get_global_id(0), row = get_global_id(2), a = first_spheres[row] + get_global_id(1);
+    if (lane >= n_lanes || a >= first_spheres[row + 1]) return;
+    const int begin = starts[(size_t)a * n_lanes + lane], end = starts[(size_t)a * n_lanes + lane + 1];
+    if (begin == end) return;
+    TAKE_CELLS(row);
+    for (int t = begin; t < end; ++t) rows_of_probes[first + t] = row;
     points_of_circles(lane, a, n_lanes, CELLS_PASSED, has_points, step, probe, 1, probes + first + begin);
 }

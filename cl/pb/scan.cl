@@ -20,10 +20,11 @@ kernel void sum_tiles(const int n, global const int *restrict counts, global lon
     tiles[get_group_id(0)] = own;
 }
 
-// Finds where lists begin. starts : (n + 1), the first is 0; total : (1) sum of all counts
+// Finds where lists begin. starts : (n + 1), the first is 0; bounds : (n / each + 1) sums of the counts before every
+// multiple of `each`, the last of all
 kernel void add_up(
-    const int n, global const int *restrict counts, global const long *restrict tiles, global int *restrict starts,
-    global long *restrict total)
+    const int n, const int each, global const int *restrict counts, global const long *restrict tiles,
+    global int *restrict starts, global long *restrict bounds)
 {
     local int own[TILE];
     local long sums[GROUP];
@@ -46,9 +47,12 @@ kernel void add_up(
         before += count;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int t = item; t < TILE && first + t < n; t += GROUP) starts[first + t] = own[t];
+    for (int t = item; t < TILE && first + t < n; t += GROUP) {
+        starts[first + t] = own[t];
+        if ((first + t) % each == 0) bounds[(first + t) / each] = own[t];
+    }
     if (item == GROUP - 1 && get_group_id(0) == get_num_groups(0) - 1) {
         starts[n] = (int)before;
-        total[0] = before;
+        bounds[n / each] = before;
     }
 }

@@ -1,19 +1,21 @@
 // Molecule on the grid: edges in solvent, and nodes that ions reach. A group does a block of nodes, a work-item a node
-// and the edges that lead from it.
+// and the edges that lead from it. Several molecules on grids alike are rows, whose blocks and arrays follow each other.
 #include "common/real.clh"
 #include "pb/spheres.clh"
 
-// Middles of edges: 1 in solvent, 0 in the molecule. origins : (3) of the grid of middles along x, y and z
+// Middles of edges: 1 in solvent, 0 in the molecule. origins : (rows, 3) of the grids of middles along x, y and z
 kernel void mark_middles(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
     SPHERES(probe), global uchar *restrict x_codes, global uchar *restrict y_codes, global uchar *restrict z_codes)
 {
     int i, j, k;
+    TAKE_ROW(own, grid, row_of_group(grid));
+    global const total4 *const middles = origins + 3 * row_of_group(grid);
 #if PLANES  // a group has one work-item: a sphere's tests of a block's nodes are alike
-    first_node(grid, get_group_id(0), &i, &j, &k);
+    first_node(grid, &i, &j, &k);
     Covered atoms = {{0}}, probes = {{0}};
-    cover(&atoms, i, j, k, origins, spacing[0], SPHERES_PASSED(atom));
-    cover(&probes, i, j, k, origins, spacing[0], SPHERES_PASSED(probe));
+    cover(&atoms, i, j, k, middles, spacing[0], SPHERES_PASSED(atom));
+    cover(&probes, i, j, k, middles, spacing[0], SPHERES_PASSED(probe));
     for (int row = 0; row < BLOCK * BLOCK; ++row) {
         const int y = j + row % BLOCK, z = k + row / BLOCK;
         if (y >= grid.ny || z >= grid.nz) continue;
@@ -22,35 +24,37 @@ kernel void mark_middles(
                                                   & ~probes.rows[axis * BLOCK * BLOCK + row]);
             const int of_row[4] = {solvent.x, solvent.y, solvent.z, solvent.w};
             global uchar *codes = axis == 0 ? x_codes : axis == 1 ? y_codes : z_codes;
-            for (int x = 0; x < BLOCK && i + x < grid.nx; ++x) codes[node_at(grid, i + x, y, z)] = of_row[x];
+            for (int x = 0; x < BLOCK && i + x < grid.nx; ++x) codes[node_at(own, i + x, y, z)] = of_row[x];
         }
     }
 #else
     if (!own_node(grid, &i, &j, &k)) return;
-    const NodeIndex at = node_at(grid, i, j, k);
+    const NodeIndex at = node_at(own, i, j, k);
     for (int axis = 0; axis < 3; ++axis) {
-        const int is_solute = is_covered(i, j, k, origins[axis], spacing[0], SPHERES_PASSED(atom))
-                           && !is_covered(i, j, k, origins[axis], spacing[0], SPHERES_PASSED(probe));
+        const int is_solute = is_covered(i, j, k, middles[axis], spacing[0], SPHERES_PASSED(atom))
+                           && !is_covered(i, j, k, middles[axis], spacing[0], SPHERES_PASSED(probe));
         (axis == 0 ? x_codes : axis == 1 ? y_codes : z_codes)[at] = !is_solute;
     }
 #endif
 }
 
-// Counts the pieces in solvent, of 64, of each edge. origins : (1) of the grid
+// Counts the pieces in solvent, of 64, of each edge. origins : (rows) of the grids
 kernel void cut_edges(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
     SPHERES(probe), global uchar *restrict x_codes, global uchar *restrict y_codes, global uchar *restrict z_codes)
 {
     int i, j, k;
+    TAKE_ROW(own, grid, row_of_group(grid));
+    const total4 origin = origins[row_of_group(grid)];
     if (!own_node(grid, &i, &j, &k)) return;
-    const NodeIndex at = node_at(grid, i, j, k);
-    for (int axis = 0; axis < 3; ++axis) {
-        ulong solvent = ~covered_pieces(axis, i, j, k, origins[0], spacing[0], SPHERES_PASSED(atom));
-        if (solvent != ULONG_MAX) {
-            solvent |= covered_pieces(axis, i, j, k, origins[0], spacing[0], SPHERES_PASSED(probe));
-        }
-        (axis == 0 ? x_codes : axis == 1 ? y_codes : z_codes)[at] = (uchar)popcount(solvent);
-    }
+    const NodeIndex at = node_at(own, i, j, k);
+    ulong pieces[3] = {0, 0, 0};
+    cover_pieces(pieces, i, j, k, origin, spacing[0], SPHERES_PASSED(atom));
+    for (int axis = 0; axis < 3; ++axis) pieces[axis] = ~pieces[axis];
+    cover_pieces(pieces, i, j, k, origin, spacing[0], SPHERES_PASSED(probe));
+    x_codes[at] = (uchar)popcount(pieces[0]);
+    y_codes[at] = (uchar)popcount(pieces[1]);
+    z_codes[at] = (uchar)popcount(pieces[2]);
 }
 
 // Marks the nodes that ions reach.
@@ -59,8 +63,10 @@ kernel void mark_access(
     global uchar *restrict accesses)
 {
     int i, j, k;
+    TAKE_ROW(own, grid, row_of_group(grid));
+    const total4 origin = origins[row_of_group(grid)];
     if (!own_node(grid, &i, &j, &k)) return;
-    accesses[node_at(grid, i, j, k)] = !is_covered(i, j, k, origins[0], spacing[0], SPHERES_PASSED(atom));
+    accesses[node_at(own, i, j, k)] = !is_covered(i, j, k, origin, spacing[0], SPHERES_PASSED(atom));
 }
 
 // Counts the nine middles within a step of each middle of the inner nodes' edges: 90, and how many are in solvent. A
@@ -71,10 +77,11 @@ kernel void count_middles(
     global uchar *restrict z_counts)
 {
     if (!IS_INNER_PLANE(grid)) return;
+    TAKE_ROW(of_row, grid, ROW_OF(grid));
     const NodeIndex line = grid.row, plane = (NodeIndex)grid.row * grid.ny;
     for (int colour = 0; colour < 2; ++colour) {
         FOR_ROWS(j, grid) {
-            const Row row = row_at(grid, colour, j, PLANE);
+            const Row row = row_at(of_row, colour, j, PLANE);
             FOR_NODES(m, grid, row) {
                 const NodeIndex own = row.own + m, right = row.other + m + row.odd, left = right - 1;
                 const NodeIndex behind = row.other + m - line, ahead = row.other + m + line;
@@ -102,6 +109,7 @@ kernel void count_border_middles(
 {
     const int ends[3] = {grid.nx, grid.ny, grid.nz}, k = PLANE;
     if (k >= grid.nz) return;
+    TAKE_ROW(of_row, grid, ROW_OF(grid));
 #if PLANES
     for (int j = 0; j < grid.ny; ++j) {
         const int is_inner = j > 0 && j < grid.ny - 1 && IS_INNER_PLANE(grid);
@@ -121,32 +129,34 @@ kernel void count_border_middles(
                             node[other] -= back;
                             node[axis] += ahead;
                             if (node[other] < 0 || node[axis] >= ends[axis]) continue;
-                            const NodeIndex at = node_at(grid, node[0], node[1], node[2]);
+                            const NodeIndex at = node_at(of_row, node[0], node[1], node[2]);
                             ++count;
                             solvent += (other == 0 ? x_codes : other == 1 ? y_codes : z_codes)[at];
                         }
                     }
                 }
-                (axis == 0 ? x_counts : axis == 1 ? y_counts : z_counts)[node_at(grid, i, j, k)] =
+                (axis == 0 ? x_counts : axis == 1 ? y_counts : z_counts)[node_at(of_row, i, j, k)] =
                     (uchar)(10 * count + solvent);
             }
         }
     }
 }
 
-// Coefficients of edges by a spline of a degree, 3 or 7. origins : (1) of the grid; constants : solute, solvent dielectric; then
-// factors of the three axes
+// Coefficients of edges by a spline of a degree, 3 or 7. origins : (rows) of the grids; constants : solute, solvent
+// dielectric; then factors of the three axes
 kernel void spline_edges(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
     const int degree, global const total4 *restrict windows, global const total *restrict constants,
     global total *restrict x_edges, global total *restrict y_edges, global total *restrict z_edges)
 {
     int i, j, k;
+    TAKE_ROW(own, grid, row_of_group(grid));
+    const total4 origin = origins[row_of_group(grid)];
     if (!own_node(grid, &i, &j, &k)) return;
-    const NodeIndex at = node_at(grid, i, j, k);
+    const NodeIndex at = node_at(own, i, j, k);
     for (int axis = 0; axis < 3; ++axis) {
         const total share =
-            spline_product(i, j, k, axis, origins[0], spacing[0], degree, windows[0], SPHERES_PASSED(atom));
+            spline_product(i, j, k, axis, origin, spacing[0], degree, windows[0], SPHERES_PASSED(atom));
         (axis == 0 ? x_edges : axis == 1 ? y_edges : z_edges)[at] =
             (constants[0] + (constants[1] - constants[0]) * share) * constants[2 + axis];
     }
@@ -158,7 +168,9 @@ kernel void spline_access(
     const int degree, global const total4 *restrict windows, global total *restrict accesses)
 {
     int i, j, k;
+    TAKE_ROW(own, grid, row_of_group(grid));
+    const total4 origin = origins[row_of_group(grid)];
     if (!own_node(grid, &i, &j, &k)) return;
-    accesses[node_at(grid, i, j, k)] =
-        spline_product(i, j, k, -1, origins[0], spacing[0], degree, windows[0], SPHERES_PASSED(atom));
+    accesses[node_at(own, i, j, k)] =
+        spline_product(i, j, k, -1, origin, spacing[0], degree, windows[0], SPHERES_PASSED(atom));
 }

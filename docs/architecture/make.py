@@ -11,6 +11,7 @@ import re
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from textwrap import wrap
 from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,6 +57,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
 }  # fmt: skip
 
 COLUMN, ROW, HEIGHT, LEFT, TOP = 196, 92, 54, 104, 12
+LETTER = 5.6  # the mean width of one
 
 
 @cache
@@ -145,11 +147,13 @@ def drawing() -> str:
             f'<rect x="{x - wide / 2:g}" y="{y}" width="{wide:g}" height="{HEIGHT}" rx="5" '
             f'fill="{"#e8f0fa" if kernel_folders(modules) else "#f5f5f0"}" stroke="#446"/>'
         )
-        lines = [about or ", ".join(modules.split()), ", ".join(kernel_folders(modules))]
+        folders = ", ".join(kernel_folders(modules))
+        lines = [*wrap(about or ", ".join(modules.split()), int(wide / LETTER)), *wrap(folders, int(wide / LETTER))]
         parts.append(f'<text x="{x:g}" y="{y + 18}" font-size="13" font-weight="bold">{escape(box)}</text>')
         for k, line in enumerate(line for line in lines if line):
             colour = "#25a" if line.startswith("cl/") else "#333"
-            parts.append(f'<text x="{x:g}" y="{y + 33 + 14 * k}" fill="{colour}">{escape(line)}</text>')
+            parts.append(f'<text x="{x:g}" y="{y + 31 + (14 if len(lines) < 3 else 10) * k}" fill="{colour}" '
+                         f'font-size="{11 if len(lines) < 3 else 9}">{escape(line)}</text>')  # fmt: skip
     return "\n".join([*parts, "</svg>", ""])
 
 

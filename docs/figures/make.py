@@ -18,9 +18,12 @@ import tempfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pele_ocl
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -85,16 +88,12 @@ def draw_surface(path: Path) -> None:
     pele_ocl.view(STRUCTURES / "ubiquitin.pdb", path, color_max=3.0)
 
 
-def draw_dark_surface(path: Path) -> None:
-    """Draw both sides of ubiquitin for dark pages: letters light, what is white around the surface transparent."""
+def save_dark(figure: Figure, path: Path) -> None:
+    """Save a picture of surfaces for dark pages: letters light, what is white around the surface transparent."""
     import numpy as np
     from matplotlib.text import Text
     from scipy import ndimage
 
-    from pele_ocl.painting.picture import picture_of
-
-    shown = pele_ocl.view(STRUCTURES / "ubiquitin.pdb", color_max=3.0).shown
-    figure = picture_of(shown.atoms, shown.surface, shown.colouring, shown.title, shown.about)
     for text in figure.findobj(Text):
         text.set_color("#e6e6e6")
     for axes in figure.axes:
@@ -107,6 +106,53 @@ def draw_dark_surface(path: Path) -> None:
             around = np.isin(parts, np.unique([*parts[0], *parts[-1], *parts[:, 0], *parts[:, -1]])) & (parts > 0)
             image.set_data(np.dstack([pixels, ~around]))
     figure.savefig(path, dpi=160, facecolor="#131416", metadata={"Software": "pele-ocl"})
+
+
+def draw_dark_surface(path: Path) -> None:
+    """Draw both sides of ubiquitin for dark pages."""
+    from pele_ocl.painting.picture import picture_of
+
+    shown = pele_ocl.view(STRUCTURES / "ubiquitin.pdb", color_max=3.0).shown
+    save_dark(picture_of(shown.atoms, shown.surface, shown.colouring, shown.title, shown.about), path)
+
+
+def sides() -> Figure:
+    """Both sides of ubiquitin one above the other, with few words, for a place half as wide as a page."""
+    import numpy as np
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+    from matplotlib.figure import Figure
+
+    from pele_ocl.painting.orientation import principal_axes
+    from pele_ocl.painting.rendering import Frame, render
+
+    shown = pele_ocl.view(STRUCTURES / "ubiquitin.pdb", color_max=3.0).shown
+    surface, colouring, end = shown.surface, shown.colouring, shown.colouring.end
+    axes = principal_axes(shown.atoms.positions)
+    figure = Figure(figsize=(5.2, 4.3))
+    figure.text(0.02, 0.955, "Ubiquitin, Poisson-Boltzmann potential", size=11, weight="bold", va="center")
+    for number, turn in enumerate((np.eye(3), np.diag([-1.0, 1.0, -1.0]))):  # the second turned about the vertical
+        view = turn @ axes
+        frame = Frame.around(surface.vertices @ view[:2].T, 700)
+        box = figure.add_axes((0.06, 0.47 - 0.45 * number, 0.7, 0.45))
+        box.imshow(render(surface, colouring.rgb(), view, frame), origin="lower", interpolation="antialiased")
+        box.set_axis_off()
+    colours = LinearSegmentedColormap.from_list("ramp", colouring.colours)
+    bar = figure.add_axes((0.82, 0.1, 0.035, 0.75))
+    figure.colorbar(ScalarMappable(Normalize(-end, end), colours), cax=bar, ticks=[-end, 0, end], format="%g")
+    bar.set_ylabel("kT/e, 1.4 Å outside the surface", size=9.5)
+    bar.tick_params(labelsize=9.5)
+    return figure
+
+
+def draw_sides(path: Path) -> None:
+    """Draw ubiquitin for the README and the front page."""
+    sides().savefig(path, dpi=160, facecolor="white", metadata={"Software": "pele-ocl"})
+
+
+def draw_dark_sides(path: Path) -> None:
+    """Draw the same for dark pages."""
+    save_dark(sides(), path)
 
 
 def draw_page(path: Path) -> None:
@@ -128,6 +174,8 @@ VIEW = "pele-ocl view data/structures/ubiquitin.pdb --color-max 3 -o"
 PICTURES = {
     "ubiquitin-surface.png": Picture(f"{VIEW} surface.png", draw_surface, of_view),
     "ubiquitin-surface-dark.png": Picture(f"{DRAW} ubiquitin-surface-dark.png", draw_dark_surface, of_view),
+    "ubiquitin-sides.png": Picture(f"{DRAW} ubiquitin-sides.png", draw_sides, of_view),
+    "ubiquitin-sides-dark.png": Picture(f"{DRAW} ubiquitin-sides-dark.png", draw_dark_sides, of_view),
     "ubiquitin-page.png": Picture(f"{VIEW} page.html", draw_page, of_view),
     "beside.png": Picture("python tests/benchmarks/readme_chart.py", draw_chart, of_chart),
 }

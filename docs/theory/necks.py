@@ -52,7 +52,8 @@ def _atoms(x: float, y: float, unit: float) -> list[str]:
     ]
     return [
         *waters, *circles, f'<path d="{neck}" fill="{RED}" fill-opacity="0.35" stroke="{RED}"/>',
-        _text(x - half * unit, y + 5, "C"), _text(x + half * unit, y + 5, "C"), _text(x, y + 5, "neck", RED),
+        _text(x - half * unit, y + 5, "C"), _text(x + half * unit, y + 5, "C"), 
+        _text(x, y + 4, "neck", RED).replace("<text", '<text font-size="11"'),
         _text(x, y - height * unit + 5, "water", BLUE), _text(x, y + height * unit + 5, "water", BLUE),
     ]  # fmt: skip
 

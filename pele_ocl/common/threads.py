@@ -38,6 +38,14 @@ def started(size: int, work: Callable[[], T]) -> Callable[[], T]:
     return copiers().submit(work).result if size >= MANY else work
 
 
+def aside(work: Callable[[], T]) -> Callable[[], T]:
+    """Start work in a thread of its own, so that it may wait for others. The function returned waits for it."""
+    thread = ThreadPoolExecutor(1)
+    result = thread.submit(work).result
+    thread.shutdown(wait=False)
+    return result
+
+
 def copiers() -> ThreadPoolExecutor:
     """Get the threads of this process: a forked one lacks its parent's."""
     return _copiers(os.getpid())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..opencl.interface import RUNS
 from .bonded.kernels import BondedTerms
-from .layout import BlocksLayout
+from .layout import BlocksLayout, Runs
 from .passes import SumsOfPairs
 from .tables import TileOrder
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 # little compared with the passes of larger molecules.
 MOST_JOINED = 256
 LOTS = 4  # of tiles for each core, in steps over single tiles
-COUNTERS = 9 * 32  # integers in cl/energy/blocks_joined.cl
+COUNTERS = 16 * 32  # integers in cl/energy/blocks_joined.cl
 
 
 class Blocks(SumsOfPairs[BlocksLayout]):
@@ -28,9 +30,43 @@ class Blocks(SumsOfPairs[BlocksLayout]):
 
     layout_type = BlocksLayout
 
+    @cached_property
+    def runs(self) -> Runs | None:
+        """Runs of tiles that are the parts; None where each part walks every n-th tile."""
+        in_other_ways = self.model.gb_model.vacuum or self.tree is not None or self.of_surface is not None
+        if not self.layout.in_runs or in_other_ways or self.tiles.first_frozen < len(self.tiles):
+            return None
+        return Runs.of(len(self.tiles), self.layout.in_runs)
+
     @property
     def n_parts(self) -> int:
-        return self.layout.parts(len(self.tiles))
+        return self.runs.n_parts if self.runs else self.layout.parts(len(self.tiles))
+
+    @property
+    def slots_of_sums(self) -> int:
+        return self.runs.tiles_of_sums * self.layout.tile if self.runs else self.tiles.n_slots
+
+    @cached_property
+    def _walks(self) -> Arguments:
+        """Arguments that tell passes over pairs what their parts are."""
+        if self.runs is None:
+            return dict(n_parts=self.n_parts)
+        runs = self.runs
+        packed = RUNS.pack(
+            self.queue.precision, per_run=runs.per_run, n_runs=runs.n_runs, per_cut=runs.per_cut, met=runs.met
+        )
+        return dict(n_parts=self.n_parts, runs=packed)
+
+    @cached_property
+    def _parts(self) -> Arguments:
+        if self.runs is None:
+            return self._walks
+        own_starts, own_sums = (self.queue.upload(table, np.int32) for table in self.runs.own_sums(len(self.tiles)))
+        return dict(**self._walks, own_starts=own_starts, own_sums=own_sums)
+
+    @property
+    def _parts_macros(self) -> dict[str, int]:
+        return {"RUNS": int(self.runs is not None)}
 
     @property
     def joined(self) -> bool:
@@ -58,7 +94,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         return TileOrder(ring=True, own_vectors=False)
 
     def _sizes(self) -> dict[str, int]:
-        return super()._sizes() | {"born_sums": self.n_parts * self.tiles.n_slots}
+        return super()._sizes() | {"born_sums": self.n_parts * self.slots_of_sums}
 
     def _passes(self) -> list[Launch]:
         return [self._all_joined()] if self.joined else super()._passes()
@@ -86,7 +122,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
             "energy/blocks_joined.cl", "blocks_joined", (n_groups, 1), (1, 1), arguments, width=self.layout.width,
             TILE=self.layout.tile, FUSED=1, CHAIN=int(options.chain), PER_ATOM=int(options.per_atom),
             **self.first_macros, **self.encoding.macros, **self.integral_macros, **self.gb_macros, **self._pair_macros,
-            **(part.macros if part else {}),
+            **self._parts_macros, **(part.macros if part else {}),
         )  # fmt: skip
 
     def _born(self) -> list[Launch]:
@@ -97,7 +133,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
             sums=buffers["born_sums"], **self.reaches, **self.named("x", "y", "z", "series", "origins", "extents"),
         )  # fmt: skip
         sums = self._over_blocks("solvent/blocks.cl", "born_sums_blocks", arguments, **self.integral_macros)
-        return [sums, self._atom_terms(self.n_parts)]
+        return [sums, self._atom_terms(self._parts, **self._parts_macros)]
 
     def _pairs(self) -> list[Launch]:
         return [
@@ -111,9 +147,9 @@ class Blocks(SumsOfPairs[BlocksLayout]):
     def _chain(self) -> list[Launch]:
         weights = self.each_slot(
             "energy/radii.cl", "chain_weights",
-            dict(n_parts=self.n_parts, counts=self.spheres.counts, sums=self.buffers["pair_sums"],
+            dict(counts=self.spheres.counts, sums=self.buffers["pair_sums"], **self._parts,
                  **self.named("born", "singles", "weights")),
-            SHARES=1, **self.gb_macros,
+            SHARES=1, **self.gb_macros, **self._parts_macros,
         )  # fmt: skip
         chain = self._over_blocks(
             "energy/chain_blocks.cl", "chain_blocks",
@@ -124,8 +160,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
 
     def _over_blocks(self, file: str, name: str, arguments: Arguments, **defines: int) -> Launch:
         """Bind a pass over pairs, of a work-item a part. arguments : all but n_tiles and n_parts"""
-        sizes = dict(n_tiles=len(self.tiles), n_parts=self.n_parts)
         return self.queue.bind(
-            file, name, (self.n_parts, 1), (1, 1), {**sizes, **arguments}, width=self.layout.width,
-            TILE=self.layout.tile, **defines,
+            file, name, (self.n_parts, 1), (1, 1), dict(n_tiles=len(self.tiles), **self._walks, **arguments),
+            width=self.layout.width, TILE=self.layout.tile, **self._parts_macros, **defines,
         )  # fmt: skip

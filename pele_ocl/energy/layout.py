@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..common.variant import Machine, Settings
 from ..tiles import cpu_parts, tried_parts
@@ -18,9 +22,13 @@ SMALLEST = 256
 
 MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse launches
 
-# Atoms up to which `blocks` has two parts for each core of a CPU, which evens out their times. In larger molecules
+# Atoms up to which `blocks` has more parts for each core of a CPU, which evens out their times. In larger molecules
 # each part has many tiles.
 MOST_HALVED = 8_192
+
+# Cores from which on such parts are runs of tiles, so many for each core.
+LEAST_CORES_FOR_RUNS, RUNS_FOR_EACH = 4, 8
+LEAST_BLOCKS = 8  # of two tiles in such a part, on average
 
 # Atoms in a tile of kernels that keep the excluded partners of an atom as the bits of one word: #error in their files.
 MOST_TILE = 32
@@ -75,22 +83,85 @@ class RowsLayout(EnergyLayout):
 
 
 @dataclass(frozen=True)
+class Runs:
+    """Parts of passes over blocks that are runs of tiles for some steps around the ring; cl/common/runs.clh.
+
+    per_run : tiles of a run; the last one may have fewer
+    per_cut : steps of a part
+    """
+
+    per_run: int
+    n_runs: int
+    per_cut: int
+    n_cuts: int
+
+    @classmethod
+    def of(cls, n_tiles: int, wanted: int) -> Runs:
+        """Cut n_tiles into about as many parts as are wanted, or fewer that are not tiny; sums take little memory."""
+        n_steps = n_tiles // 2 + 1
+        wanted = max(1, min(wanted, n_tiles * n_steps // LEAST_BLOCKS))
+        per_run = max(1, round(n_tiles / (2 * math.sqrt(wanted))))
+        n_runs = -(-n_tiles // per_run)
+        per_cut = -(-n_steps // min(n_steps, -(-wanted // n_runs)))
+        return cls(per_run, n_runs, per_cut, -(-n_steps // per_cut))
+
+    @property
+    def n_parts(self) -> int:
+        """Count the parts."""
+        return self.n_runs * self.n_cuts
+
+    @property
+    def met(self) -> int:
+        """Tiles that a part meets at most."""
+        return self.per_run + self.per_cut - 1
+
+    @property
+    def tiles_of_sums(self) -> int:
+        """Tiles of which a part has sums."""
+        return self.met + self.per_run
+
+    def own_sums(self, n_tiles: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """List where the sums of each tile are: the first of each, (n_tiles + 1,), and (n_sums, 2) part and place."""
+        tile, run, cut = np.ogrid[:n_tiles, : self.n_runs, : self.n_cuts]
+        ahead = (tile - run * self.per_run) % n_tiles  # of the run's first tile
+        met = ahead - cut * self.per_cut
+        is_met = (met >= 0) & (met < self.met) & (ahead < self.per_run + n_tiles // 2)
+        is_of_run = (ahead < self.per_run) & (cut >= 0)
+        part = np.broadcast_to(cut * self.n_runs + run, met.shape)
+        tiles = np.broadcast_to(tile, met.shape)
+        own = np.broadcast_to(self.met + ahead, met.shape)
+        rows = np.concatenate(
+            [
+                np.column_stack([tiles[here], part[here], place[here]])
+                for here, place in ((is_met, met), (is_of_run, own))
+            ]
+        )
+        rows = rows[np.lexsort(rows.T[::-1])]
+        return np.searchsorted(rows[:, 0], np.arange(n_tiles + 1)), rows[:, 1:]
+
+
+@dataclass(frozen=True)
 class BlocksLayout(EnergyLayout):
     """Shape of `blocks`.
 
     most_parts : the tiles are walked in at most this many parts; each takes memory
+    in_runs : parts that are wanted of runs of tiles, 0 where each part walks every n-th tile
     """
 
     most_tile = MOST_TILE
     most_parts: int
+    in_runs: int = 0
 
     @classmethod
     def of(cls, machine: Machine, n_atoms: int) -> BlocksLayout:
         """Choose the layout for a machine and a number of atoms."""
         if machine.kind == "CPU":
             tile = 16 if n_atoms < SMALLEST and machine.width <= 8 else 32
-            parts = cpu_parts(machine.units)
-            return cls(machine.width, tile, max(parts, 2 * machine.units) if n_atoms <= MOST_HALVED else parts)
+            parts, units = cpu_parts(machine.units), machine.units
+            if n_atoms > MOST_HALVED:
+                return cls(machine.width, tile, parts)
+            in_runs = RUNS_FOR_EACH * units if units >= LEAST_CORES_FOR_RUNS else 0
+            return cls(machine.width, tile, max(parts, 2 * units), in_runs)
         return cls(1, 32, 64)
 
     @staticmethod

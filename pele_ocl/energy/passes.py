@@ -388,14 +388,15 @@ class EnergyPasses(TiledPasses, Generic[L]):
             ),
         ]  # fmt: skip
 
-    def _atom_terms(self, n_parts: int, shares: int = 1) -> Launch:
-        """Born radii and energies of single atoms, from parts of the Born integrals."""
+    def _atom_terms(self, parts: int | Arguments, shares: int = 1, **defines: int) -> Launch:
+        """Born radii and energies of single atoms, from parts of the Born integrals: their number, or arguments."""
         arguments = dict(
-            n_parts=n_parts, sums=self.buffers["born_sums"], **self.solvent_constants(), **self._atom_tables()
-        )
-        return self.each_slot(
-            "energy/radii.cl", "atom_terms", arguments, shares=shares, SHARES=shares, **self.gb_macros
+            **({"n_parts": parts} if isinstance(parts, int) else parts), sums=self.buffers["born_sums"],
+            **self.solvent_constants(), **self._atom_tables(),
         )  # fmt: skip
+        return self.each_slot(
+            "energy/radii.cl", "atom_terms", arguments, shares=shares, SHARES=shares, **self.gb_macros, **defines
+        )
 
     def _atom_tables(self) -> Arguments:
         """ATOM_ARGUMENTS of cl/energy/terms.clh."""
@@ -451,7 +452,22 @@ class SumsOfPairs(EnergyPasses[L]):
         """Parts in which the sums come."""
 
     def _sizes(self) -> dict[str, int]:
-        return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_slots}
+        return {"pair_sums": PAIR_SUMS * self.n_parts * self.slots_of_sums}
+
+    @property
+    def slots_of_sums(self) -> int:
+        """Slots of which a part has sums."""
+        return self.tiles.n_slots
+
+    @property
+    def _parts(self) -> Arguments:
+        """Arguments that tell kernels how the sums come in parts."""
+        return dict(n_parts=self.n_parts)
+
+    @property
+    def _parts_macros(self) -> dict[str, int]:
+        """Build definitions of such kernels."""
+        return {}
 
     def _finish(self) -> list[Launch]:
         return [
@@ -464,10 +480,10 @@ class SumsOfPairs(EnergyPasses[L]):
     def _to_finish(self) -> Arguments:
         """FINISH_ARGUMENTS of cl/energy/finish.clh."""
         return dict(
-            n_atoms=len(self.atoms), **self.result_sizes, per_atom=self.options.per_atom, n_parts=self.n_parts,
+            n_atoms=len(self.atoms), **self.result_sizes, per_atom=self.options.per_atom, **self._parts,
             order=self.spheres.order, **self.named("singles", "born", "results"),
         )  # fmt: skip
 
     @property
     def _finish_macros(self) -> dict[str, int]:
-        return {**self.result_macros, **self.first_macros}
+        return {**self.result_macros, **self.first_macros, **self._parts_macros}

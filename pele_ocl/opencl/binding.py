@@ -125,6 +125,10 @@ class Binder(ABC):
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Array:
         """An uninitialised array of n values, reals where no other type is given."""
 
+    def in_common(self, n: int, dtype: DTypeLike | None = None) -> Array:
+        """An uninitialised array that the host writes or reads, in memory of both where the device has such."""
+        return self.empty(n, dtype)
+
     @abstractmethod
     def zeros(self, n: int, dtype: DTypeLike | None = None) -> Array:
         """An array of n zeros."""

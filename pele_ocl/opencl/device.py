@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ..common.errors import DeviceError, DeviceMemoryError, DeviceWarning
 from .kernel import Kernel, Program
-from .memory import Buffer, BufferBytes, ResultMemory
+from .memory import Buffer, BufferBytes, ResultMemory, map_whole
 from .runtimes import find_platforms, name_processors
 
 DEVICE_VARIABLE = "PELE_OCL_DEVICE"
@@ -104,6 +104,7 @@ class Device:
     programs, kernels : built programs and their kernels, by file, name and options
     buffers : bytes of the device's buffers; mapped : bytes of host memory that the device reads and fills
     cached : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
+    tables : small buffers by their contents, dropped alike
     staging : such memory, cached for large reads and dropped alike; whoever reads takes it out meanwhile
     results : host memory of large results, reused after they are gone, dropped alike
     spare : command queues that `Queue.beside` lent and that are free; further : all that it made
@@ -119,6 +120,7 @@ class Device:
     buffers: BufferBytes = field(default_factory=BufferBytes, repr=False)
     mapped: BufferBytes = field(default_factory=BufferBytes, repr=False)
     cached: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
+    tables: dict[tuple[str, bytes], Buffer] = field(default_factory=dict, repr=False)
     staging: deque[NDArray[np.uint8]] = field(default_factory=deque, repr=False)
     results: ResultMemory = field(default_factory=ResultMemory, repr=False)
     spare: deque[cl.CommandQueue] = field(default_factory=deque, repr=False)
@@ -220,6 +222,10 @@ class Device:
 
     @property
     def kind(self) -> str:
+        return self._kind
+
+    @cached_property
+    def _kind(self) -> str:
         if "oclgrind" in self.handle.platform.name.lower():
             return "simulator"
         if self.handle.type & cl.device_type.GPU:
@@ -303,6 +309,23 @@ class Device:
             return self.vendor == "NVIDIA"
         return FENCE_FEATURES <= {feature.name for feature in self.handle.opencl_c_features}
 
+    @cached_property
+    def shares_memory(self) -> bool:
+        """Return whether a mapped buffer of a CPU is the memory its kernels work in; it is then mapped once for good.
+
+        The standard lets a runtime map a copy, so it is tried: a command's number must be there without another one.
+        """
+        if self.kind != "CPU" or not self.handle.host_unified_memory:
+            return False
+        there = np.ones(1, np.int32)
+        with self:
+            buffer = Buffer(self.context, cl.mem_flags.READ_WRITE, there.nbytes)
+            buffer.dtype = there.dtype
+            array = map_whole(self.plain_queue, buffer)
+            array[:] = 0
+            cl.enqueue_fill_buffer(self.plain_queue, buffer, there, 0, there.nbytes).wait()
+        return bool((array == there).all())
+
     @property
     def can_yield(self) -> bool:
         """Return whether work that waits for other work yields its core to it; cl/common/tickets.clh."""
@@ -325,7 +348,7 @@ class Device:
     @property
     def largest_buffer(self) -> int:
         """Bytes that one buffer may have."""
-        return int(self.handle.max_mem_alloc_size)
+        return self._sizes[1]
 
     @property
     def largest_constant(self) -> int:
@@ -335,7 +358,12 @@ class Device:
     @property
     def memory(self) -> int:
         """Bytes of the device's memory."""
-        return int(self.handle.global_mem_size)
+        return self._sizes[0]
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        """Bytes of the memory and of its largest buffer: every buffer that is made asks for them."""
+        return int(self.handle.global_mem_size), int(self.handle.max_mem_alloc_size)
 
     def require_int64_atomics(self) -> None:
         """Raise DeviceError if 64-bit numbers cannot be exchanged atomically."""
@@ -352,6 +380,7 @@ class Device:
         memory, buffer = self.memory, self.largest_buffer
         if self.held_bytes + total > memory:
             self.cached.clear()
+            self.tables.clear()
             self.staging.clear()
             self.results.clear()
             gc.collect()  # plans that nobody can reach any more

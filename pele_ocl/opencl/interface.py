@@ -271,6 +271,14 @@ REACHES = Struct(
     neck="distance beyond which no two atoms have one [A]",
     rgb_max="distance from an atom beyond which no sphere counts, where RGB_MAX [A]",
 )
+RUNS = Struct(
+    "Runs",
+    "int",
+    per_run="tiles of a run; the last one may have fewer",
+    n_runs="runs",
+    per_cut="steps of a part",
+    met="tiles that a part meets at most: per_run + per_cut - 1",
+)
 POTENTIAL_LAW = Struct(
     "Law",
     "real",
@@ -312,6 +320,7 @@ STRUCTS = {  # by the headers that kernels include
     "row": ROW,
     "side_chain": SIDE_CHAIN,
     "reaches": REACHES,
+    "runs": RUNS,
     "destination": DESTINATION,
     "potential_law": POTENTIAL_LAW,
     "colour_grid": COLOUR_GRID,

@@ -28,10 +28,16 @@ class Buffer(cl.Buffer):
     """Memory of a device. PyOpenCL's own buffers take no weak references, so they cannot be counted.
 
     dtype : of its values; is_read_only : if kernels may only read it
+    host : its memory as an array, mapped for good, where kernels work in the host's memory; not to be used meanwhile
     """
 
     dtype: np.dtype[Any]
     is_read_only: bool
+    host: NDArray[Any] | None = None
+
+    def holds(self, array: NDArray[Any]) -> bool:
+        """Return whether an array is memory of the buffer."""
+        return self.host is not None and np.may_share_memory(self.host, array)
 
 
 def part_of(buffer: Buffer, first: int, size: int) -> Buffer:
@@ -40,6 +46,14 @@ def part_of(buffer: Buffer, first: int, size: int) -> Buffer:
     part.dtype, part.is_read_only = buffer.dtype, buffer.is_read_only
     found: Buffer = part
     return found
+
+
+def map_whole(queue: CommandQueue, buffer: Buffer) -> NDArray[Any]:
+    """Map a buffer, once everything before is done. The array keeps its memory and ends the mapping."""
+    access: Any = cl.map_flags.READ | cl.map_flags.WRITE
+    shape = (buffer.size // buffer.dtype.itemsize,)
+    array: NDArray[Any] = cl.enqueue_map_buffer(queue, buffer, access, 0, shape, buffer.dtype)[0]
+    return array
 
 
 def ask_for_large_pages(queue: CommandQueue, buffer: Buffer) -> None:
@@ -97,17 +111,21 @@ class BufferBytes:
 
 @dataclass(eq=False)
 class ResultPages:
-    """Memory of results. is_fresh : whether no result had it before"""
+    """Memory of results.
+
+    is_fresh : whether no result had it before; buffer : by which the driver knows it, if it does
+    """
 
     bytes: NDArray[np.uint8]
     is_fresh: bool = True
+    buffer: Buffer | None = None
 
 
 class Loan:
     """Owner of an array whose memory is reused; it is deleted with the last view of the array."""
 
-    def __init__(self, pages: ResultPages) -> None:
-        self.pages, self.__array_interface__ = pages, pages.bytes.__array_interface__
+    def __init__(self, pages: ResultPages, memory: ResultMemory) -> None:
+        self.pages, self.memory, self.__array_interface__ = pages, memory, pages.bytes.__array_interface__
 
 
 class ResultMemory:
@@ -127,10 +145,23 @@ class ResultMemory:
         if not LEAST_REUSED <= size <= MOST_REUSED:
             return np.empty(shape, kind)
         pages = self._taken(size) or ResultPages(np.empty(size, np.uint8))
-        loan = Loan(pages)
+        loan = Loan(pages, self)
         weakref.finalize(loan, self._take_back, pages).atexit = False
         found: NDArray[Any] = np.asarray(loan).view(kind).reshape(shape)
         return found
+
+    def register(self, context: cl.Context, array: NDArray[Any]) -> Buffer | None:
+        """Let the driver know the memory of an array that is not its first result; a GPU then fills it by itself.
+
+        It takes as long as two readings without, once. Returns the buffer by which the driver knows it, if it does.
+        """
+        loan = _loan_of(array)
+        if loan is None or loan.memory is not self or loan.pages.is_fresh:
+            return None
+        if loan.pages.buffer is None:
+            flags, pages = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR, loan.pages
+            pages.buffer = Buffer(context, flags, hostbuf=pages.bytes)
+        return loan.pages.buffer
 
     def clear(self) -> None:
         """Free all memory that is not in use."""
@@ -154,6 +185,11 @@ class ResultMemory:
 
 def is_used(array: NDArray[Any]) -> bool:
     """Return whether the memory of an array was used by an earlier result, so that its pages exist."""
+    loan = _loan_of(array)
+    return loan is not None and not loan.pages.is_fresh
+
+
+def _loan_of(array: NDArray[Any]) -> Loan | None:
     owner = array if array.base is None else array.base
     loan = getattr(owner, "base", None)
-    return isinstance(loan, Loan) and not loan.pages.is_fresh
+    return loan if isinstance(loan, Loan) else None

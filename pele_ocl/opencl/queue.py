@@ -26,13 +26,15 @@ from .building import get_kernel
 from .device import refusal
 from .interface import WORD
 from .kernel import Arguments, Kernel
-from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, part_of
+from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, map_whole, part_of
 
 Event = cl.Event
 
 MOST_CACHED = 2  # buffers that a device keeps
+MOST_TABLES, LARGEST_TABLE = 256, 1 << 16  # small ones that a device keeps, and bytes of one
 CACHED_SHARE = 16  # the part of its memory that one of them takes at most
 
+LARGE_SHARE = 16  # times the memory of a result that a device must have left
 FILLED = 1 << 28  # bytes that are filled, and then copied: NVIDIA's OpenCL hangs if it fills more than 2 GiB
 
 IN_TURN, LEAST_IN_TURN = 8, 2  # arrays of host memory; fewer of larger slices, lest the host keep many times as much
@@ -122,6 +124,19 @@ class Queue(Binder):
             cached[key] = buffer
         return buffer
 
+    def table(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        """Upload a small table, which the device keeps for the next time that the same values are wanted."""
+        array, tables = np.ascontiguousarray(values, dtype or self.dtype), self.device.tables
+        if array.nbytes > LARGEST_TABLE:
+            return self.upload(array, array.dtype)
+        key = array.dtype.char, array.tobytes()
+        found = tables.get(key)
+        if found is None:
+            if len(tables) >= MOST_TABLES:
+                tables.clear()
+            found = tables[key] = self.upload(array, array.dtype)
+        return found
+
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
         """An uninitialised buffer of n values, reals where no other type is given."""
         kind = np.dtype(dtype or self.dtype)
@@ -130,6 +145,14 @@ class Queue(Binder):
         if size >= LARGE and self.device.kind == "CPU":
             with self.device:
                 ask_for_large_pages(self.command_queue, buffer)
+        return buffer
+
+    def in_common(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
+        if not self.device.shares_memory:
+            return self.empty(n, dtype)
+        buffer = self.empty(n, dtype)
+        with self.device:
+            buffer.host = map_whole(self.command_queue, buffer)
         return buffer
 
     def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
@@ -177,10 +200,6 @@ class Queue(Binder):
         with self.device:
             cl.enqueue_copy(self.command_queue, buffer, values, dst_offset=first * values.itemsize)
 
-    def copy_part(self, buffer: Buffer, size: int, source: int, target: int) -> None:
-        """Copy a part of a buffer, of so many bytes, to another of its parts, counted in parts."""
-        self.copy_bytes(buffer, source * size, buffer, target * size, size)
-
     def copy_bytes(self, source: Buffer, first: int, target: Buffer, to: int, size: int) -> None:
         """Copy so many bytes of a buffer, from its byte `first` on, to byte `to` of another or the same."""
         with self.device:
@@ -190,6 +209,17 @@ class Queue(Binder):
         """Fill the array from a buffer, from its value `first` on, once everything before is done."""
         with self.device:
             cl.enqueue_copy(self.command_queue, array, buffer, src_offset=first * array.itemsize)
+
+    def reaches(self, array: NDArray[Any]) -> bool:
+        """Return whether the device fills the memory of a large result by itself; NVIDIA's do, from its second use on.
+
+        The driver takes as much memory on the device.
+        """
+        device = self.device
+        if device.vendor != "NVIDIA" or device.held_bytes + LARGE_SHARE * array.nbytes > device.memory:
+            return False
+        with device:
+            return device.results.register(device.context, array) is not None
 
     def host_array(self, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> NDArray[Any]:
         """An array that the device reads and fills by itself, while the host does something else."""
@@ -483,24 +513,28 @@ class Queue(Binder):
 
     def through(
         self, source: Buffer, values: NDArray[Any], launches: Sequence[BoundLaunch], target: Buffer, array: NDArray[Any]
-    ) -> tuple[Event, Event]:
+    ) -> Sequence[Event]:
         """Start to write values, launch for as many conformations as they have rows, and read an array.
 
-        This is the shortest way of `start_write`, `launch_bound` and `start_read`, for launches that are not cut.
+        This is the shortest way of `start_write`, `launch_bound` and `start_read`, for launches that are not cut. What
+        is memory of the buffers is neither written nor read.
         """
-        command_queue, count = self.command_queue, len(values)
+        command_queue, count, events = self.command_queue, len(values), list[Event]()
         try:
-            written = cl.enqueue_copy(command_queue, source, values, is_blocking=False)
+            if not source.holds(values):
+                events.append(cl.enqueue_copy(command_queue, source, values, is_blocking=False))
             for launch in launches:
                 offset = (launch.offset, 0, 0) if launch.offset else None
-                cl.enqueue_nd_range_kernel(
-                    command_queue, launch.kernel_object, (*launch.shape, count), launch.group, offset
+                shape = *launch.shape, count
+                events.append(
+                    cl.enqueue_nd_range_kernel(command_queue, launch.kernel_object, shape, launch.group, offset)
                 )
-            read = cl.enqueue_copy(command_queue, array, target, is_blocking=False)
+            if not target.holds(array):
+                events.append(cl.enqueue_copy(command_queue, array, target, is_blocking=False))
             command_queue.flush()
         except cl.Error as error:
             raise refusal(self.device, error) from error
-        return written, read
+        return events
 
     def _launch_slabs(self, launches: Sequence[BoundLaunch], n_conformations: int, tell: Progress | None) -> None:
         done, all_costs = 0.0, sum(launch.cost for launch in launches)

@@ -42,20 +42,20 @@ def access_maps(plan: PoissonBoltzmann, names: Set[str]) -> dict[str, Map]:
         found[name] = Map.owning(grid, values, "", "access")
 
     def outside_of(spheres: SpheresOfBlocks) -> Floats:
-        return _on_host(launching, grid, access_by_spheres(launching, grid, spheres), np.dtype(np.uint8))
+        return _on_host(launching, grid, access_by_spheres(launching, [grid], spheres), np.dtype(np.uint8))
 
     for name, further in (("vdw", 0.0), ("ivdw", model.ion_radius)):
         if name in names:
-            keep(name, outside_of(SpheresOfBlocks.of(launching, grid, positions, radii + further)))
+            keep(name, outside_of(SpheresOfBlocks.of(launching, [grid], [(positions, radii + further)])))
     if "sspl" in names:
-        atoms = SpheresOfBlocks.of(launching, grid, positions, radii, model.window, in_order=True)
-        shares = access_by_splines(launching, grid, atoms, replace(model, surface="spl2"))
+        atoms = SpheresOfBlocks.of(launching, [grid], [(positions, radii)], model.window, in_order=True)
+        shares = access_by_splines(launching, [grid], atoms, replace(model, surface="spl2"))
         keep("sspl", _on_host(launching, grid, shares, launching.wide))
     if "smol" in names:
         # APBS has a molecular surface here whatever the edges of the grid have.
         rolled = replace(model, surface="mol", solute_dielectric=1, solvent_dielectric=2)
-        atoms = SpheresOfBlocks.of(launching, grid, positions, radii + model.probe)
-        probes = SpheresOfBlocks.of_probes(launching, grid, probe_points(launching, solute, rolled), atoms)
+        atoms = SpheresOfBlocks.of(launching, [grid], [(positions, radii + model.probe)])
+        probes = SpheresOfBlocks.of_probes(launching, [grid], probe_points(launching, solute, rolled), atoms)
         keep("smol", np.maximum(outside_of(atoms), 1 - outside_of(probes)))
     return found
 

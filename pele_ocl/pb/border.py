@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -58,29 +59,32 @@ def _numbers(launching: Launching, precise: bool) -> dict[str, Any]:
 
 
 def add_border(
-    launching: Launching, problem: PBProblem, grid: Grid, parent: tuple[Grid, Floats] | None, colours: Colours,
-    defines: dict[str, int], array: Buffer, precise: bool = True,
+    launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid],
+    parents: Sequence[tuple[Grid, Floats]] | None, colours: Colours, defines: dict[str, int], array: Buffer,
+    precise: bool = True,
 ) -> None:  # fmt: skip
     """Add the potential that is known at the border, kT/e, to an array of wide numbers.
 
-    parent : the grid around this one, and the potential on it; None for the outermost
+    problems : rows of one model; grids : of each, of one shape
+    parents : the grid around each one, and the potential on it; None for the outermost
     defines : macros of Coefficients
     precise : whether to sum in float64
     """
-    model = problem.model
-    if parent is None and model.boundary == "mdh":
+    model, shape = problems[0].model, grids[0].shape
+    if parents is None and model.boundary == "mdh":
         factor, kappa = model.boundary_factor / model.solvent_dielectric, model.kappa if model.kappa > SMALL else 0.0
-        own = launching.large(("border", grid.shape), lambda: list_border(launching, grid.shape, precise))
-        add_spheres(
-            launching, problem.solute, grid, colours, count_border(grid.shape), own, factor, array, kappa, precise
-        )  # fmt: skip
-    elif parent is not None or model.boundary == "sdh":
-        nodes = border_of(grid.shape)
-        points = grid.origin + nodes * grid.spacing
-        known = of_molecule(problem.solute, model, points) if parent is None else interpolated(
-            parent[1], parent[0], points
-        )  # fmt: skip
-        add_at(launching, colours, defines, nodes, known, array)
+        nodes = launching.large(("border", shape), lambda: list_border(launching, shape, precise))
+        ranges = [(0, count_border(shape))] * len(grids)
+        solutes = [each.solute for each in problems]
+        add_spheres(launching, solutes, grids, colours, ranges, nodes, factor, array, kappa, precise)
+    elif parents is not None or model.boundary == "sdh":
+        nodes_of_border = border_of(shape)
+        for row, (problem, grid) in enumerate(zip(problems, grids, strict=True)):
+            points = grid.origin + nodes_of_border * grid.spacing
+            known = of_molecule(problem.solute, model, points) if parents is None else interpolated(
+                parents[row][1], parents[row][0], points
+            )  # fmt: skip
+            add_at(launching.alone, colours.of_row(row), defines, nodes_of_border, known, array)
 
 
 def interpolated(values: Floats, grid: Grid, points: Floats) -> Floats:
@@ -107,37 +111,46 @@ def between_nodes(values: Floats, grid: Grid, points: Floats) -> Floats:
 
 
 def add_spheres(
-    launching: Launching, solute: PBSolute, grid: Grid, colours: Colours, count: int, nodes: Buffer, factor: float,
-    array: Buffer, kappa: float = 0.0, precise: bool = True,
+    launching: Launching, solutes: Sequence[PBSolute], grids: Sequence[Grid], colours: Colours,
+    ranges: Sequence[tuple[int, int]], nodes: Buffer, factor: float, array: Buffer, kappa: float = 0.0,
+    precise: bool = True,
 ) -> None:  # fmt: skip
     """Add the potential of atoms as spheres in salt water, kT/e, at nodes to an array of wide numbers.
 
-    count : of the nodes; nodes : (count, 3) i, j, k, each once
+    solutes, grids : of rows
+    ranges : first of the nodes of each row, and how many; nodes : (m, 3) i, j, k, each once in a row
     factor : of a charge over its distance, kT/e A; kappa : inverse Debye length, 1/A
     precise : in float64 where the device has it, else in float32
     """
-    if not count:
+    most = max(count for _, count in ranges)
+    if not most:
         return
-    queue, numbers, middle = launching.queue, _numbers(launching, precise), (grid.origin + grid.last) / 2
+    queue, numbers = launching.queue, _numbers(launching, precise)
     wide, width = numbers["precision"], numbers["width"]
-    n_vectors = -(-count // width)
-    charged = solute.charges != 0
-    atoms = np.column_stack([solute.positions - middle, solute.radii])[charged]
-    x, y, z, found = (queue.empty(n_vectors * width, wide) for _ in range(4))
+    n_vectors = [-(-count // width) for _, count in ranges]
+    firsts = np.cumsum([0, *n_vectors]).tolist()
+    atoms, charges, places = [], [], []
+    for solute, grid in zip(solutes, grids, strict=True):
+        middle, charged = (grid.origin + grid.last) / 2, solute.charges != 0
+        atoms.append(np.column_stack([solute.positions - middle, solute.radii])[charged])
+        charges.append(factor * solute.charges[charged])
+        places += [grid.origin - middle, grid.spacing]
+    x, y, z, found = (queue.empty(firsts[-1] * width, wide) for _ in range(4))
+    of_rows = [(*own, first, own_vectors) for own, first, own_vectors in zip(ranges, firsts, n_vectors, strict=False)]
+    common = {"ranges": queue.upload(of_rows, np.int32)}
     points = {"points_x": x, "points_y": y, "points_z": z}
 
     def over(kernel: str, items: int, **values: Any) -> None:
-        launching.over_list("pb/potential.cl", kernel, items, {}, **numbers, **values)()
+        launching.over_lists("pb/potential.cl", kernel, items, {}, **numbers, **common, **values)()
 
+    over("place_nodes", max(n_vectors) * width, nodes=nodes, places=launching.vectors(places), **points)
     over(
-        "place_nodes", n_vectors * width, n_points=n_vectors * width, n_nodes=count, nodes=nodes,
-        place=launching.vectors(np.array([grid.origin - middle, grid.spacing])), **points,
+        "sum_spheres", max(n_vectors), **points,
+        first_atoms=queue.upload(np.cumsum([0, *map(len, charges)]), np.int32),
+        atoms=queue.upload(np.concatenate(atoms), wide), charges=queue.upload(np.concatenate(charges), wide),
+        kappa=kappa, potential=found,
     )  # fmt: skip
-    over(
-        "sum_spheres", n_vectors, n_vectors=n_vectors, **points, n_atoms=len(atoms), atoms=queue.upload(atoms, wide),
-        charges=queue.upload(factor * solute.charges[charged], wide), kappa=kappa, potential=found,
-    )  # fmt: skip
-    over("add_to_nodes", count, grid=colours, n_nodes=count, nodes=nodes, values=found, array=array)
+    over("add_to_nodes", most, grid=colours, nodes=nodes, values=found, array=array)
 
 
 def of_molecule(solute: PBSolute, model: PBModel, points: Floats) -> Floats:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Floats
 from .launching import Launching
@@ -15,41 +17,68 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 1 << 24
 
+Spheres = tuple[Floats, Floats]  # centres (n, 3) A and radii (n,) A
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Spheres on a device by cells as long as the largest radius, or longer.
+    """Spheres on a device by cells as long as the largest radius, or longer; of several problems, each a row.
 
-    count : of the spheres; arguments : of kernels that take CELLS (cl/pb/cells.clh)
+    counts : spheres of each row; arguments : of kernels that take CELLS (cl/pb/cells.clh)
     """
 
-    count: int
+    counts: tuple[int, ...]
     arguments: dict[str, Any]
 
     @classmethod
-    def of(cls, launching: Launching, centres: Floats, radii: Floats) -> Cells:
-        """Put spheres into cells. centres : (n, 3) A, n >= 1; radii : (n,) A"""
-        queue, largest = launching.queue, float(radii.max())
-        edge = largest + 1e-6
-        while True:
-            corner = centres.min(axis=0) - 2 * edge
-            cell = np.floor((centres - corner) / edge).astype(np.int64)
-            cells = cell.max(axis=0) + 3
-            if float(np.prod(cells.astype(float))) <= MOST_CELLS:
-                break
-            edge *= 2  # spheres far apart
-        number = (cell[:, 2] * cells[1] + cell[:, 1]) * cells[0] + cell[:, 0]
-        order = np.argsort(number, kind="stable")
-        starts = np.searchsorted(number[order], np.arange(int(cells.prod()) + 1))
-        place = np.array([[*corner, largest], [edge, 0, 0, 0]])
-        return cls(len(radii), {
-            "cells": queue.int4(*cells.tolist(), len(radii)), "place": launching.vectors(place),
-            "cell_starts": queue.upload(starts, np.int32), "cell_members": queue.upload(order, np.int32),
-            "cell_spheres": launching.vectors(np.column_stack([centres, radii])),
+    def of(cls, launching: Launching, rows: Sequence[Spheres]) -> Cells:
+        """Put the spheres of each row into cells of its own."""
+        queue, cells, starts, members, places = launching.queue, [], [], [], []
+        firsts = np.cumsum([0, *(len(radii) for _, radii in rows)])
+        n_starts = 0
+        for first, (centres, radii) in zip(firsts.tolist(), rows, strict=False):
+            shape, own_starts, order, place = _sorted_by_cell(centres, radii)
+            cells.append((*shape, n_starts))
+            n_starts += len(own_starts)
+            starts.append(own_starts + first)
+            members.append(order + first)
+            places.append(place)
+        spheres = np.concatenate([np.column_stack(row) for row in rows])
+        return cls(tuple(len(radii) for _, radii in rows), {
+            "cells_of_rows": queue.upload(cells, np.int32), "first_spheres": queue.upload(firsts, np.int32),
+            "places": launching.vectors(np.concatenate(places)),
+            "all_starts": queue.upload(np.concatenate(starts), np.int32),
+            "cell_members": queue.upload(np.concatenate(members), np.int32), "cell_spheres": launching.vectors(spheres),
         })  # fmt: skip
+
+    @property
+    def count(self) -> int:
+        """Spheres of all rows."""
+        return sum(self.counts)
 
     @property
     def spheres(self) -> Buffer:
         """Centres and radii, (count) vectors of four, A."""
         buffer: Buffer = self.arguments["cell_spheres"]
         return buffer
+
+
+def _sorted_by_cell(
+    centres: Floats, radii: Floats
+) -> tuple[list[int], NDArray[np.integer], NDArray[np.integer], Floats]:
+    """Find cells along the axes, where each begins among the spheres, their order by cells, and the cells' place."""
+    if not len(radii):
+        return [1, 1, 1], np.zeros(2, np.int64), np.zeros(0, np.int64), np.array([[0.0, 0, 0, 0], [1, 0, 0, 0]])
+    largest = float(radii.max())
+    edge = largest + 1e-6
+    while True:
+        corner = centres.min(axis=0) - 2 * edge
+        cell = np.floor((centres - corner) / edge).astype(np.int64)
+        cells = cell.max(axis=0) + 3
+        if float(np.prod(cells.astype(float))) <= MOST_CELLS:
+            break
+        edge *= 2  # spheres far apart
+    number = (cell[:, 2] * cells[1] + cell[:, 1]) * cells[0] + cell[:, 0]
+    order = np.argsort(number, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=int(cells.prod())))])
+    return cells.tolist(), starts, order, np.array([[*corner, largest], [edge, 0, 0, 0]])

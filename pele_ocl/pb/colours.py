@@ -73,11 +73,19 @@ class Colours:
         found[..., 1::2] = np.where(odd, red, black)
         return np.ascontiguousarray(found[..., :nx])
 
+    def in_rows(self, count: int) -> Colours:
+        """Grids alike, of problems that are solved at once."""
+        return self if count == 1 else Colours(self.shape, self.first, self.size)
+
+    def of_row(self, number: int) -> Colours:
+        """Grid of one of several problems that are solved at once."""
+        return Colours(self.shape, self.first + number * self.stride)
+
     def index(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
         """Find the places of nodes, (..., 3) i, j, k, in an array by colours."""
         i, j, k = (nodes[..., a] for a in range(3))
         places: NDArray[np.integer] = ((i + j + k) & 1) * self.half + (k * self.shape[1] + j) * self.row + i // 2
-        return places
+        return places + self.first
 
     def halved(self, first: int) -> Colours:
         """Take every other node as a grid, which begins at `first` in its arrays."""

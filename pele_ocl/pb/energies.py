@@ -77,14 +77,14 @@ def linear_pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Flo
     return 0.5 * model.screening * float((accesses * potential**2).sum()) * volume / model.charge_factor
 
 
-def ions_of_reaction(equation: Equation, grid: Grid) -> float:
+def ions_of_reaction(equation: Equation, grid: Grid, number: int = 0) -> float:
     """Sum the ions' energy on the device, kT: minus half of their charge times the potential, less their pressure.
 
-    NaN for a potential that no ions could have.
+    number : of the row. NaN for a potential that no ions could have.
     """
     model, launching, queue = equation.model, equation.launching, equation.launching.queue
     group = 1 if launching.is_cpu else min(GROUP_OF_IONS, queue.device.largest_group)
-    size = equation.colours.size
+    size, first = equation.colours.size, equation.colours.of_row(number).first
     chunk = -(-size // GROUPS_OF_IONS // group) * group + group
     n_groups = -(-size // chunk)
     sums = queue.empty(n_groups, launching.wide)
@@ -92,9 +92,9 @@ def ions_of_reaction(equation: Equation, grid: Grid) -> float:
     coded = int(equation.coefficients.is_coded)
     launching.prepare(
         "pb/ions.cl", "sum_ions", (n_groups * group,), (group,),
-        {"GROUP": group, "CODED": coded, "LARGEST_EXPONENT": LARGEST_EXPONENT}, n=size, chunk=chunk, n_ions=len(ions),
-        ions=queue.upload(ions, launching.wide), accesses=equation.coefficients.accesses, potential=equation.potential,
-        sums=sums,
+        {"GROUP": group, "CODED": coded, "LARGEST_EXPONENT": LARGEST_EXPONENT},
+        first=first, n=size, chunk=chunk, n_ions=len(ions), ions=queue.upload(ions, launching.wide),
+        accesses=equation.coefficients.accesses, potential=equation.potential, sums=sums,
     )()  # fmt: skip
     total = float(queue.download(sums, n_groups, launching.wide).astype(np.float64).sum())
     return 0.5 * model.screening / model.ionic_strength * total * float(np.prod(grid.spacing)) / model.charge_factor

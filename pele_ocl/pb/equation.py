@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..common.errors import PeleError
 from ..pb_model import PBModel
+from .charges import NodeWeights
 from .launching import Launch, Launching, NodeValues
 from .multigrid import Multigrid
 from .solvers import SOLVERS, Solver
@@ -39,6 +40,7 @@ STAGE_SHARE = 1e-2  # of the first residual at which a stage gives way to the ne
 class Equation:
     """Equation that a potential must fulfil on a grid; it begins with 0, and stays as it is at the border.
 
+    launching : whose rows are problems of one model on grids alike; arrays of a row follow those of the row before
     charges : of inner nodes, times the model's charge factor
     """
 
@@ -47,21 +49,19 @@ class Equation:
     ) -> None:
         queue, colours = launching.queue, coefficients.colours
         self.launching, self.model, self.coefficients, self.colours = launching, model, coefficients, colours
-        self.potential = queue.zeros(colours.size, launching.wide)
+        size = launching.rows * colours.size
+        self.potential = queue.zeros(size, launching.wide)
         # Salt of the linear equation is where ions can be, times one number: its codes are enough.
         self.is_salt_coded = coefficients.is_coded and not model.is_nonlinear
         self.salt_factor = model.screening * volume
-        self.salt = queue.zeros(colours.size if coefficients.has_salt and not self.is_salt_coded else 1)
+        self.salt = queue.zeros(size if coefficients.has_salt and not self.is_salt_coded else 1)
         shares = [0.5 * ion.concentration / model.ionic_strength for ion in model.ions] if model.has_salt else []
         pairs = [(ion.charge, share) for ion, share in zip(model.ions, shares, strict=bool(shares))]
         self.salt_arguments: dict[str, Any] = {
             "salt_factor": self.salt_factor, "accesses": coefficients.accesses,
             "ions": queue.upload(np.array(pairs or [(0.0, 0.0)]), launching.wide),
         }  # fmt: skip
-        self.charged: dict[str, Any] = {
-            "n_charged": charges.count, "charged": charges.nodes, "charges": charges.values
-        }  # fmt: skip
-        self._corrections: dict[float, Callable[[], None]] = {}
+        self._charges = charges
 
     def macros(self, is_linear: bool) -> dict[str, int]:
         """Macros of kernels of the equation."""
@@ -77,63 +77,78 @@ class Equation:
             "exponential_up_to": float(up_to), "potential": self.potential, "lacks": residual,
         }  # fmt: skip
         launches = [self.launching.over_nodes("pb/outer.cl", "find_lacking", self.colours, macros, **common)]
-        count = int(self.charged["n_charged"])
-        if count:
+        charges = self._charges
+        if charges.count:
             launches.append(
-                self.launching.over_list("pb/outer.cl", "find_lacking_at", count, macros, **common, **self.charged)
-            )
+                self.launching.over_lists(
+                    "pb/outer.cl", "find_lacking_at", max(charges.counts), macros, **common, ranges=charges.ranges,
+                    charged=charges.nodes, charges=charges.values,
+                )
+            )  # fmt: skip
         return launches
 
-    def linearise(self, is_linear: bool, up_to: float = LARGEST_EXPONENT) -> Launch:
-        """Make a launch that finds the operator's salt at the potential. up_to : of find_residual"""
-        return self.launching.over_nodes(
-            "pb/outer.cl", "linearise", self.colours, self.macros(is_linear), grid=self.colours,
-            **self.salt_arguments, exponential_up_to=float(up_to), potential=self.potential, salt=self.salt,
+    def linearise(self, number: int, is_linear: bool, up_to: float = LARGEST_EXPONENT) -> None:
+        """Find the operator's salt at the potential of a row. up_to : of find_residual"""
+        self._over_row(
+            number, "linearise", self.macros(is_linear), **self.salt_arguments, exponential_up_to=float(up_to),
+            potential=self.potential, salt=self.salt,
         )  # fmt: skip
+
+    def _over_row(self, number: int, kernel: str, macros: dict[str, int], **values: Any) -> None:
+        own = self.colours.of_row(number)
+        self.launching.alone.over_nodes("pb/outer.cl", kernel, own, macros, grid=own, **values)()
 
     def multigrid(self) -> Multigrid:
         """Make the coarser grids of the linear equation."""
         if self.is_salt_coded and self.coefficients.has_salt:
             return Multigrid(self.launching, self.coefficients, self.coefficients.accesses, self.salt_factor)
         if self.coefficients.has_salt:
-            self.linearise(True)()
+            for number in range(self.launching.rows):
+                self.linearise(number, True)
         return Multigrid(self.launching, self.coefficients, self.salt)
 
-    def correct(self, correction: Buffer, share: float) -> None:
-        """Add a share of a correction to the potential."""
-        self.launching.over_nodes(
-            "pb/outer.cl", "correct", self.colours, self.macros(True), grid=self.colours, share=share,
-            correction=correction, potential=self.potential,
-        )()  # fmt: skip
+    def correct(self, number: int, correction: Buffer, share: float) -> None:
+        """Add a share of a correction to the potential of a row."""
+        macros = self.macros(True)
+        self._over_row(number, "correct", macros, share=share, correction=correction, potential=self.potential)
 
-    def on_host(self) -> Floats:
-        """Read the potential, (nz, ny, nx) kT/e."""
-        values = self.launching.queue.download(self.potential, self.colours.size, self.launching.wide)
-        return self.colours.merge(values).astype(np.float64)
+    def on_host(self, number: int = 0) -> Floats:
+        """Read the potential of a row, (nz, ny, nx) kT/e."""
+        own, values = self.colours.of_row(number), np.empty(self.colours.size, self.launching.wide)
+        self.launching.queue.read(values, self.potential, own.first)
+        return own.merge(values).astype(np.float64)
 
 
 class WeightedPotentials:
     """Sums over nodes of weights times the potential, read from an equation while it is solved.
 
-    places : (m, w) of the nodes in arrays by colours; weights : (m, w)
+    places : (m, w) of the nodes in arrays by colours, of each row; weights : (m, w) of each
     """
 
-    def __init__(self, equation: Equation, places: NDArray[np.integer], weights: Floats) -> None:
-        launching = equation.launching
-        queue, (count, each) = launching.queue, weights.shape
+    def __init__(self, equation: Equation, places: Sequence[NDArray[np.integer]], weights: Sequence[Floats]) -> None:
+        launching, self._ends = equation.launching, np.cumsum([len(each) for each in weights])
+        queue, all_weights = launching.queue, np.concatenate(weights)
+        count, each = all_weights.shape
         self._found, self._count, self._launching = queue.empty(count, launching.wide), count, launching
         self._launch = launching.over_list(
             "pb/weights.cl", "sum_weighted", max(count, 1), equation.macros(True), n_atoms=count, n_nodes=each,
-            nodes=queue.upload(places, np.uint32), weights=queue.upload(weights, launching.wide),
+            nodes=queue.upload(np.concatenate(places), np.uint32), weights=queue.upload(all_weights, launching.wide),
             potential=equation.potential, found=self._found,
         )  # fmt: skip
 
-    def read(self) -> Floats:
-        """Read the sums, (m,) kT/e."""
-        if not self._count:
-            return np.zeros(0)
-        self._launch()
-        return self._launching.queue.download(self._found, self._count, self._launching.wide).astype(np.float64)
+    @classmethod
+    def of(cls, equation: Equation, weights: Sequence[NodeWeights]) -> WeightedPotentials:
+        """Potentials at the atoms of each row."""
+        places = [own.places(equation.colours.of_row(row)) for row, own in enumerate(weights)]
+        return cls(equation, places, [own.weights for own in weights])
+
+    def read(self) -> list[Floats]:
+        """Read the sums, (m,) kT/e of each row."""
+        values = np.zeros(0, self._launching.wide)
+        if self._count:
+            self._launch()
+            values = self._launching.queue.download(self._found, self._count, self._launching.wide)
+        return np.split(values.astype(np.float64), self._ends[:-1])
 
 
 @dataclass(eq=False)
@@ -187,7 +202,7 @@ def solve(
             if not math.isfinite(left) or done.corrections == MOST_CORRECTIONS or done.iterations >= most_iterations:
                 raise stopped(solver_name, done, left / first, tolerance)
             if not is_linear:
-                equation.linearise(is_linear, up_to)()
+                equation.linearise(0, is_linear, up_to)
                 multigrid.take_salt()
             share = REDUCTION if is_linear else max(REDUCTION, min(MOST_REDUCTION, left / first))
             goal = max(share * left, (ENOUGH if is_linear else ENOUGH_OF_NEWTON) * wanted * first)
@@ -211,11 +226,11 @@ def _take(equation: Equation, solver: Solver, norm: Callable[[], float], before:
     """Take a correction, or the largest share of Newton's that makes the residual smaller; the residual's norm then."""
     share = 1.0
     if not solver.adds:
-        equation.correct(solver.solution, share)
+        equation.correct(0, solver.solution, share)
     left = norm()
     while not is_linear and left >= before and share > LEAST_STEP:
         share /= 2
-        equation.correct(solver.solution, -share)
+        equation.correct(0, solver.solution, -share)
         left = norm()
     return left
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -134,18 +134,27 @@ class Launching:
         return self.prepare(file, name, (*shape[:2], shape[2] * self.rows), GROUP, defines, **values)
 
     def over_blocks(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
-        """Make a launch over all nodes of a grid in blocks, a group a block."""
-        return self.prepare(file, name, (_blocks(colours) * BLOCK**3,), (BLOCK**3,), defines, **values)
+        """Make a launch over all nodes of the rows' grids in blocks, a group a block."""
+        return self.prepare(file, name, (self.rows * _blocks(colours) * BLOCK**3,), (BLOCK**3,), defines, **values)
 
     def over_whole_blocks(
         self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
     ) -> Launch:
-        """Make a launch over the blocks of a grid, a work-item a block."""
-        return self.prepare(file, name, (_blocks(colours),), (1,), defines, **values)
+        """Make a launch over the blocks of the rows' grids, a work-item a block."""
+        return self.prepare(file, name, (self.rows * _blocks(colours),), (1,), defines, **values)
 
     def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over the elements of a list."""
         return self.prepare(file, name, (count,), (LIST_GROUP,), defines, **values)
+
+    def over_lists(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Launch:
+        """Make a launch over the elements of each row's list. count : of the longest"""
+        return self.prepare(file, name, (count, 1, self.rows), (LIST_GROUP,), defines, **values)
+
+    @cached_property
+    def alone(self) -> Launching:
+        """Launches over one of the rows."""
+        return self if self.rows == 1 else Launching(self.queue, 1, self.keeps)
 
     def shared(self, key: Hashable, make: Callable[[], Buffer]) -> Buffer:
         """Return what many launches read alone, which `make` uploads for the first."""
@@ -164,7 +173,7 @@ class Launching:
     def vectors(self, values: Any) -> Buffer:
         """Upload (n, 3) or (n, 4) numbers as wide vectors of four."""
         found = np.zeros((max(1, len(values)), 4))
-        found[: len(values), : values.shape[1]] = values
+        found[: len(values), : np.shape(values)[1]] = values
         return self.queue.upload(found, self.wide)
 
 
@@ -179,20 +188,41 @@ def _blocks(colours: Colours) -> int:
 
 @dataclass(frozen=True, eq=False)
 class NodeValues:
-    """Nodes of a grid on a device, each once, with values.
+    """Nodes of grids on a device, each once, with values; those of a row follow the row's before.
 
-    count : of the nodes; nodes : (count, 3) i, j, k; values : (count,) wide numbers
+    counts : of the nodes of each row; nodes : (count, 3) i, j, k; values : (count,) wide numbers
+    ranges : of each row, the first of its nodes and how many
     """
 
-    count: int
+    counts: tuple[int, ...]
     nodes: Buffer
     values: Buffer
+    ranges: Buffer
 
     @classmethod
     def of(cls, launching: Launching, nodes: NDArray[np.integer], values: NDArray[np.floating]) -> NodeValues:
-        """Upload nodes (m, 3) with values (m,)."""
-        queue = launching.queue
-        return cls(len(nodes), queue.upload(nodes, np.int32), queue.upload(values, launching.wide))
+        """Upload nodes (m, 3) of one grid with values (m,)."""
+        return cls.of_rows(launching, [nodes], [values])
+
+    @classmethod
+    def of_rows(
+        cls, launching: Launching, nodes: Sequence[NDArray[np.integer]], values: Sequence[NDArray[np.floating]]
+    ) -> NodeValues:
+        """Upload nodes (m, 3) of each grid with values (m,)."""
+        queue, counts = launching.queue, tuple(map(len, nodes))
+        on_device = queue.upload(np.concatenate(nodes), np.int32), queue.upload(np.concatenate(values), launching.wide)
+        return cls(counts, *on_device, ranges_of(launching, counts))
+
+    @property
+    def count(self) -> int:
+        """Nodes of all grids."""
+        return sum(self.counts)
+
+
+def ranges_of(launching: Launching, counts: Sequence[int]) -> Buffer:
+    """Upload the first and the number of each row's elements, as four integers."""
+    firsts = [0, *np.cumsum(counts).tolist()]
+    return launching.queue.upload([(*each, 0, 0) for each in zip(firsts, counts, strict=False)], np.int32)
 
 
 def add_at(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..atoms import Floats
+from ..common.errors import InputError
 from ..grid import Grid
 from ..pb_model import PBProblem
 from .border import add_border, between_nodes
@@ -19,11 +21,11 @@ from .equation import Convergence, Equation, WeightedPotentials, of_row, solve
 from .given_maps import charges_on, coefficients_on
 from .launching import Launching, NodeValues
 from .multigrid import Multigrid
-from .probes import Probes, probe_points
+from .probes import Probes, points_wanted, probe_points, probes_of_rows
 from .reaction import SingularPart
 from .result import PBLevelResult, PBParts
 from .rows import SOLVER, solve_rows
-from .surface import Coefficients
+from .surface import Coefficients, coefficients_of_rows, joined
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -125,17 +127,11 @@ class Batch:
     _levels: list[Level] = field(default_factory=list, init=False)
 
     def prepare(self) -> Iterator[None]:
-        """Make the equations of the coarsest grids, a step for each problem."""
-        for geometry, problem in zip(self.geometries, self.problems, strict=True):
-            begun = time.perf_counter()
-            if geometry.probes is None and len(geometry.coefficients) < len(problem.grids):
-                geometry.probes = probe_points(geometry.launching, problem.solute, problem.rolled)
-            self.seconds["surface"] = self.seconds.get("surface", 0) + time.perf_counter() - begun
-            self._levels.append(Level(geometry, problem, 0, self.choice, None, self.seconds))
-            yield
+        """Make the equation of the coarsest grids, in steps."""
+        return self._make(0, None)
 
     def solve(self, keep: bool, meanwhile: Callable[[], None] = nothing) -> list[Solution]:
-        """Solve the equations that were made, and the ones of finer grids.
+        """Solve the equation that was made, and the ones of finer grids.
 
         keep : if the potentials of the finest grids are wanted
         meanwhile : called while the device computes; its seconds do not count
@@ -155,12 +151,15 @@ class Batch:
                 with of_row(row):
                     found[row].append(level.result(around[row]))
             if number < last:
-                self._levels = []
-                for row, (level, geometry) in enumerate(zip(levels, self.geometries, strict=True)):
+                parents = []
+                for row, level in enumerate(levels):
                     with of_row(row):
                         around[row] = around[row] + level.outside(problems[row].grids[number + 1])
-                    parent = level.grid, level.potential
-                    self._levels.append(Level(geometry, problems[row], number + 1, self.choice, parent, seconds))
+                    parents.append((level.grid, level.potential))
+                for _ in self._make(number + 1, parents):
+                    pass
+        if keep and levels[0].made.singular is not None:
+            levels[0].made.singular.add_to(levels[0].made.equation)
         return [
             Solution(
                 of_row[-1].energy_kt, level.solver_error, level.potentials, level.whole_potential() if keep else None,
@@ -169,58 +168,111 @@ class Batch:
             for level, of_row in zip(levels, found, strict=True)
         ]  # fmt: skip
 
-
-class Level:
-    """Equation of a problem on one of its grids.
-
-    geometry : with probes; number : of the grid; parent : the grid around this one, or None
-    seconds : of steps, which are added to
-    """
-
-    def __init__(
-        self, geometry: Geometry, problem: PBProblem, number: int, choice: SolverChoice, parent: Parent | None,
-        seconds: MutableMapping[str, float],
-    ) -> None:  # fmt: skip
-        begun, launching, grid = time.perf_counter(), geometry.launching, problem.grids[number]
-        reaction, self._wants_parts = choice.reaction, choice.parts
-        self.problem, self.grid, self.model = problem, grid, problem.model
-        kept = geometry.coefficients.get(number)
-        if kept is None:
-            assert geometry.probes is not None
-            kept = coefficients_on(launching, problem, grid, geometry.probes)
-        self.coefficients = kept
-        if number == len(problem.grids) - 1:
-            geometry.probes = None  # their memory is the solver's
-        inside = NodeWeights.of(problem, grid)  # while a device may still be at the surface
+    def _make(self, number: int, parents: Sequence[Parent] | None) -> Iterator[None]:
+        """Make the equation on the grids of a number, in steps. parents : the grids around them"""
+        problems, seconds, is_reaction = self.problems, self.seconds, self.choice.reaction
+        grids, model, own = [each.grids[number] for each in problems], problems[0].model, self.geometries[0].launching
+        launching = own if len(problems) == 1 else Launching(own.queue, len(problems), own.keeps)
+        begun = time.perf_counter()
+        coefficients = self._coefficients(launching, number, grids)
+        seconds["surface"] = seconds.get("surface", 0) + time.perf_counter() - begun
+        yield
+        begun, inside = time.perf_counter(), []
+        for problem, grid in zip(problems, grids, strict=True):  # while a device may still be at the surface
+            inside.append(NodeWeights.of(problem, grid))
         # A reaction has the singular part's charges in place of these.
-        self.charges = NodeCharges.none() if reaction else charges_on(problem, grid, inside)
+        charges = [
+            NodeCharges.none() if is_reaction else charges_on(*each)
+            for each in zip(problems, grids, inside, strict=True)
+        ]
         if launching.is_cpu:  # GPUs go on with the surface meanwhile
             launching.queue.finish()
         surface = time.perf_counter()
-        self.singular: SingularPart | None = None
-        if reaction:
-            self.singular = SingularPart(launching, problem, grid, self.coefficients, inside)
-            charges = self.singular.charges
-        else:
-            inner = self.charges.inner(grid.shape)
-            charges = NodeValues.of(
-                launching, self.charges.nodes[inner], self.charges.charges[inner] * self.model.charge_factor
-            )
-        self.equation = Equation(launching, self.model, self.coefficients, float(np.prod(grid.spacing)), charges)
-        add_border(
-            launching, problem, grid, parent, self.equation.colours, self.coefficients.macros, self.equation.potential,
-            precise=not reaction,
-        )  # fmt: skip
-        self._weights = inside if reaction else NodeWeights.of(problem, grid, "on")  # all atoms are inside, too
-        self._at_atoms = self._potentials_by(self._weights)
-        self._done, self._history = Convergence(), list[float]()
-        self._read: Floats | None = None
         seconds["surface"] = seconds.get("surface", 0) + surface - begun
-        if geometry.is_kept:
-            geometry.coefficients[number] = self.coefficients
-        self._geometry, self._number = geometry, number
+        singular = SingularPart(launching, problems, grids, coefficients, inside) if is_reaction else None
+        if singular is not None:
+            on_device = singular.charges
+        else:
+            inner = [each.inner(grid.shape) for each, grid in zip(charges, grids, strict=True)]
+            on_device = NodeValues.of_rows(
+                launching, [each.nodes[taken] for each, taken in zip(charges, inner, strict=True)],
+                [each.charges[taken] * model.charge_factor for each, taken in zip(charges, inner, strict=True)],
+            )  # fmt: skip
+        equation = Equation(launching, model, coefficients, float(np.prod(grids[0].spacing)), on_device)
+        add_border(
+            launching, problems, grids, parents, equation.colours, coefficients.macros, equation.potential,
+            precise=not is_reaction,
+        )  # fmt: skip
+        weights = inside  # of a reaction all atoms are inside, too
+        if not is_reaction:
+            weights = [NodeWeights.of(*each, "on") for each in zip(problems, grids, strict=True)]
+        made = Made(equation, singular, WeightedPotentials.of(equation, weights))
+        levels = [
+            Level(made, row, problem, self.geometries[row], number, self.choice, charges[row], weights[row])
+            for row, problem in enumerate(problems)
+        ]  # fmt: skip
+        self._levels = levels
         launching.let_go()
         seconds["equation"] = seconds.get("equation", 0) + time.perf_counter() - surface
+        yield
+
+    def _coefficients(self, launching: Launching, number: int, grids: Sequence[Grid]) -> Coefficients:
+        """Find the coefficients of the grids of a number, or take the ones that were kept."""
+        problems, geometries = self.problems, self.geometries
+        is_last = number == len(problems[0].grids) - 1
+        if len(problems) > 1 and geometries[0] is not geometries[-1] and len(problems[0].grids) == 1:
+            alike = {points_wanted(each.solute, each.rolled) for each in problems}
+            has_maps = any(each.maps.dielectrics or each.maps.access for each in problems)
+            if len(alike) == 1 and not has_maps:
+                # Where lists become too long, each problem is tried alone, and says what is wrong.
+                with suppress(InputError):
+                    probes = probes_of_rows(launching, [each.solute for each in problems], problems[0].rolled)
+                    return coefficients_of_rows(launching, problems, grids, probes)
+        found = []
+        for geometry, problem, grid in zip(geometries, problems, grids, strict=True):
+            kept = geometry.coefficients.get(number)
+            if kept is None:
+                if geometry.probes is None:
+                    geometry.probes = probe_points(geometry.launching, problem.solute, problem.rolled)
+                kept = coefficients_on(geometry.launching, problem, grid, geometry.probes)
+            if is_last:
+                geometry.probes = None  # their memory is the solver's
+            if geometry.is_kept:
+                geometry.coefficients[number] = kept
+            found.append(kept)
+        return joined(launching, found)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Equation of the problems of a batch on their grids, with what it was made of.
+
+    singular : of a reaction; at_atoms : potentials at the atoms of all
+    """
+
+    equation: Equation
+    singular: SingularPart | None
+    at_atoms: WeightedPotentials
+
+
+class Level:
+    """A problem on one of its grids.
+
+    made : of the batch; row : of the problem in it; number : of the grid
+    charges : of nodes, none of a reaction; weights : of the potential at the atoms
+    """
+
+    def __init__(
+        self, made: Made, row: int, problem: PBProblem, geometry: Geometry, number: int, choice: SolverChoice,
+        charges: NodeCharges, weights: NodeWeights,
+    ) -> None:  # fmt: skip
+        self.made, self.row, self.problem, self.charges = made, row, problem, charges
+        self.grid, self.model, self.equation = problem.grids[number], problem.model, made.equation
+        self.coefficients = self.equation.coefficients.of_row(row)
+        self._weights, self._wants_parts, self._is_reaction = weights, choice.parts, choice.reaction
+        self._done, self._history = Convergence(), list[float]()
+        self._read: Floats | None = None
+        self._geometry, self._number = geometry, number
 
     def prepare(self, seconds: MutableMapping[str, float]) -> None:
         """Make the coarser grids for `solve`, or take the ones that were kept."""
@@ -235,9 +287,10 @@ class Level:
         """Find the potential."""
         begun = time.perf_counter()
         self._done = solve(
-            self.equation, self._multigrid, choice.solver, choice.tolerance, choice.max_iterations, self._watch
-        )
-        self._read_potentials()
+            self.equation, self._multigrid, choice.solver, choice.tolerance, choice.max_iterations,
+            lambda: self._watch(self.made.at_atoms.read()),
+        )  # fmt: skip
+        self._take_potentials(self.made.at_atoms.read())
         self.equation.launching.let_go()
         seconds["solver"] = seconds.get("solver", 0) + time.perf_counter() - begun
 
@@ -255,23 +308,29 @@ class Level:
             meanwhile()
             begun += time.perf_counter() - left
 
-        done = solve_rows(
-            [level.equation for level in levels], choice.tolerance, choice.max_iterations,
-            lambda row: levels[row]._watch(), elsewhere,
-        )  # fmt: skip
+        made = levels[0].made
+
+        def watch(rows: Sequence[int]) -> None:
+            potentials = made.at_atoms.read()
+            for row in rows:
+                levels[row]._watch(potentials)
+
+        done = solve_rows(made.equation, choice.tolerance, choice.max_iterations, watch, elsewhere)
+        potentials = made.at_atoms.read()
         for level, own in zip(levels, done, strict=True):
             level._done = own
-            level._read_potentials()
+            level._take_potentials(potentials)
         seconds["solver"] = seconds.get("solver", 0) + time.perf_counter() - begun
 
-    def _read_potentials(self) -> None:
+    def _take_potentials(self, potentials: Sequence[Floats]) -> None:
+        """Keep the potentials at the atoms. potentials : of all rows"""
         self.potentials = np.full(len(self.problem.solute.positions), np.nan)
-        self.potentials[self._weights.atoms] = self._at_atoms.read()
+        self.potentials[self._weights.atoms] = potentials[self.row]
 
-    def _watch(self) -> None:
-        """Keep the energy after a correction."""
+    def _watch(self, potentials: Sequence[Floats]) -> None:
+        """Keep the energy after a correction. potentials : at the atoms of all rows"""
         if self.problem.maps.charges is None:
-            energy = float(self.problem.solute.charges[self._weights.atoms] @ self._at_atoms.read())
+            energy = float(self.problem.solute.charges[self._weights.atoms] @ potentials[self.row])
         else:
             energy = self._charges_in_potential()
         self._history.append(0.5 * energy)
@@ -280,7 +339,7 @@ class Level:
     def potential(self) -> Floats:
         """Solution, (nz, ny, nx) kT/e, read once."""
         if self._read is None:
-            self._read = self.equation.on_host()
+            self._read = self.equation.on_host(self.row)
         return self._read
 
     @property
@@ -290,20 +349,17 @@ class Level:
         return abs(last[-1] - last[0])
 
     def whole_potential(self) -> Floats:
-        """Add the singular part to the solution, and read it, (nz, ny, nx) kT/e."""
-        if self.singular is None:
-            return self.potential
-        self.singular.add_to(self.equation)
-        return self.equation.on_host()
+        """Read the potential, to which the batch added the singular part, (nz, ny, nx) kT/e."""
+        return self.equation.on_host(self.row) if self._is_reaction else self.potential
 
     def energy(self, around: Floats) -> float:
         """Compute the energy, kT. around : (3,) kT, terms outside of the grid"""
-        if self.singular is None:
+        if not self._is_reaction:
             return total_energy(self._terms(None) + around, self.model)
         charges = self.problem.solute.charges[self._weights.atoms]
         energy = 0.5 * float(charges @ self.potentials[self._weights.atoms])
         if self.model.is_nonlinear and self.coefficients.has_salt:
-            of_ions = ions_of_reaction(self.equation, self.grid)
+            of_ions = ions_of_reaction(self.equation, self.grid, self.row)
             if np.isnan(of_ions):
                 pressure(self.model, self.grid, self.potential, self.coefficients.accesses_on_host())  # says what it is
             energy += of_ions
@@ -311,22 +367,22 @@ class Level:
 
     def outside(self, grid: Grid) -> Floats:
         """Compute the energy's terms outside of a grid within this one, (3,) kT; a reaction has none."""
-        return self._terms(grid) if self.singular is None else np.zeros(3)
+        return np.zeros(3) if self._is_reaction else self._terms(grid)
 
     def _charges_in_potential(self) -> float:
         """Charges times the potential, kT."""
         if self.problem.has_charges_of_nodes:
             nodes, charges = self.charges.nodes, self.charges.charges
-            places = self.equation.colours.index(nodes)[:, None]
-            return float(charges @ WeightedPotentials(self.equation, places, np.ones(places.shape)).read())
+            places = self.equation.colours.of_row(self.row).index(nodes)[:, None]
+            (found,) = WeightedPotentials(self.equation, [places], [np.ones(places.shape)]).read()
+            return float(charges @ found)
         if self.model.charges == "spl4":  # APBS interpolates the potential as with "spl0"
             linear = replace(self.problem, model=replace(self.model, charges="spl0"))
             near = NodeWeights.of(linear, self.grid, "on")
-            return float(self.problem.solute.charges[near.atoms] @ self._potentials_by(near).read())
+            places = near.places(self.equation.colours.of_row(self.row))
+            (found,) = WeightedPotentials(self.equation, [places], [near.weights]).read()
+            return float(self.problem.solute.charges[near.atoms] @ found)
         return float(self.problem.solute.charges[self._weights.atoms] @ self.potentials[self._weights.atoms])
-
-    def _potentials_by(self, weights: NodeWeights) -> WeightedPotentials:
-        return WeightedPotentials(self.equation, weights.places(self.equation.colours), weights.weights)
 
     def _terms(self, outside: Grid | None) -> Floats:
         is_whole = self.model.is_nonlinear or self._wants_parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ class Probes:
     """Probes on a device that touch an atom and overlap none: on spheres around the atoms, then on circles.
 
     count : of all; radius : A
-    centres : (count) vectors of centre and radius, A
+    centres : (count) vectors of centre and radius, A; rows : (count) of the molecules that have them
     cells : of all atoms, with the probe's radius; None if there are no probes
     """
 
@@ -51,6 +51,7 @@ class Probes:
     count: int
     radius: float
     centres: Buffer
+    rows: Buffer
     cells: Cells | None = None
 
     def on_host(self) -> Floats:
@@ -60,17 +61,28 @@ class Probes:
         return values[: self.count, :3].astype(np.float64)
 
 
+def points_wanted(solute: PBSolute, model: PBModel) -> int:
+    """Count the points of each sphere that the density asks for, by the largest radius."""
+    reach = float(solute.radii.max()) + max(model.probe, model.ion_radius) + 0.5
+    return math.ceil(4 * math.pi * reach**2 * model.density)
+
+
 def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Probes:
     """Find the probes that touch an atom and overlap none; for edges by shares, also the ones that touch two atoms."""
-    queue, count = launching.queue, len(solute.radii)
+    return probes_of_rows(launching, [solute], model)
+
+
+def probes_of_rows(launching: Launching, solutes: Sequence[PBSolute], model: PBModel) -> Probes:
+    """Find the probes of several molecules as `probe_points` does; points_wanted must be the same of all."""
+    queue, rows = launching.queue, len(solutes)
     if model.probe < SMALL or model.has_splines or model.is_uniform:
-        return Probes(launching, 0, model.probe, launching.vectors(np.zeros((1, 4))))
-    reach = solute.radii.max() + max(model.probe, model.ion_radius) + 0.5
-    wanted = math.ceil(4 * math.pi * reach**2 * model.density)
+        return Probes(launching, 0, model.probe, launching.vectors(np.zeros((1, 4))), queue.zeros(1, np.int32))
+    wanted = points_wanted(solutes[0], model)
     sphere = sphere_of_points(wanted)
     points, chunks = len(sphere), -(-len(sphere) // POINTS[launching.is_cpu])
-    cells = Cells.of(launching, solute.positions, solute.radii + model.probe)
-    has_points = queue.upload(solute.radii >= SMALL, np.uint8)
+    cells = Cells.of(launching, [(each.positions, each.radii + model.probe) for each in solutes])
+    count, most = cells.count, max(cells.counts)
+    has_points = queue.upload(np.concatenate([each.radii for each in solutes]) >= SMALL, np.uint8)
     exposed, counts = queue.empty(count * points, np.uint8), queue.empty(count * chunks, np.int32)
     common: dict[str, Any] = {
         "n_points": points, "n_chunks": chunks, **cells.arguments, "exposed": exposed,
@@ -79,17 +91,18 @@ def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Prob
 
     def over(kernel: str, **values: Any) -> None:
         group = 1 if launching.is_cpu else GROUP
-        launching.prepare("pb/probes.cl", kernel, (chunks, count), (group, 1), {}, **common, **values)()
+        launching.prepare("pb/probes.cl", kernel, (chunks, most, rows), (group, 1), {}, **common, **values)()
 
     over("find_exposed", has_points=has_points, counts=counts)
     starts, found = add_up(launching, counts, count * chunks)
-    circles = _Circles.of(launching, cells, has_points, model) if model.way == "cuts" and count > 1 else None
+    circles = _Circles.of(launching, cells, has_points, model) if model.way == "cuts" and most > 1 else None
     total = found + (circles.count if circles else 0)
-    centres = queue.empty(4 * max(1, total), launching.wide)
-    over("list_exposed", starts=starts, probe=model.probe, probes=centres)
+    centres, of_rows = queue.empty(4 * max(1, total), launching.wide), queue.empty(max(1, total), np.int32)
+    probes = {"probes": centres, "rows_of_probes": of_rows}
+    over("list_exposed", starts=starts, probe=model.probe, **probes)
     if circles:
-        circles.write(found, centres)
-    return Probes(launching, total, model.probe, centres, cells)
+        circles.write(found, probes)
+    return Probes(launching, total, model.probe, centres, of_rows, cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +110,7 @@ class _Circles:
     """Probes that touch two atoms at once, on circles. count : of all; write : puts them behind so many others"""
 
     count: int
-    write: Callable[[int, Buffer], None]
+    write: Callable[[int, dict[str, Buffer]], None]
 
     @classmethod
     def of(cls, launching: Launching, cells: Cells, has_points: Buffer, model: PBModel) -> _Circles:
@@ -108,10 +121,10 @@ class _Circles:
         def over(kernel: str, **values: Any) -> None:
             group = (1, 1) if launching.is_cpu else (lanes, GROUP // lanes)
             launching.prepare(
-                "pb/probes.cl", kernel, (lanes, cells.count), group, {}, n_lanes=lanes, **cells.arguments,
-                has_points=has_points, step=model.density**-0.5, probe=model.probe, **values,
+                "pb/probes.cl", kernel, (lanes, max(cells.counts), len(cells.counts)), group, {}, n_lanes=lanes,
+                **cells.arguments, has_points=has_points, step=model.density**-0.5, probe=model.probe, **values,
             )()  # fmt: skip
 
         over("count_circle_points", counts=counts)
         starts, count = add_up(launching, counts, cells.count * lanes)
-        return cls(count, lambda first, probes: over("list_circle_points", starts=starts, first=first, probes=probes))
+        return cls(count, lambda first, probes: over("list_circle_points", starts=starts, first=first, **probes))

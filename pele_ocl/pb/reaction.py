@@ -5,6 +5,8 @@ docs/theory/poisson-boltzmann.md, section 4, has the equation that is left.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +16,8 @@ from ..grid import Grid
 from ..pb_model import PBProblem
 from .border import add_spheres
 from .charges import NodeWeights, reach_of
-from .launching import Launching, NodeValues
-from .scan import add_up
+from .launching import Launching, NodeValues, ranges_of
+from .scan import add_up_rows
 from .surface import Coefficients
 
 if TYPE_CHECKING:
@@ -40,28 +42,32 @@ def require_room(problem: PBProblem) -> None:
 class SingularPart:
     """Region around the atoms where the solution is the reaction potential alone, and the charges this leaves.
 
+    problems : rows of one model; grids, around : of each, of one shape; coefficients : of all
     charges : of the equation that is left, times the model's charge factor
     """
 
     def __init__(
-        self, launching: Launching, problem: PBProblem, grid: Grid, coefficients: Coefficients, around: NodeWeights
-    ) -> None:
-        model, queue = problem.model, launching.queue
+        self, launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], coefficients: Coefficients,
+        around: Sequence[NodeWeights],
+    ) -> None:  # fmt: skip
+        model, queue = problems[0].model, launching.queue
         self._launching, self._colours = launching, coefficients.colours
+        self._size = launching.rows * self._colours.size
         self._coefficients, self._macros = coefficients, coefficients.macros
         self._edges = coefficients.wide_arguments | {"solutes": queue.upload(coefficients.solutes, launching.wide)}
         self._factor = model.charge_factor / (4 * np.pi * model.solute_dielectric)
-        self._solute, self._grid = problem.solute, grid
+        self._solutes, self._grids = [each.solute for each in problems], grids
         self._around = around
         self.charges = self._charges(self._region())
 
     def add_to(self, equation: Equation) -> None:
         """Add the singular potential to the solution, so that it is the whole potential."""
-        self._add_singular(*self._marked(self._region()), equation.potential)
+        bounds, nodes = self._marked(self._region())
+        self._add_singular(_ranges(bounds), nodes, equation.potential)
 
     def _region(self) -> Buffer:
         """Mark the nodes that have the reaction potential alone, bytes; not kept, because the solver needs memory."""
-        region = self._launching.queue.zeros(self._colours.size, np.uint8)
+        region = self._launching.queue.zeros(self._size, np.uint8)
         self._over_nodes("find_region", accesses=self._coefficients.accesses, region=region)
         self._include(region)
         return region
@@ -74,52 +80,62 @@ class SingularPart:
     def _over_list(self, kernel: str, count: int, **values: Any) -> None:
         self._launching.over_list("pb/atoms.cl", kernel, count, self._macros, **values)()
 
-    def _add_singular(self, count: int, nodes: Buffer, array: Buffer) -> None:
-        """Add the singular potential at nodes to an array."""
+    def _add_singular(self, ranges: Sequence[tuple[int, int]], nodes: Buffer, array: Buffer) -> None:
+        """Add the singular potential at nodes to an array. ranges : of add_spheres"""
         add_spheres(
-            self._launching, self._solute, self._grid, self._colours, count, nodes, self._factor, array, precise=False
-        )
+            self._launching, self._solutes, self._grids, self._colours, ranges, nodes, self._factor, array,
+            precise=False,
+        )  # fmt: skip
 
     def _include(self, region: Buffer) -> None:
         """Let the region have the nodes that charges are spread on, whatever their edges, and keep ions from them.
 
         Else ions there would meet the reaction alone.
         """
-        colours, around = self._colours, self._around
-        chosen = around.weights != 0
-        last, (lowest, highest) = np.array(colours.shape) - 1, (around.nodes[:, 0], around.nodes[:, -1])
-        if (lowest < 1).any() or (highest >= last).any():
-            chosen &= ((around.nodes > 0) & (around.nodes < last)).all(axis=-1)
-        places = around.places(colours)[chosen]
+        colours, found = self._colours, []
+        last = np.array(colours.shape) - 1
+        for row, around in enumerate(self._around):
+            chosen, (lowest, highest) = around.weights != 0, (around.nodes[:, 0], around.nodes[:, -1])
+            if (lowest < 1).any() or (highest >= last).any():
+                chosen &= ((around.nodes > 0) & (around.nodes < last)).all(axis=-1)
+            found.append(around.places(colours.of_row(row))[chosen])
+        places = np.concatenate(found)
         self._over_list(
             "include_nodes", len(places), n_places=len(places), places=self._launching.queue.upload(places, np.uint32),
             region=region, accesses=self._coefficients.accesses,
         )  # fmt: skip
 
-    def _marked(self, marks: Buffer) -> tuple[int, Buffer]:
-        """Nodes that are marked: how many, and (count, 3) i, j, k."""
-        queue, colours = self._launching.queue, self._colours
-        rows = colours.shape[1] * colours.shape[2]
-        counts = queue.empty(rows, np.int32)
-        self._over_list("count_marked", rows, grid=colours, marks=marks, counts=counts)
-        starts, count = add_up(self._launching, counts, rows)
-        nodes = queue.empty(3 * count, np.int32)
-        self._over_list("list_marked", rows, grid=colours, marks=marks, starts=starts, nodes=nodes)
-        return count, nodes
+    def _marked(self, marks: Buffer) -> tuple[list[int], Buffer]:
+        """Nodes that are marked: where those of each row begin and the last ones end, and (count, 3) i, j, k."""
+        queue, colours, rows = self._launching.queue, self._colours, self._launching.rows
+        lines = rows * colours.shape[1] * colours.shape[2]
+        counts = queue.empty(lines, np.int32)
+        self._over_list("count_marked", lines, grid=colours, n_lines=lines, marks=marks, counts=counts)
+        starts, bounds = add_up_rows(self._launching, counts, lines, rows)
+        nodes = queue.empty(3 * bounds[-1], np.int32)
+        self._over_list("list_marked", lines, grid=colours, n_lines=lines, marks=marks, starts=starts, nodes=nodes)
+        return bounds, nodes
 
     def _charges(self, region: Buffer) -> NodeValues:
         """Charges of the nodes whose equation has a part of the singular potential."""
-        launching, size = self._launching, self._colours.size
+        launching = self._launching
         queue = launching.queue
-        jumps = queue.zeros(size, np.uint8)
+        jumps = queue.zeros(self._size, np.uint8)
         self._over_nodes("find_jumps", region=region, jumps=jumps)
-        count, nodes = self._marked(jumps)
-        right = queue.empty(count, launching.wide)
-        if count:
-            singular = queue.zeros(size, launching.wide)
-            self._add_singular(count, nodes, singular)
-            self._over_list(
-                "singular_charges", count, grid=self._colours, **self._edges, region=region, n_nodes=count,
-                nodes=nodes, singular=singular, right=right,
-            )  # fmt: skip
-        return NodeValues(count, nodes, right)
+        bounds, nodes = self._marked(jumps)
+        right, ranges = queue.empty(bounds[-1], launching.wide), _ranges(bounds)
+        counts = tuple(count for _, count in ranges)
+        found = NodeValues(counts, nodes, right, ranges_of(launching, counts))
+        if found.count:
+            singular = queue.zeros(self._size, launching.wide)
+            self._add_singular(ranges, nodes, singular)
+            launching.over_lists(
+                "pb/atoms.cl", "singular_charges", max(counts), self._macros, grid=self._colours, **self._edges,
+                region=region, ranges=found.ranges, nodes=nodes, singular=singular, right=right,
+            )()  # fmt: skip
+        return found
+
+
+def _ranges(bounds: Sequence[int]) -> list[tuple[int, int]]:
+    """Ranges between bounds: the first of each, and how many."""
+    return [(first, end - first) for first, end in pairwise(bounds)]

@@ -19,9 +19,19 @@ def add_up(launching: Launching, counts: Buffer, count: int) -> tuple[Buffer, in
 
     counts : (count,) lengths, count >= 1; if all are longer than 32 bits count, the places mean nothing
     """
+    starts, bounds = add_up_rows(launching, counts, count, 1)
+    return starts, bounds[-1]
+
+
+def add_up_rows(launching: Launching, counts: Buffer, count: int, rows: int) -> tuple[Buffer, list[int]]:
+    """Find where lists begin as `add_up` does, and also where those of each row begin and the last ones end.
+
+    rows : which have as many lists each
+    """
     queue = launching.queue
     n_tiles = -(-count // (GROUP * EACH))
-    tiles, starts, total = queue.empty(n_tiles, np.int64), queue.empty(count + 1, np.int32), queue.empty(1, np.int64)
+    tiles, starts = queue.empty(n_tiles, np.int64), queue.empty(count + 1, np.int32)
+    bounds = queue.empty(rows + 1, np.int64)
 
     def over(kernel: str, **values: Any) -> None:
         launching.prepare(
@@ -30,7 +40,7 @@ def add_up(launching: Launching, counts: Buffer, count: int) -> tuple[Buffer, in
         )()  # fmt: skip
 
     over("sum_tiles")
-    over("add_up", starts=starts, total=total)
-    length = int(queue.download(total, 1, np.int64)[0])
+    over("add_up", each=count // rows, starts=starts, bounds=bounds)
+    found: list[int] = queue.download(bounds, rows + 1, np.int64).tolist()
     launching.let_go()
-    return starts, length
+    return starts, found

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..atoms import Floats
 from ..common.errors import InputError
 from ..grid import Grid
-from .cells import Cells
+from .cells import Cells, Spheres
 from .launching import BLOCK, Launching
 from .scan import add_up
 
@@ -24,7 +23,10 @@ MOST_LISTED = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class SpheresOfBlocks:
-    """Spheres of each block: members[starts[b]:starts[b + 1]]. Spheres that touch none are left out."""
+    """Spheres of each block: members[starts[b]:starts[b + 1]]. Spheres that touch none are left out.
+
+    The blocks of a row follow those of the row before.
+    """
 
     starts: Buffer
     members: Buffer
@@ -32,41 +34,44 @@ class SpheresOfBlocks:
 
     @classmethod
     def of(
-        cls, launching: Launching, grid: Grid, centres: Floats, radii: Floats, reach: float = 0.0,
+        cls, launching: Launching, grids: Sequence[Grid], rows: Sequence[Spheres], reach: float = 0.0,
         cells: Cells | None = None, in_order: bool = False,
     ) -> SpheresOfBlocks:  # fmt: skip
         """Spheres that touch a block of nodes or an edge that leads from it.
 
-        centres : (n, 3) A; radii : (n,) A; reach : A, how much farther a sphere counts
+        grids : of rows, which differ in their origins alone; rows : spheres of each
+        reach : A, how much farther a sphere counts
         cells : of these spheres, if they are there already
         in_order : whether a block has its spheres in the order given, else by cells
         """
-        if not len(centres):
-            return cls.none(launching, grid)
-        cells, blocks = cells or Cells.of(launching, centres, radii), _blocks(launching, grid)
-        common = {**blocks, "reach": reach + _slack(launching), **cells.arguments}
-        further = {"in_order": int(in_order)}
-        starts, listed = _listed(launching, "spheres", blocks["n_blocks"], blocks["n_blocks"], common, further)
+        if not any(len(radii) for _, radii in rows):
+            return cls.none(launching, grids)
+        cells, blocks = cells or Cells.of(launching, rows), _blocks(launching, grids)
+        common = {"n_rows": len(grids), **blocks, "reach": reach + _slack(launching), **cells.arguments}
+        further, n_blocks = {"in_order": int(in_order)}, len(grids) * blocks["n_blocks"]
+        starts, listed = _listed(launching, "spheres", n_blocks, n_blocks, common, further)
         return cls(starts, listed, cells.spheres)
 
     @classmethod
-    def of_probes(cls, launching: Launching, grid: Grid, probes: Probes, atoms: SpheresOfBlocks) -> SpheresOfBlocks:
+    def of_probes(
+        cls, launching: Launching, grids: Sequence[Grid], probes: Probes, atoms: SpheresOfBlocks
+    ) -> SpheresOfBlocks:  # fmt: skip
         """Probes that touch a block of nodes or an edge that leads from it, if an atom does, too."""
         if not probes.count:
-            return cls.none(launching, grid)
-        blocks = _blocks(launching, grid)
-        n_blocks = blocks.pop("n_blocks")
+            return cls.none(launching, grids)
+        blocks = _blocks(launching, grids)
+        n_blocks = len(grids) * blocks.pop("n_blocks")
         common = {
             "n_probes": probes.count, **blocks, "far": probes.radius + _slack(launching), "atom_starts": atoms.starts,
-            "probes": probes.centres,
+            "probes": probes.centres, "rows_of_probes": probes.rows,
         }  # fmt: skip
         return cls(*_listed(launching, "probes", n_blocks, probes.count, common, {}), probes.centres)
 
     @classmethod
-    def none(cls, launching: Launching, grid: Grid) -> SpheresOfBlocks:
+    def none(cls, launching: Launching, grids: Sequence[Grid]) -> SpheresOfBlocks:
         """Lists without a sphere."""
         queue = launching.queue
-        starts = queue.zeros(_blocks(launching, grid)["n_blocks"] + 1, np.int32)
+        starts = queue.zeros(len(grids) * _blocks(launching, grids)["n_blocks"] + 1, np.int32)
         return cls(starts, queue.zeros(1, np.int32), launching.vectors(np.zeros((1, 4))))
 
     def arguments(self, name: str) -> dict[str, Any]:
@@ -79,13 +84,21 @@ def _slack(launching: Launching) -> float:
     return 1e-6 if launching.queue.device.has_float64 else 1e-3
 
 
-def _blocks(launching: Launching, grid: Grid) -> dict[str, Any]:
-    """Arguments of a kernel over the blocks of a grid."""
-    blocks = [-(-n // BLOCK) for n in grid.shape]
+def _blocks(launching: Launching, grids: Sequence[Grid]) -> dict[str, Any]:
+    """Arguments of a kernel over the blocks of grids; n_blocks : of each."""
+    blocks = [-(-n // BLOCK) for n in grids[0].shape]
     return {
-        "n_blocks": int(np.prod(blocks)), "blocks": launching.queue.int4(*blocks),
-        "origin": launching.vector(grid.origin), "spacing": launching.vector(grid.spacing),
+        "n_blocks": int(np.prod(blocks)), "blocks": launching.queue.int4(*blocks), **place_of(launching, grids)
     }  # fmt: skip
+
+
+def place_of(launching: Launching, grids: Sequence[Grid]) -> dict[str, Any]:
+    """Arguments `origin`, of each grid, and `spacing`, of all."""
+    origins = launching.shared(
+        ("origins", *(tuple(grid.origin.tolist()) for grid in grids)),
+        lambda: launching.vectors([grid.origin for grid in grids]),
+    )
+    return {"origin": origins, "spacing": launching.vector(grids[0].spacing)}
 
 
 def _listed(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from ..pb_model import SMALL, SURFACES, PBModel, PBProblem
 from .colours import Colours
 from .launching import Launching
 from .probes import Probes
-from .spheres import SpheresOfBlocks
+from .spheres import SpheresOfBlocks, place_of
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
@@ -27,6 +29,8 @@ _SOLVENTS = {"cuts": PIECES, "middles": 1, "smoothed": 99}  # codes of edges in 
 @dataclass(eq=False)
 class Coefficients:
     """Coefficients of a grid's edges: dielectric constant times the face's area over the edge's length.
+
+    Arrays may be of several problems with grids alike, each a row of `launching`.
 
     codes : three arrays of one byte, or None where edges are wide numbers
     table : (3, MOST_CODES) coefficients of the codes; (3, 0) without codes
@@ -71,28 +75,35 @@ class Coefficients:
         x, y, z = self.narrow
         return {"x_edges": x, "y_edges": y, "z_edges": z, "table": self.narrow_table}
 
+    def of_row(self, number: int) -> Coefficients:
+        """Coefficients of one of several problems."""
+        own = copy(self)
+        own.launching, own.colours = self.launching.alone, self.colours.of_row(number)
+        return own
+
+    def _read(self, buffer: Buffer) -> NDArray[Any]:
+        """Read an array of the first row, (nz, ny, nx)."""
+        values = np.empty(self.colours.size, buffer.dtype)
+        self.launching.queue.read(values, buffer, self.colours.first)
+        return self.colours.merge(values)
+
     def on_host(self) -> Floats:
         """Coefficients (3, nz, ny, nx)."""
-        queue, size = self.launching.queue, self.colours.size
         found = []
         for axis, buffer in enumerate(self.edges):
-            values = queue.download(buffer, size, np.uint8 if self.is_coded else self.launching.wide)
-            merged = self.colours.merge(values)
+            merged = self._read(buffer)
             found.append(self.table[axis][merged] if self.is_coded else merged.astype(np.float64))
         return np.array(found)
 
     def codes_on_host(self) -> NDArray[Any]:
         """Codes (3, nz, ny, nx)."""
-        queue, size = self.launching.queue, self.colours.size
-        return np.array([self.colours.merge(queue.download(each, size, np.uint8)) for each in self.edges])
+        return np.array([self._read(each) for each in self.edges])
 
     def accesses_on_host(self) -> Floats:
         """Share of ions' access to nodes, (nz, ny, nx)."""
         if not self.has_salt:
             return np.zeros(self.colours.shape[::-1])
-        kind = np.uint8 if self.is_coded else self.launching.wide
-        values = self.launching.queue.download(self.accesses, self.colours.size, kind)
-        return self.colours.merge(values).astype(np.float64)
+        return self._read(self.accesses).astype(np.float64)
 
 
 def codes_table(model: PBModel) -> Floats:
@@ -110,22 +121,33 @@ def codes_table(model: PBModel) -> Floats:
 
 def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, probes: Probes) -> Coefficients:
     """Put the molecule on a grid. probes : of probe_points"""
-    model, queue, colours = problem.model, launching.queue, Colours(grid.shape)
-    factors = float(np.prod(grid.spacing)) / grid.spacing**2
+    return coefficients_of_rows(launching, [problem], [grid], probes)
+
+
+def coefficients_of_rows(
+    launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], probes: Probes
+) -> Coefficients:
+    """Put molecules on grids in one set of launches.
+
+    launching : with as many rows; problems : of one model; grids : of one shape and spacing; probes : of all
+    """
+    model, queue, grid = problems[0].model, launching.queue, grids[0]
+    factors, colours = float(np.prod(grid.spacing)) / grid.spacing**2, Colours(grid.shape).in_rows(launching.rows)
+    size = launching.rows * colours.size
     is_coded = not model.has_splines or model.is_uniform
-    accesses = _accesses(launching, problem, grid) if model.has_salt else queue.zeros(1, launching.wide)
+    accesses = _accesses(launching, problems, grids) if model.has_salt else queue.zeros(1, launching.wide)
     table = codes_table(model) * factors[:, None]
     if not is_coded:
-        edges = _spline_edges(launching, problem, grid, colours, factors)
-        narrow = tuple(_narrowed(launching, each, colours.size) for each in edges)
+        edges = _spline_edges(launching, problems, grids, factors)
+        narrow = tuple(_narrowed(launching, each, size) for each in edges)
         return Coefficients(
             launching, colours, False, table, edges, narrow, accesses, model.solute_dielectric * factors, model.has_salt
         )
-    codes = tuple(queue.zeros(colours.size, np.uint8) for _ in range(3))
+    codes = tuple(queue.zeros(size, np.uint8) for _ in range(3))
     if not model.is_uniform:
-        _find_codes(launching, problem, grid, colours, probes, codes)
+        _find_codes(launching, problems, grids, colours, probes, codes)
     if model.way == "smoothed" and not model.is_uniform:
-        middles, codes = codes, tuple(queue.zeros(colours.size, np.uint8) for _ in range(3))
+        middles, codes = codes, tuple(queue.zeros(size, np.uint8) for _ in range(3))
         counted = {"grid": colours, **_by_axis("codes", middles), **_by_axis("counts", codes)}
         launching.over_nodes("pb/surface.cl", "count_middles", colours, {}, **counted)()
         launching.over_all_nodes("pb/surface.cl", "count_border_middles", colours, {}, **counted)()
@@ -134,13 +156,37 @@ def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, prob
     return Coefficients(launching, colours, True, table, codes, codes, accesses, solutes, model.has_salt, solvent)
 
 
+def joined(launching: Launching, of_rows: Sequence[Coefficients]) -> Coefficients:
+    """Copy the coefficients of rows that have arrays of their own, behind each other. launching : with as many rows"""
+    if len(of_rows) == 1:
+        return of_rows[0]
+    queue, first = launching.queue, of_rows[0]
+
+    def copied(buffers: Sequence[Buffer]) -> Buffer:
+        kind = buffers[0].dtype
+        found = queue.empty(sum(each.size for each in buffers) // kind.itemsize, kind)
+        for number, each in enumerate(buffers):
+            queue.copy_bytes(each, 0, found, number * each.size, each.size)
+        return found
+
+    edges = tuple(copied([each.edges[axis] for each in of_rows]) for axis in range(3))
+    narrow = edges
+    if not first.is_coded:
+        narrow = tuple(copied([each.narrow[axis] for each in of_rows]) for axis in range(3))
+    return replace(
+        first, launching=launching, colours=first.colours.in_rows(len(of_rows)), edges=edges, narrow=narrow,
+        accesses=copied([each.accesses for each in of_rows]),
+    )  # fmt: skip
+
+
 def _by_axis(name: str, buffers: tuple[Buffer, ...]) -> dict[str, Any]:
     return {f"{axis}_{name}": buffer for axis, buffer in zip("xyz", buffers, strict=True)}
 
 
-def _origins(grid: Grid) -> Floats:
-    """(3, 3) A, first middles of edges along x, y and z."""
-    return np.array([grid.origin + np.where(np.arange(3) == axis, 0.5 * grid.spacing, 0.0) for axis in range(3)])
+def _middles(grids: Sequence[Grid]) -> Floats:
+    """(3 m, 3) A, first middles of edges along x, y and z of each grid."""
+    halves = 0.5 * np.diag(grids[0].spacing)
+    return np.concatenate([grid.origin + halves for grid in grids])
 
 
 def _is_strictly_inside(problem: PBProblem, grid: Grid) -> NDArray[np.bool_]:
@@ -150,21 +196,27 @@ def _is_strictly_inside(problem: PBProblem, grid: Grid) -> NDArray[np.bool_]:
 
 
 def _find_codes(
-    launching: Launching, problem: PBProblem, grid: Grid, colours: Colours, probes: Probes, codes: tuple[Buffer, ...]
-) -> None:
+    launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], colours: Colours, probes: Probes,
+    codes: tuple[Buffer, ...],
+) -> None:  # fmt: skip
     """Codes of edges by their middles, or by how many of their pieces lie in solvent."""
-    solute, model = problem.solute, problem.model
+    model, grid = problems[0].model, grids[0]
     cuts = model.way == "cuts"
-    taken = solute.radii > SMALL if cuts else _is_strictly_inside(problem, grid)
-    atoms = SpheresOfBlocks.of(
-        launching, grid, solute.positions[taken], solute.radii[taken] + model.probe,
-        cells=probes.cells if taken.all() else None,
-    )  # fmt: skip
-    covering = SpheresOfBlocks.of_probes(launching, grid, probes, atoms)
+    taken = [
+        each.solute.radii > SMALL if cuts else _is_strictly_inside(each, own)
+        for each, own in zip(problems, grids, strict=True)
+    ]  # fmt: skip
+    spheres = [
+        (each.solute.positions[own], each.solute.radii[own] + model.probe)
+        for each, own in zip(problems, taken, strict=True)
+    ]  # fmt: skip
+    cells = probes.cells if all(own.all() for own in taken) else None
+    atoms = SpheresOfBlocks.of(launching, grids, spheres, cells=cells)
+    covering = SpheresOfBlocks.of_probes(launching, grids, probes, atoms)
     over = launching.over_whole_blocks if launching.is_cpu and not cuts else launching.over_blocks
     over(
         "pb/surface.cl", "cut_edges" if cuts else "mark_middles", colours, {}, grid=colours,
-        origins=launching.vector(grid.origin) if cuts else launching.vectors(_origins(grid)),
+        origins=_place(launching, grids)["origins"] if cuts else launching.vectors(_middles(grids)),
         spacing=launching.vector(grid.spacing), **atoms.arguments("atom"),
         **covering.arguments("probe"), **_by_axis("codes", codes),
     )()  # fmt: skip
@@ -175,64 +227,69 @@ def _windows(model: PBModel) -> Floats:
 
 
 def _spline_edges(
-    launching: Launching, problem: PBProblem, grid: Grid, colours: Colours, factors: Floats
+    launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], factors: Floats
 ) -> tuple[Buffer, ...]:
-    solute, model, queue = problem.solute, problem.model, launching.queue
-    taken = _is_strictly_inside(problem, grid)
-    atoms = SpheresOfBlocks.of(
-        launching, grid, solute.positions[taken], solute.radii[taken], model.window, in_order=True
-    )
-    edges = tuple(queue.zeros(colours.size, launching.wide) for _ in range(3))
+    model, queue, colours = problems[0].model, launching.queue, Colours(grids[0].shape).in_rows(launching.rows)
+    spheres = []
+    for each, grid in zip(problems, grids, strict=True):
+        taken = _is_strictly_inside(each, grid)
+        spheres.append((each.solute.positions[taken], each.solute.radii[taken]))
+    atoms = SpheresOfBlocks.of(launching, grids, spheres, model.window, in_order=True)
+    edges = tuple(queue.zeros(launching.rows * colours.size, launching.wide) for _ in range(3))
     constants = np.array([model.solute_dielectric, model.solvent_dielectric, *factors])
     launching.over_blocks(
-        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, origins=launching.vector(grid.origin),
-        spacing=launching.vector(grid.spacing), **atoms.arguments("atom"),
+        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, **_place(launching, grids),
+        **atoms.arguments("atom"),
         degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)),
         constants=queue.upload(constants, launching.wide), **_by_axis("edges", edges),
     )()  # fmt: skip
     return edges
 
 
-def access_by_spheres(launching: Launching, grid: Grid, spheres: SpheresOfBlocks) -> Buffer:
+def access_by_spheres(launching: Launching, grids: Sequence[Grid], spheres: SpheresOfBlocks) -> Buffer:
     """Mark the nodes outside of all spheres: bytes, 1 or 0."""
-    colours = Colours(grid.shape)
-    accesses = launching.queue.zeros(colours.size, np.uint8)
+    colours = Colours(grids[0].shape).in_rows(launching.rows)
+    accesses = launching.queue.zeros(launching.rows * colours.size, np.uint8)
     launching.over_blocks(
-        "pb/surface.cl", "mark_access", colours, {}, grid=colours, **_place(launching, grid),
+        "pb/surface.cl", "mark_access", colours, {}, grid=colours, **_place(launching, grids),
         **spheres.arguments("atom"), accesses=accesses,
     )()  # fmt: skip
     return accesses
 
 
-def access_by_splines(launching: Launching, grid: Grid, spheres: SpheresOfBlocks, model: PBModel) -> Buffer:
+def access_by_splines(launching: Launching, grids: Sequence[Grid], spheres: SpheresOfBlocks, model: PBModel) -> Buffer:
     """Multiply steps at the spheres' surfaces, from 0 within to 1 without: wide numbers at nodes."""
-    colours = Colours(grid.shape)
-    accesses = launching.queue.zeros(colours.size, launching.wide)
+    colours = Colours(grids[0].shape).in_rows(launching.rows)
+    accesses = launching.queue.zeros(launching.rows * colours.size, launching.wide)
     launching.over_blocks(
-        "pb/surface.cl", "spline_access", colours, {}, grid=colours, **_place(launching, grid),
+        "pb/surface.cl", "spline_access", colours, {}, grid=colours, **_place(launching, grids),
         **spheres.arguments("atom"), degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)),
         accesses=accesses,
     )()  # fmt: skip
     return accesses
 
 
-def _place(launching: Launching, grid: Grid) -> dict[str, Any]:
-    return dict(origins=launching.vector(grid.origin), spacing=launching.vector(grid.spacing))
+def _place(launching: Launching, grids: Sequence[Grid]) -> dict[str, Any]:
+    place = place_of(launching, grids)
+    return {"origins": place["origin"], "spacing": place["spacing"]}
 
 
-def _accesses(launching: Launching, problem: PBProblem, grid: Grid) -> Buffer:
+def _accesses(launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid]) -> Buffer:
     """Find the nodes that ions reach: one radius for all species, the largest."""
-    solute, model = problem.solute, problem.model
-    reach = solute.radii + model.ion_radius
+    model, spheres = problems[0].model, []
+    for each, grid in zip(problems, grids, strict=True):
+        solute = each.solute
+        reach = solute.radii + model.ion_radius
+        if model.has_splines:
+            taken = _is_strictly_inside(each, grid)
+        else:
+            near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
+            taken = (solute.radii > SMALL) & near.all(axis=1)
+        spheres.append((solute.positions[taken], reach[taken]))
     if model.has_splines:
-        taken = _is_strictly_inside(problem, grid)
-        atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken], model.window, in_order=True)
-        return access_by_splines(launching, grid, atoms, model)
-    near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
-    taken = (solute.radii > SMALL) & near.all(axis=1)
-    return access_by_spheres(
-        launching, grid, SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken])
-    )
+        atoms = SpheresOfBlocks.of(launching, grids, spheres, model.window, in_order=True)
+        return access_by_splines(launching, grids, atoms, model)
+    return access_by_spheres(launching, grids, SpheresOfBlocks.of(launching, grids, spheres))
 
 
 def _narrowed(launching: Launching, wide: Buffer, size: int) -> Buffer:

@@ -78,8 +78,10 @@ class Passes(ABC):
         self.most_at_once = max(1, fit)
         self.batch = min(most, self.most_at_once)
         kinds = types or {}
-        self.buffers.update({name: queue.empty(self.batch * size, kinds.get(name)) for name, size in sizes.items()})
-        self.buffers["positions"] = queue.empty(self.batch * 3 * n_atoms, encoding.dtype)
+        for name, size in sizes.items():
+            make = queue.in_common if name == "results" else queue.empty
+            self.buffers[name] = make(self.batch * size, kinds.get(name))
+        self.buffers["positions"] = queue.in_common(self.batch * 3 * n_atoms, encoding.dtype)
 
     @property
     def steps(self) -> Mapping[str, slice]:
@@ -88,7 +90,7 @@ class Passes(ABC):
 
     def start(
         self, queue: Queue, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
-    ) -> tuple[Event, Event]:
+    ) -> Sequence[Event]:
         """Have the device read encoded positions (m, 3 n), make all passes, and fill results (m, n_results).
 
         tell : called with the fraction done, where launches are so long that they come in parts
@@ -101,6 +103,14 @@ class Passes(ABC):
         read = queue.start_write(self.buffer("positions"), positions)
         self.launch(queue, len(positions), tell)
         return read, queue.start_read(results, self.buffer("results"))
+
+    @cached_property
+    def host_arrays(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Memory of positions (batch, 3 n) and results (batch, n_results), where the host has it in common."""
+        positions, results = self.buffer("positions").host, self.buffer("results").host
+        if positions is None or results is None:
+            return None
+        return positions.reshape(self.batch, -1), results.reshape(self.batch, -1)
 
     @cached_property
     def _straight(self) -> tuple[Buffer, Sequence[BoundLaunch], Buffer]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,7 +35,7 @@ class Staging:
 
     positions: NDArray[Any]
     results: NDArray[Any]
-    events: tuple[Event, ...] = ()
+    events: Sequence[Event] = ()
 
 
 @dataclass(eq=False)
@@ -80,7 +80,7 @@ class Pipeline(Evaluator):
     def compute(
         self, conformations: Floats, found: Outputs, failures: Failures, *, profile: bool, tell: Progress
     ) -> Mapping[str, float]:
-        chunks = self._chunks(len(conformations), profile)
+        chunks = self._chunks(len(conformations), profile, tell is untold)
         try:
             if len(chunks) == 1:
                 self._start(chunks[0], conformations, failures, None if tell is untold else tell)
@@ -127,10 +127,19 @@ class Pipeline(Evaluator):
     @cached_property
     def _single(self) -> Chunk:
         """Chunk of one conformation without times, which is kept."""
-        return self._chunks(1, False)[0]
+        return self._chunks(1, False, True)[0]
 
-    def _chunks(self, m: int, profile: bool) -> list[Chunk]:
+    @cached_property
+    def _in_place(self) -> Staging | None:
+        """Memory of the passes themselves, where the host has it in common."""
+        arrays = self.passes.host_arrays
+        return None if arrays is None else Staging(*arrays)
+
+    def _chunks(self, m: int, profile: bool, is_quiet: bool) -> list[Chunk]:
+        """Cut m conformations into chunks. is_quiet : whether nobody asks for the fraction done"""
         batch, firsts, queue = self.batch, range(0, m, self.batch), self.passes.queue
+        if m <= min(batch, self.passes.most_uncut) and is_quiet and not profile and self._in_place:
+            return [Chunk(slice(0, m), self._plain, self._in_place)]
         while len(self._staging) < len(firsts[:UNDER_WAY]):
             positions = queue.host_array((batch, 3 * len(self.atoms)), self.passes.encoding.dtype)
             self._staging.append(Staging(positions, queue.host_array((batch, self.passes.n_results))))
@@ -144,6 +153,8 @@ class Pipeline(Evaluator):
     ) -> None:
         """Encode a chunk and give it to the device."""
         staging, count = chunk.staging, chunk.part.stop - chunk.part.start
+        if staging.events:  # of an evaluation that was given up
+            chunk.queue.wait(staging.events[-1])
         positions = staging.positions[:count]
         self.passes.encode(conformations, chunk.part, positions, failures)
         staging.events = self.passes.start(chunk.queue, positions, staging.results[:count], tell)

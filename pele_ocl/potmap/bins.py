@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints
-from ..common.threads import started
 from .problem import MapProblem, packed4
 from .slabs import MapSlab
+from .sorting import BINS, DeviceAtoms
 
 if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
 
@@ -57,6 +58,10 @@ class BinGrid:
         corner: Floats = problem.corner + edge * lowest
         return cls(block, edge, reach, corner, lowest, shape, packed4(*offsets.T, dtype=np.int32))
 
+    def walked(self, problem: MapProblem) -> float:
+        """Estimate how many atoms a group walks, on average."""
+        return len(self.offsets) * self.edge**3 * problem.near_density
+
     def serves(self, problem: MapProblem) -> bool:
         """Return whether it fits a problem that differs only in the positions of its atoms."""
         return _reach(problem) == self.reach
@@ -75,31 +80,27 @@ class BinGrid:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Atoms that the points of a map can reach, bin after bin.
+    """Atoms that the points of a map can reach, on a device, bin after bin.
 
     starts : (n_bins + 1,) the first atom of each, x fastest
-    atoms4, rests4 : (n, 4) of the problem, in this order
-    low, high : (3,) the lowest and the highest coordinates of all atoms of the problem, A
-    walked : atoms in the bins that a group walks, on average
+    atoms, rests : (n, 4) x, y, z, charge, and what rounding took from x, y, z
     """
 
-    starts: Ints
-    atoms4: NDArray[np.floating]
-    rests4: NDArray[np.floating]
-    low: Floats
-    high: Floats
-    walked: float
+    starts: Buffer
+    atoms: Buffer
+    rests: Buffer
 
     @classmethod
-    def of(cls, problem: MapProblem, grid: BinGrid) -> Bins:
-        """Sort the atoms of a problem into the bins of a grid that serves it."""
-        packed = started(problem.n_atoms, lambda: (problem.atoms4, problem.rests4))
-        kept, starts = _homes(problem, grid)
-        atoms4, rests4 = (each.take(kept, axis=0) for each in packed())
-        columns = problem.positions.T if problem.n_atoms else np.zeros((3, 1))
-        low, high = (np.array([end(column) for column in columns]) for end in (np.min, np.max))
-        walked = len(grid.offsets) * len(kept) / int(np.prod(grid.shape))
-        return cls(starts, atoms4, rests4, low, high, walked)
+    def of(cls, queue: Queue, atoms: DeviceAtoms, grid: BinGrid) -> Bins:
+        """Sort atoms into the bins of a grid that serves their problem."""
+        sorted_atoms = queue.empty(4 * atoms.n_atoms)
+        rests = queue.empty(4 * atoms.n_atoms) if atoms.has_rests else sorted_atoms
+        starts = atoms.sort(
+            queue, BINS, ("count_bins", "sort_bins"), int(np.prod(grid.shape)),
+            {"n_bins": queue.int4(*grid.shape.tolist())}, {"corner": queue.vector4(*grid.corner, grid.edge)},
+            {"atoms": sorted_atoms, "atom_rests": rests},
+        )  # fmt: skip
+        return cls(starts, sorted_atoms, rests)
 
 
 def _reach(problem: MapProblem) -> float:
@@ -120,26 +121,6 @@ def _halves(problem: MapProblem, block: tuple[int, int, int]) -> Floats:
     """Half the edges of a group's points, A."""
     halves: Floats = (np.array(block) - 1) * problem.grid.spacing / 2
     return halves
-
-
-def _homes(problem: MapProblem, grid: BinGrid) -> tuple[NDArray[np.intp], Ints]:
-    """Sort the atoms inside the bins by bin, and find (n_bins + 1,) the first of each."""
-    cells, shape, are_all = [], grid.shape, True
-    for along, corner, low, n in zip(problem.positions.T, problem.corner, grid.lowest, shape, strict=True):
-        bins = along - corner
-        bins /= grid.edge
-        np.floor(bins, out=bins)
-        bins -= low
-        cells.append(bins)
-        are_all = are_all and bins.min(initial=0) >= 0 and bins.max(initial=0) < n
-    if are_all:
-        return sorted_by_cell(cells, shape)
-    inside = np.ones(problem.n_atoms, bool)
-    for bins, n in zip(cells, shape, strict=True):
-        inside &= (bins >= 0) & (bins < n)
-    kept = np.flatnonzero(inside)
-    order, starts = sorted_by_cell([along[kept] for along in cells], shape)
-    return kept[order], starts
 
 
 def sorted_by_cell(cells: Sequence[NDArray[Any]], shape: NDArray[np.int64]) -> tuple[NDArray[np.intp], Ints]:
@@ -190,7 +171,7 @@ class NearTables:
         self.grid = grid = BinGrid.of(problem, block)
         self._places = dict(
             corner=queue.vector4(*grid.corner, grid.edge), n_bins=queue.int4(*grid.shape.tolist()),
-            n_offsets=len(grid.offsets), offsets=queue.upload(grid.offsets, np.int32),
+            n_offsets=len(grid.offsets), offsets=queue.table(grid.offsets, np.int32),
         )  # fmt: skip
         self._slab: tuple[int, ...] = ()
         self._arguments: dict[str, Any] = {}
@@ -199,7 +180,7 @@ class NearTables:
         """Arguments of cl/potmap/cutoff.cl that describe a slab and its bins, kept for its further maps."""
         if self._slab != (slab.first, *slab.shape):
             names = ("middle_x", "middle_y", "middle_z")
-            middles = (queue.upload(each, np.int32) for each in self.grid.middles(slab))
+            middles = (queue.table(each, np.int32) for each in self.grid.middles(slab))
             self._arguments = {**slab.rests(queue), **self._places, **dict(zip(names, middles, strict=True))}
             self._slab = (slab.first, *slab.shape)
         return self._arguments

@@ -232,13 +232,17 @@ class Potmap(Settled):
         if self.method == METHOD:
             with self._lock:
                 return pb_map(atoms, self.grid, options, progress)
-        require_apart(atoms, self.grid, options.min_distance, options.precision)
+        apart = started(
+            len(atoms), partial(require_apart, atoms, self.grid, options.min_distance, options.precision)
+        )  # fmt: skip
+        if not self._steps.approximates:
+            apart()
         with self._lock:
             is_there, self._is_new = self._is_new and positions is None, False
             problem = self._problem if is_there else self._problem.moved(atoms)
             if problem.box is not self._problem.box:
                 require_able(self.method, problem)
-            values, seconds, errors = self._compute_accurately(problem, progress)
+            values, seconds, errors = self._compute_accurately(problem, progress, apart)
             map_, field = self._map_of(values[0]), values[1:] if options.field else None
             spent = {"kernel": seconds, "total": time.perf_counter() - start}
             return self._result(atoms, map_, spent, errors, field)
@@ -307,11 +311,13 @@ class Potmap(Settled):
         return work
 
     def _compute_accurately(
-        self, problem: MapProblem | None = None, progress: Progress | None = None
-    ) -> tuple[NDArray[np.floating], float, tuple[MapError, ...]]:
+        self, problem: MapProblem | None = None, progress: Progress | None = None,
+        apart: Callable[[], object] = lambda: None,
+    ) -> tuple[NDArray[np.floating], float, tuple[MapError, ...]]:  # fmt: skip
         """Compute a map; a mesh or lattices that miss their accuracy are followed by the next finer ones.
 
         problem : of the same atoms at other positions. The plan keeps what was taken in the end.
+        apart : raises if an atom is on a point; called while a device computes
 
         Returns the values (components, nz, ny, nx), the seconds of the kernels on the device that was busy longest, and
         the errors of the potential and of the field, as far as it is computed; none of direct sums.
@@ -319,8 +325,13 @@ class Potmap(Settled):
         seconds = 0.0
         self._problem = problem or self.problem
         sample = self._begin_sample()
+
+        def meanwhile() -> None:
+            apart()
+            sample()
+
         while True:
-            work = self._compute(progress=progress, meanwhile=sample)
+            work = self._compute(progress=progress, meanwhile=meanwhile)
             seconds += work.seconds
             if not self._steps.approximates or not self.problem.n_atoms:
                 return work.values, seconds, ()

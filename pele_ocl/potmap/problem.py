@@ -75,8 +75,8 @@ class MapProblem:
     positions : (n, 3) A, one coordinate of all atoms after the other in memory, where NumPy is several times as fast
     charges : (n,) in the map's unit times Angstrom; rounded : the charges as the kernels have them. Atoms without
         charge are left out of positions and both
-    corner : (3,) the first point, A; box : (3,) the lowest and the highest coordinates of all atoms and points, A, and
-        of atoms moved by `margin`
+    corner : (3,) the first point, A; ends : (3,) the lowest and the highest coordinates of all atoms, A
+    box : (3,) the same of all atoms and points, and of atoms moved by `margin`
     accuracy : by norm, of methods that have one
     longest_line, most_nodes : of meshes that fit into the memory of all devices, without padding
     most_one_level : nodes with padding up to which meshes of two levels are not considered
@@ -93,6 +93,7 @@ class MapProblem:
     model: PotentialModel
     field: bool
     precision: str
+    ends: tuple[Floats, Floats]
     box: tuple[Floats, Floats]
     accuracy: float = 0.0
     near: tuple[Floats, Floats] | None = None
@@ -111,11 +112,13 @@ class MapProblem:
         factor : potential of a unit charge at 1 A in the map's unit, the dielectric left out
         """
         corner = -(np.array(grid.shape) // 2) * grid.spacing
-        charges = factor / model.dielectric * atoms.charges[_charged(atoms)]
+        charged = _charged(atoms)
+        charges = factor / model.dielectric * atoms.charges[charged]
         rounded = started(len(charges), lambda: rounded_charges(charges) if precision == "float32" else charges)
-        positions = _charged_positions(atoms, grid, corner)
-        box = _box_around(positions, corner, corner + (np.array(grid.shape) - 1) * grid.spacing)
-        return cls(grid, corner, positions, charges, rounded(), model, field, precision, box, accuracy)
+        positions = _centred(atoms.positions[charged], grid, corner)
+        ends = _ends(positions)
+        box = _around(ends, (corner, corner + (np.array(grid.shape) - 1) * grid.spacing))
+        return cls(grid, corner, positions, charges, rounded(), model, field, precision, ends, box, accuracy)
 
     def on(self, devices: Sequence[Device]) -> MapProblem:
         """Return the problem with limits on meshes that fit into the memory of each device.
@@ -135,11 +138,7 @@ class MapProblem:
 
     def moved(self, atoms: Atoms) -> MapProblem:
         """Move the atoms to other positions. The box stays one object if it has room for them."""
-        positions = _charged_positions(atoms, self.grid, self.corner)
-        low, high = _box_around(positions, *self.box)
-        if np.array_equal(low, self.box[0]) and np.array_equal(high, self.box[1]):
-            return replace(self, positions=positions)
-        return self._at(positions)
+        return self._at(_centred(atoms.positions[_charged(atoms)], self.grid, self.corner))
 
     def in_float64(self) -> MapProblem:
         """Return the problem with nothing rounded."""
@@ -147,14 +146,15 @@ class MapProblem:
 
     def with_margin(self, margin: float) -> MapProblem:
         """Return the problem with room for atoms that move by so much, A."""
-        return replace(self, margin=margin)._at(self.positions)
+        low, high = self.ends
+        box = _around((low - margin, high + margin), self.box)
+        return replace(self, margin=margin, box=box)
 
     def _at(self, positions: Floats) -> MapProblem:
-        low, high = self.box
-        if len(positions):
-            low = np.minimum(low, positions.min(axis=0) - self.margin)
-            high = np.maximum(high, positions.max(axis=0) + self.margin)
-        return replace(self, positions=positions, box=(low, high))
+        ends = low, high = _ends(positions)
+        if not ((low < self.box[0]) | (high > self.box[1])).any():
+            return replace(self, positions=positions, ends=ends)
+        return replace(self, positions=positions, ends=ends).with_margin(self.margin)
 
     @property
     def n_atoms(self) -> int:
@@ -193,11 +193,24 @@ class MapProblem:
     @cached_property
     def n_near(self) -> int:
         """Atoms in the box of the map or near it."""
-        last = self.corner + (np.array(self.grid.shape) - 1) * self.grid.spacing
+        low, high = self._near_box
+        least, most = self.ends
+        if (least > low).all() and (most < high).all():
+            return self.n_atoms
         near = np.ones(self.n_atoms, bool)
-        for along, low, high in zip(self.positions.T, self.corner - NEAR, last + NEAR, strict=True):
-            near &= (along > low) & (along < high)
+        for along, start, end in zip(self.positions.T, low, high, strict=True):
+            near &= (along > start) & (along < end)
         return int(np.count_nonzero(near))
+
+    @property
+    def near_density(self) -> float:
+        """Atoms in an A^3 of the map and near it."""
+        low, high = self._near_box
+        return self.n_near / float(np.prod(high - low))
+
+    @property
+    def _near_box(self) -> tuple[Floats, Floats]:
+        return self.corner - NEAR, self.corner + (np.array(self.grid.shape) - 1) * self.grid.spacing + NEAR
 
     @cached_property
     def law(self) -> np.void:
@@ -254,19 +267,22 @@ def _charged(atoms: Atoms) -> NDArray[np.bool_] | slice:
     return slice(None) if has_charge.all() else has_charge
 
 
-def _charged_positions(atoms: Atoms, grid: Grid, corner: Floats) -> Floats:
-    """Return the positions of a problem's atoms."""
-    positions: Floats = np.subtract(atoms.positions[_charged(atoms)], grid.origin, order="F")
-    positions += corner
-    return positions
+def _centred(positions: Floats, grid: Grid, corner: Floats) -> Floats:
+    """Return positions as a problem has them."""
+    centred: Floats = np.subtract(positions, grid.origin, order="F")
+    centred += corner
+    return centred
 
 
-def _box_around(positions: Floats, first: Floats, last: Floats) -> tuple[Floats, Floats]:
-    """Find the lowest and the highest coordinates of atoms (n, 3) and of the two corners of a box."""
-    columns = positions.T if len(positions) else np.empty((3, 0))
-    low = np.array([column.min(initial=start) for column, start in zip(columns, first, strict=True)])
-    high = np.array([column.max(initial=end) for column, end in zip(columns, last, strict=True)])
-    return low, high
+def _ends(positions: Floats) -> tuple[Floats, Floats]:
+    """Find the lowest and the highest coordinates of atoms (n, 3); of none, nothing is lower or higher."""
+    low, high = ([end(each) for each in positions.T] if len(positions) else [] for end in (np.min, np.max))
+    return (np.array(low), np.array(high)) if low else (np.full(3, np.inf), np.full(3, -np.inf))
+
+
+def _around(ends: tuple[Floats, Floats], box: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest of two pairs of corners."""
+    return np.minimum(ends[0], box[0]), np.maximum(ends[1], box[1])
 
 
 def _filled(coefficients: Floats) -> list[float]:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..atoms import Floats
 from ..common.errors import InputError
@@ -32,6 +32,23 @@ MOST_POINTS = 1 << 28  # of a slab on a device, padding and field included
 MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
 AT_ONCE = 1 << 20  # values with padding that are downloaded at a time; they are copied from a cache
 MOST_VALUES = 2**31 - 1  # in a slab: the kernels count them with an int
+
+
+class Scratch:
+    """Uninitialised buffers by name, kept for further steps and frames: launches on a device follow one another."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, Buffer] = {}
+
+    def __call__(self, queue: Queue, name: str, n: int, dtype: DTypeLike | None = None) -> Buffer:
+        """A buffer of at least n reals, or of another type; what the last step left under the name is lost."""
+        kept = self._buffers.get(name)
+        if kept is not None and kept.size >= n * np.dtype(dtype or queue.dtype).itemsize:
+            return kept
+        del kept
+        self._buffers.pop(name, None)  # before the larger one is made
+        self._buffers[name] = queue.empty(n, dtype)
+        return self._buffers[name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +79,7 @@ class MapSlab:
             slices = " x ".join(f"{n:,}" for n in problem.grid.shape[:2])
             raise InputError(f"slices of {slices} points are too large; choose a larger spacing")
         axes = tuple(problem.axis(d, first if d == 2 else 0, n) for d, n in enumerate((nx, ny, nz)))
-        buffers = tuple(queue.upload(axis) for axis in axes)
+        buffers = tuple(queue.table(axis) for axis in axes)
         return cls(problem, first, last, (nx, ny, nz), axes, buffers, queue.zeros(problem.components * nx * ny * nz))
 
     @property
@@ -74,9 +91,7 @@ class MapSlab:
         """Upload the parts of the points' coordinates along x, y, z that rounding took."""
         firsts = (0, 0, self.first)
         names = ("rest_x", "rest_y", "rest_z")
-        return {
-            name: queue.upload(self.problem.axis_rests(d, firsts[d], self.shape[d])) for d, name in enumerate(names)
-        }
+        return {name: queue.table(self.problem.axis_rests(d, firsts[d], self.shape[d])) for d, name in enumerate(names)}
 
     def arguments(self, n_atoms: int) -> dict[str, Any]:
         """Return the kernels' MAP_ARGUMENTS."""
@@ -88,9 +103,10 @@ class MapSlab:
         from ..opencl.queue import read_without_padding
 
         nx, ny, _ = self.shape
+        is_whole = (ny, nx) == values.shape[2:] and (queue.device.kind == "CPU" or queue.reaches(values))
         for component, part in enumerate(values):
             start = component * self.n_points
-            if queue.device.kind == "CPU" and (ny, nx) == part.shape[1:]:
+            if is_whole:
                 queue.read(part, self.map, start)
             else:
                 read_without_padding(queue, part, self.map, start, (ny, nx), AT_ONCE)

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..common.variant import Variant
 from ..plan.tuning import RULES, Choice, remembered
 from .bins import Bins, NearTables
@@ -22,6 +20,7 @@ from .mesh import FarMesh, FarPart, Nodes
 from .msm import Lattices
 from .problem import MapProblem
 from .slabs import HostSteps, MapSlab, SlabMethod
+from .sorting import DeviceAtoms
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -56,8 +55,13 @@ def blocked(queue: Queue, problem: MapProblem, blocking: Blocking | None = None)
     return SlabMethod(blocking.pad, add)
 
 
-def cutoff(queue: Queue, problem: MapProblem, kept: NearTables | None = None) -> SlabMethod:
-    """Atoms in bins; each group of points walks the bins near it. kept : of other positions, if they serve"""
+def cutoff(
+    queue: Queue, problem: MapProblem, atoms: DeviceAtoms | None = None, kept: NearTables | None = None
+) -> SlabMethod:
+    """Atoms in bins; each group of points walks the bins near it.
+
+    atoms : of the problem, if they are on the device; kept : of other positions, if they serve
+    """
     blocking = _blocking(queue, problem)
     rounded = int(problem.precision == "float32")
     kernel = queue.kernel(
@@ -65,20 +69,19 @@ def cutoff(queue: Queue, problem: MapProblem, kept: NearTables | None = None) ->
         **blocking.defines,
     )  # fmt: skip
     tables = kept if kept is not None and kept.grid.serves(problem) else NearTables(queue, problem, blocking.pad)
-    bins = Bins.of(problem, tables.grid)
-    starts, atoms, rests = queue.upload(bins.starts, np.int32), queue.upload(bins.atoms4), queue.upload(bins.rests4)
+    bins = Bins.of(queue, atoms or DeviceAtoms(queue, problem), tables.grid)
+    low, high = problem.ends
 
     def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
-        if len(bins.atoms4):
-            queue.launch(
-                kernel, blocking.items(slab.shape), blocking.group,
-                dict(
-                    slab.arguments(len(bins.atoms4)), **tables.arguments(queue, slab), lowest=queue.vector4(*bins.low),
-                    highest=queue.vector4(*bins.high), starts=starts, atoms=atoms, rests=rests,
-                ),
-            )  # fmt: skip
+        queue.launch(
+            kernel, blocking.items(slab.shape), blocking.group,
+            dict(
+                slab.arguments(problem.n_atoms), **tables.arguments(queue, slab), lowest=queue.vector4(*low),
+                highest=queue.vector4(*high), starts=bins.starts, atoms=bins.atoms, rests=bins.rests,
+            ),
+        )  # fmt: skip
 
-    return SlabMethod(blocking.pad, add, bins.walked, partial(cutoff, kept=tables))
+    return SlabMethod(blocking.pad, add, tables.grid.walked(problem), partial(cutoff, kept=tables))
 
 
 def msm(queue: Queue, problem: MapProblem) -> SlabMethod:
@@ -93,23 +96,23 @@ def mesh(queue: Queue, problem: MapProblem) -> SlabMethod:
 
 def _far_and_near(
     make: Callable[[Queue, MapProblem], Nodes], queue: Queue, problem: MapProblem, kept: Nodes | None = None,
-    near_steps: HostSteps = cutoff,
+    near_steps: Callable[..., SlabMethod] = cutoff,
 ) -> SlabMethod:  # fmt: skip
     """Compute the far part from nodes, the near part as `cutoff` does.
 
     make : gives the nodes; kept : nodes for other positions, which may serve
     """
-    ready = kept if kept is not None and kept.holds(problem.positions) else make(queue, problem)
-    charges = ready.begin(problem)
-    near = replace(ready.near, positions=problem.positions, box=problem.box)
-    steps, far = near_steps(queue, near), None
+    ready = kept if kept is not None and kept.holds(problem) else make(queue, problem)
+    atoms = DeviceAtoms(queue, problem)
+    near = replace(ready.near, positions=problem.positions, ends=problem.ends, box=problem.box)
+    steps, far = near_steps(queue, near, atoms), None
 
     def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
         nonlocal far
         steps.add(queue, replace(slab, problem=near), first, last)
         if far is None:
             queue.submit()  # a GPU is busy with that while the host prepares the far part
-            far = FarPart(queue, problem, ready, charges())
+            far = FarPart(queue, problem, ready, atoms)
         far.add_to(queue, slab)
 
     return replace(steps, add=add, moved=partial(_far_and_near, make, kept=ready, near_steps=steps.moved or cutoff))

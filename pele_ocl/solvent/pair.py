@@ -143,7 +143,7 @@ class PlainPasses(SolventPasses):
 
     def start(
         self, queue: Queue, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
-    ) -> tuple[Event, Event]:
+    ) -> Sequence[Event]:
         self.molecule.move(queue, positions.reshape(-1, 3) * np.float64(self.encoding.step))
         return super().start(queue, positions, results, tell)
 

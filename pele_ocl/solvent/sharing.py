@@ -48,7 +48,7 @@ class SharedPasses(Passes):
 
     def start(
         self, queue: Queue, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
-    ) -> tuple[Event, Event]:
+    ) -> Sequence[Event]:
         from ..opencl.queue import Queue
 
         queues = [queue, *(Queue(of.queue.device, queue.precision, profile=queue.profile) for of in self.each[1:])]

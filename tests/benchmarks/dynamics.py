@@ -157,7 +157,7 @@ def drift(options: argparse.Namespace) -> None:
                 for _ in range(n):
                     ours.run(every)
                     energies.append(ours.potential_energies + ours.kinetic_energies)
-                curves[panel][f"ours, {precision}"] = np.array(energies)
+                curves[panel][f"pele-ocl, {precision}"] = np.array(energies)
                 told_drift(f"{panel}, ours, {precision}", np.array(energies), sampled)
             runs = []
             for k in range(min(replicas, options.openmm_runs)):

@@ -98,7 +98,7 @@ def peers(
         rows += found
         for text in [as_json_line(row) for row in found] if as_json else [group.section() for group in groups(found)]:
             click.echo(text)
-    title = "Beside its peers" if machine is None else f"Beside its peers: {machine}"
+    title = "Compared with other codes" if machine is None else f"Compared with other codes: {machine}"
     page = markdown(rows, title, origin())
     write_outputs(outputs, machine, page, [asdict(row) for row in rows], lambda path: draw(path, page, title))
     if wrong := disagreements(rows):

@@ -8,7 +8,7 @@ from harness.panels import draw
 
 DOCS = Path(__file__).parents[2] / "docs"
 TABLES = Path(__file__).parent / "measured"
-NAMES = ("cpu-peers", "h200-peers", "h200-map")
+NAMES = ("cpu-peers", "h200-peers")
 
 
 def title_of(page: str) -> str:

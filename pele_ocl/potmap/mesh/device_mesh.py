@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...atoms import Floats, Ints
-from ..bins import sorted_by_cell
-from ..problem import packed4
-from .geometry import MeshGeometry
+from ...atoms import Floats
+from ...common.threads import aside
+from ..slabs import Scratch
+from ..sorting import DeviceAtoms
+from .geometry import Box, MeshGeometry
 from .split import NodeWeights, Window
-from .transform import Convolution, Scratch
+from .transform import Convolution
 
 if TYPE_CHECKING:
     from ...opencl.kernel import Arguments
@@ -23,65 +23,65 @@ if TYPE_CHECKING:
 
 
 BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh
+EVERYWHERE: Box = np.full(3, -np.inf), np.full(3, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
 class SortedCharges:
-    """Charges in the order of the blocks of nodes that each begins in.
+    """Charges on a device in the order of the blocks of nodes that each begins in.
 
-    blocks : (3,) along x, y, z; starts : (n_blocks + 1,) the first charge of each
-    first : (n, 4) the first node of each charge; placed : (n, 4) fractions of a spacing less 1/2, and the charge
+    blocks : along x, y, z; starts : (n_blocks + 1,) the first charge of each
+    first : (n, 4) the first node of each charge; weights : of the nodes around it, cl/potmap/mesh/spread.clh
     """
 
-    blocks: NDArray[np.int64]
-    starts: Ints
-    first: Ints
-    placed: NDArray[np.floating]
-
-    @classmethod
-    def of(
-        cls, geometry: MeshGeometry, positions: Floats, charges: NDArray[np.floating], precision: str
-    ) -> SortedCharges:
-        """positions : (n, 3) A, around which the geometry has nodes; charges : (n,), rounded as in the near part"""
-        first, fractions = geometry.placed(positions)
-        blocks = -(-geometry.shape // BLOCK)
-        order, starts = sorted_by_cell([*(first // BLOCK).T], blocks)
-        first4, placed = packed4(*first.T, dtype=np.int32), packed4(*fractions.T, charges, dtype=precision)
-        return cls(blocks, starts, first4.take(order, axis=0), placed.take(order, axis=0))
+    blocks: tuple[int, int, int]
+    starts: Buffer
+    first: Buffer
+    weights: Buffer
 
 
 class Spreading:
     """Spreads charges by one kind of weights."""
 
     def __init__(self, queue: Queue, window: NodeWeights, scratch: Scratch) -> None:
-        self._window, self._scratch, self._pieces = window, scratch, queue.upload(window.pieces)
+        self._window, self._scratch, self._pieces = window, scratch, queue.table(window.pieces)
 
-    def onto(self, queue: Queue, geometry: MeshGeometry, charges: SortedCharges, nodes: Buffer) -> None:
-        """Fill nodes (nz, ny, nx). charges : of this geometry"""
-        shape, n_nodes = geometry.shape, self._window.nodes
-        weights = self._weights(queue, charges.placed)
+    def onto(
+        self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, nodes: Buffer, box: Box = EVERYWHERE
+    ) -> None:
+        """Fill nodes (nz, ny, nx). box : corners of the atoms that count, for which the geometry has nodes"""
+        charges = self.sorted(queue, geometry, atoms, box)
         items, doubles = 1 if queue.device.kind == "CPU" else BLOCK * BLOCK, int(queue.device.has_float64)
-        kernel = queue.kernel("potmap/mesh/spread.cl", "spread", NODES=n_nodes, ITEMS=items, DOUBLES=doubles)
-        bx, by, bz = charges.blocks.tolist()
+        kernel = queue.kernel("potmap/mesh/spread.cl", "spread", NODES=self._window.nodes, ITEMS=items, DOUBLES=doubles)
+        bx, by, bz = charges.blocks
         queue.launch(
             kernel, (bx * items, by, bz), (items, 1, 1),
             dict(
-                shape=queue.int4(*shape.tolist()), blocks=queue.int4(bx, by, bz),
-                starts=queue.hold(charges.starts, np.int32), first=queue.hold(charges.first, np.int32), weights=weights,
-                density=nodes,
+                shape=queue.int4(*geometry.shape.tolist()), blocks=queue.int4(bx, by, bz), starts=charges.starts,
+                first=charges.first, weights=charges.weights, density=nodes,
             ),
         )  # fmt: skip
+        queue.held += charges.starts, charges.first
 
-    def _weights(self, queue: Queue, placed: NDArray[np.floating]) -> Buffer:
-        """Compute the weights of the nodes around each charge; cl/potmap/mesh/spread.clh."""
-        window, n = self._window, len(placed)
-        weights = self._scratch(queue, "narrow", n * (3 * window.nodes + 2 * BLOCK))
-        kernel = queue.kernel(
-            "potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.pieces.shape[1]
-        )
-        arguments = dict(n_atoms=n, placed=queue.hold(placed), pieces=self._pieces, weights=weights)
-        queue.launch(kernel, (n,), (64,), arguments)
-        return weights
+    def sorted(
+        self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, box: Box = EVERYWHERE
+    ) -> SortedCharges:  # fmt: skip
+        """Sort the charges of the atoms in a box, and compute their weights."""
+        window, spacing = self._window, float(queue.dtype.type(geometry.spacing))
+        bx, by, bz = (-(-n // BLOCK) for n in geometry.shape.tolist())
+        first = queue.empty(4 * atoms.n_atoms, np.int32)
+        weights = self._scratch(queue, "narrow", atoms.n_atoms * (3 * window.nodes + 2 * BLOCK))
+        starts = atoms.sort(
+            queue, "potmap/mesh/weights.cl", ("count_blocks", "node_weights"), bx * by * bz,
+            dict(
+                spacing=queue.vector4(spacing, geometry.spacing - spacing), blocks=queue.int4(bx, by, bz),
+                low=queue.int4(*geometry.low.tolist()),
+            ),
+            dict(least=queue.vector4(*box[0]), most=queue.vector4(*box[1])),
+            dict(pieces=self._pieces, first=first, weights=weights),
+            NODES=window.nodes, TERMS=window.pieces.shape[1],
+        )  # fmt: skip
+        return SortedCharges((bx, by, bz), starts, first, weights)
 
 
 class Interpolation:
@@ -107,23 +107,19 @@ class Interpolation:
         rows, planes = scratch(queue, "narrow", count * ny * px), scratch(queue, "wide", count * py * px)
         along_x, along_y, along_z = (each.tables(component == axis) for axis, each in enumerate(self._along, 1))
         sizes = dict(n_nodes=nx, n_points=px, n_rows=count * ny, from_row=low * ny)
-        self._sum(queue, "along_rows", 1, False, (px, count * ny), {"from": nodes, "to": rows, **sizes, **along_x})
+        self._sum(queue, "along_rows", 1, (px, count * ny), {"from": nodes, "to": rows, **sizes, **along_x})
         width = queue.device.vector_width(queue.precision)
-        sizes = dict(n_nodes=ny, n_points=py, n_inner=px, from_node=0, to_first=0)
-        self._sum(
-            queue, "along_planes", width, False, (px, py, count), {"from": rows, "to": planes, **sizes, **along_y}
-        )
-        sizes = dict(n_nodes=count, n_points=pz, n_inner=py * px, from_node=low, to_first=first)
-        self._sum(queue, "along_planes", width, True, (py * px, pz, 1), {"from": planes, "to": to, **sizes, **along_z})
+        sizes = dict(n_nodes=ny, n_points=py, n_inner=px, from_node=0, to_first=0, adds=False)
+        self._sum(queue, "along_planes", width, (px, py, count), {"from": rows, "to": planes, **sizes, **along_y})
+        sizes = dict(n_nodes=count, n_points=pz, n_inner=py * px, from_node=low, to_first=first, adds=True)
+        self._sum(queue, "along_planes", width, (py * px, pz, 1), {"from": planes, "to": to, **sizes, **along_z})
 
-    def _sum(
-        self, queue: Queue, name: str, width: int, adds: bool, shape: tuple[int, ...], arguments: Arguments
-    ) -> None:
+    def _sum(self, queue: Queue, name: str, width: int, shape: tuple[int, ...], arguments: Arguments) -> None:
         """Interpolate along one axis. shape : numbers that are made, along the first axis `width` at a time if that
         fits
         """
         width = width if shape[0] % width == 0 else 1
-        kernel = queue.kernel("potmap/mesh/interpolate.cl", name, width, NODES=self._nodes, ADDS=int(adds))
+        kernel = queue.kernel("potmap/mesh/interpolate.cl", name, width, NODES=self._nodes)
         items = (shape[0] // width, *shape[1:])
         queue.launch(kernel, items, (min(64, items[0]), *[1] * (len(items) - 1)), arguments)
 
@@ -142,8 +138,8 @@ class _Along:
         weights, slopes = window.at(fractions)
         self.n_points, self.low = len(points), int(first.min())
         self.count = int(first.max()) - self.low + window.nodes
-        self._first, self._weights = queue.upload(first, np.int32), queue.upload(weights)
-        self._slopes = queue.upload(-slopes / geometry.spacing) if has_slopes else self._weights
+        self._first, self._weights = queue.table(first, np.int32), queue.table(weights)
+        self._slopes = queue.table(-slopes / geometry.spacing) if has_slopes else self._weights
 
     def tables(self, slopes: bool) -> dict[str, Buffer]:
         """(n,) the first node of each point, and (n, P) its weights for the potential, or for minus its derivative."""
@@ -163,18 +159,21 @@ class DeviceMesh:
         """kind : which of the tables for meshes of this shape it is; the device keeps it for further maps"""
         self._name, self._scratch = name, scratch
         self._convolution, self._spreading = Convolution(queue, geometry), Spreading(queue, window, scratch)
-        key = queue.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), kind
-        self._table = queue.cached(key, lambda: self._convolution.padded(table()))
+        self._key = queue.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), kind
+        # A thread makes a new one while kernels are built and the near part is launched.
+        self._make: Callable[[], Floats] = table if self._key in queue.device.cached else aside(table)
+        self._table: Buffer | None = None
 
-    def potential(self, queue: Queue, geometry: MeshGeometry, charges: SortedCharges) -> Buffer:
+    def potential(
+        self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, box: Box = EVERYWHERE
+    ) -> Buffer:  # fmt: skip
         """Compute the potential at the nodes (nz, ny, nx), to be taken through the window.
 
-        geometry : of the mesh's shape, anywhere; charges : of this geometry
+        geometry : of the mesh's shape, anywhere; box : corners of the atoms that count
         """
         nodes = self._scratch(queue, self._name, int(np.prod(geometry.shape)))
-        if len(charges.placed):
-            self._spreading.onto(queue, geometry, charges, nodes)
-            self._convolution.apply(queue, nodes, self._table, self._scratch)
-        else:  # around slices far from all atoms
-            queue.clear(nodes)
+        self._spreading.onto(queue, geometry, atoms, nodes, box)
+        if self._table is None:
+            self._table = queue.cached(self._key, lambda: self._convolution.padded(self._make()))
+        self._convolution.apply(queue, nodes, self._table, self._scratch)
         return nodes

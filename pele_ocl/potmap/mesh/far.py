@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...atoms import Floats
-from ...common.threads import started
+import numpy as np
+
 from ..problem import MapProblem
-from ..slabs import MapSlab
-from .device_mesh import DeviceMesh, Interpolation, SortedCharges
+from ..slabs import MapSlab, Scratch
+from ..sorting import DeviceAtoms
+from .device_mesh import DeviceMesh, Interpolation
 from .geometry import MeshGeometry
 from .green import green_table
 from .parameters import far_box, mesh_for, near_problem
 from .sheets import Sheets, SheetsPart, slab_axes
 from .split import NodeWeights
-from .transform import Scratch
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer
@@ -36,20 +35,15 @@ class Nodes(ABC):
         self.near, self.window, self.geometry, self.scratch = near, window, geometry, scratch
         self._slab: tuple[int, ...] = ()
 
-    def begin(self, problem: MapProblem) -> Callable[[], SortedCharges]:
-        """Let a thread sort the charges of a problem by nodes, while the host prepares the near part."""
-        geometry, precision = self.geometry, problem.precision
-        return started(
-            problem.n_atoms, lambda: SortedCharges.of(geometry, problem.positions, problem.rounded, precision)
-        )
-
     @abstractmethod
-    def potential(self, queue: Queue, charges: SortedCharges) -> Buffer:
-        """Compute the far potential of charges at the nodes (nz, ny, nx)."""
+    def potential(self, queue: Queue, atoms: DeviceAtoms) -> Buffer:
+        """Compute the far potential of atoms at the nodes (nz, ny, nx)."""
 
-    def holds(self, positions: Floats) -> bool:
-        """Return whether all nodes around positions (n, 3) [A] are there."""
-        first = self.geometry.placed(positions)[0]
+    def holds(self, problem: MapProblem) -> bool:
+        """Return whether all nodes around the atoms of a problem are there."""
+        if not problem.n_atoms:
+            return True
+        first = self.geometry.placed(np.array(problem.ends))[0]
         return bool((first >= 0).all() and (first + self.window.nodes <= self.geometry.shape).all())
 
     def interpolation(self, queue: Queue, slab: MapSlab) -> Interpolation:
@@ -77,17 +71,17 @@ class FarMesh(Nodes):
         if parameters.has_sheets:
             self.sheets = Sheets(queue, problem, parameters, geometry, scratch)
 
-    def potential(self, queue: Queue, charges: SortedCharges) -> Buffer:
-        return self._mesh.potential(queue, self.geometry, charges)
+    def potential(self, queue: Queue, atoms: DeviceAtoms) -> Buffer:
+        return self._mesh.potential(queue, self.geometry, atoms)
 
 
 class FarPart:
     """Far potential at nodes, which lie on a device, and its interpolation to a slab of the map."""
 
-    def __init__(self, queue: Queue, problem: MapProblem, nodes: Nodes, charges: SortedCharges) -> None:
-        """nodes : of this problem, or of one with the atoms at other positions; charges : of the problem"""
-        self._nodes, self._potential = nodes, nodes.potential(queue, charges)
-        self._sheets = None if nodes.sheets is None else SheetsPart(nodes.sheets, problem, self._potential)
+    def __init__(self, queue: Queue, problem: MapProblem, nodes: Nodes, atoms: DeviceAtoms) -> None:
+        """nodes : of this problem, or of one with the atoms at other positions; atoms : of the problem"""
+        self._nodes, self._potential = nodes, nodes.potential(queue, atoms)
+        self._sheets = None if nodes.sheets is None else SheetsPart(nodes.sheets, problem, atoms, self._potential)
 
     def add_to(self, queue: Queue, slab: MapSlab) -> None:
         """Add the far potential, and the field where that is wanted, to a slab of the map."""

@@ -41,6 +41,12 @@ class MeshGeometry:
         corner: Floats = np.asarray(low * spacing, np.float64)
         return cls(corner, spacing, shape, lengths, window_nodes)
 
+    @property
+    def low(self) -> NDArray[np.int64]:
+        """(3,) the first nodes, counted from the origin of the problem."""
+        found: NDArray[np.int64] = np.rint(self.corner / self.spacing).astype(np.int64)
+        return found
+
     def placed(self, positions: Floats, axis: int | slice = slice(None)) -> tuple[Ints, Floats]:
         """Find the first of the P nodes of positions [A] along axes, and the fraction of a spacing less 1/2."""
         fractions = positions - self.corner[axis]
@@ -146,10 +152,9 @@ class SheetGeometry:
             for axis in range(3)
         ]
 
-    def atoms_of(self, sheet: int, positions: Floats) -> NDArray[np.intp]:
-        """Indices of the atoms at positions (n, 3) [A] that count for the points of a sheet."""
-        low, high = self._box(sheet, self.reach)
-        return np.flatnonzero(np.all((positions > low) & (positions < high), axis=1))
+    def reached(self, sheet: int) -> Box:
+        """Return the box of the atoms that count for the points of a sheet."""
+        return self._box(sheet, self.reach)
 
     def _box(self, sheet: int, margin: float) -> Box:
         """Return the box around the points of the map that a sheet has, and so much more on all sides."""

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats
+from ...common.threads import copiers
 from .geometry import MeshGeometry
 from .split import Middle, Split, Window
 
-AT_ONCE = 1 << 18  # wave numbers of the fine table that are held at a time, in a cache
+AT_ONCE = 1 << 17  # wave numbers of the fine table that a thread holds at a time, in a cache
+SMALL = 1e-7  # of an angle, which is as good as 0
 
 
 def green_table(geometry: MeshGeometry, split: Split, window: Window, finer: float = 0.0) -> Floats:
@@ -48,14 +50,20 @@ def _green_table(
     x, y, z = (matrix[:, :n] for matrix, n in zip(to_lengths, kept, strict=True))
     kx, ky, kz = (k[:n] for k, n in zip(waves, kept, strict=True))
     fx, fy, fz = (f[:n] for f, n in zip(factors, kept, strict=True))
-    table = np.zeros((len(z), len(y) * len(x)))
+    planes = np.empty((len(kz), len(y), len(x)))
+    split.spectrum_of_many(np.zeros(1))  # makes its steps, once for all threads
+
+    def sum_planes(part: slice) -> None:
+        across = split.largest_k**2 - kz[part.start] ** 2
+        ny, nx = (int(np.count_nonzero(k * k < across)) for k in (ky, kx))  # the others are beyond
+        k2 = kz[part, None, None] ** 2 + ky[:ny, None] ** 2 + kx[:nx] ** 2
+        values = _truncated(k2, split, farthest)
+        values *= fz[part, None, None] * fy[:ny, None] * fx[:nx]
+        planes[part] = y[:, :ny] @ (values @ x[:, :nx].T)
+
     step = max(1, AT_ONCE // (len(ky) * len(kx)))
-    for first in range(0, len(kz), step):
-        part = slice(first, first + step)
-        k2 = kz[part, None, None] ** 2 + ky[:, None] ** 2 + kx**2
-        values = _truncated(k2, split, farthest) * (fz[part, None, None] * fy[:, None] * fx)
-        planes = y @ (values @ x.T)
-        table += z[:, part] @ planes.reshape(len(planes), -1)
+    list(copiers().map(sum_planes, [slice(first, first + step) for first in range(0, len(kz), step)]))
+    table: Floats = z @ planes.reshape(len(kz), -1)
     return table.reshape(len(z), len(y), len(x))
 
 
@@ -87,13 +95,17 @@ def fine_waves(shape: NDArray[np.int64], h: float, cutoff: float) -> NDArray[np.
 
 def _truncated(k2: Floats, split: Split, farthest: float) -> Floats:
     """Spectrum of the far part whose Green function is cut off at a distance, at squared wave numbers."""
+    k2 = np.maximum(k2, (SMALL / farthest) ** 2)  # 0 / 0
     k, kappa = np.sqrt(k2), split.kappa
-    share2 = np.minimum(k2 / split.largest_k**2, 1)
     if kappa:
         away = np.exp(-kappa * farthest) * (np.cos(k * farthest) + kappa * farthest * np.sinc(k * farthest / np.pi))
         green = 4 * np.pi / (k2 + kappa**2) * (1 - away)
     else:
-        green = 2 * np.pi * farthest**2 * np.sinc(k * farthest / (2 * np.pi)) ** 2
+        green = np.sin(k * (farthest / 2))
+        green *= green
+        green *= 8 * np.pi
+        green /= k2
+    share2 = np.minimum(k2 / split.largest_k**2, 1)
     spectrum: Floats = np.where(k2 < split.largest_k**2, green * split.spectrum_of_many(share2), 0.0)
     return spectrum
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from ...atoms import Floats
 from ..problem import MapProblem
-from ..slabs import MapSlab
-from .device_mesh import DeviceMesh, Interpolation, SortedCharges
+from ..slabs import MapSlab, Scratch
+from ..sorting import DeviceAtoms
+from .device_mesh import DeviceMesh, Interpolation
 from .geometry import MeshGeometry, SheetGeometry
 from .green import middle_table
 from .parameters import MeshParameters
-from .transform import Scratch
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer
@@ -63,9 +63,9 @@ class Sheets:
 class SheetsPart:
     """Middle part at the nodes of sheets, and far part from a coarse mesh, for the points of a map."""
 
-    def __init__(self, sheets: Sheets, problem: MapProblem, coarse_nodes: Buffer) -> None:
-        """coarse_nodes : the far potential there"""
-        self._sheets, self._problem, self._coarse_nodes = sheets, problem, coarse_nodes
+    def __init__(self, sheets: Sheets, problem: MapProblem, atoms: DeviceAtoms, coarse_nodes: Buffer) -> None:
+        """atoms : of the problem; coarse_nodes : the far potential there"""
+        self._sheets, self._problem, self._atoms, self._coarse_nodes = sheets, problem, atoms, coarse_nodes
         self._ready, self._nodes = -1, coarse_nodes  # the sheet whose nodes these are, the last one that was wanted
 
     def add_to(self, queue: Queue, slab: MapSlab) -> None:
@@ -82,11 +82,8 @@ class SheetsPart:
 
     def _potential(self, queue: Queue, sheet: int) -> Buffer:
         """Compute the middle and the far potential at the nodes of a sheet."""
-        geometry, problem = self._sheets.geometry, self._problem
-        chosen = geometry.atoms_of(sheet, problem.positions)
-        positions, charges = problem.positions[chosen], problem.rounded[chosen]
-        own = geometry.nodes_of(sheet)
-        nodes = self._sheets.mesh.potential(queue, own, SortedCharges.of(own, positions, charges, queue.precision))
+        geometry = self._sheets.geometry
+        nodes = self._sheets.mesh.potential(queue, geometry.nodes_of(sheet), self._atoms, geometry.reached(sheet))
         self._sheets.from_coarse(queue, sheet).add(queue, self._sheets.scratch, self._coarse_nodes, nodes)
         return nodes
 

@@ -31,7 +31,7 @@ def prolate(c: float) -> Legendre:
     vector = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))[1][:, 0]
     series = np.zeros(2 * len(k) - 1)
     series[::2] = vector * np.sqrt(k + 0.5)
-    return Legendre(series / Legendre(series)(0.0))
+    return Legendre(series / Legendre(series)(0.0)).trim()
 
 
 def within(function: Legendre, x: Floats) -> Floats:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Floats
 from ...common.errors import DeviceError
+from ..slabs import Scratch
 from .geometry import MeshGeometry
 
 if TYPE_CHECKING:
@@ -26,23 +27,6 @@ GPU_ITEMS = 64  # that share a line, at most; each has a butterfly of eight
 LEAST_ROOM = 128
 CPU_LOCAL = 1 << 18  # bytes of lines that stay in a core's cache
 Three = tuple[int, int, int]
-
-
-class Scratch:
-    """Uninitialised buffers by name, kept for further steps and frames: launches on a device follow one another."""
-
-    def __init__(self) -> None:
-        self._buffers: dict[str, Buffer] = {}
-
-    def __call__(self, queue: Queue, name: str, n: int) -> Buffer:
-        """A buffer of at least n reals; what the last step left under the name is lost."""
-        kept = self._buffers.get(name)
-        if kept is not None and kept.size >= n * queue.dtype.itemsize:
-            return kept
-        del kept
-        self._buffers.pop(name, None)  # before the larger one is made
-        self._buffers[name] = queue.empty(n)
-        return self._buffers[name]
 
 
 @dataclass(frozen=True)
@@ -99,7 +83,7 @@ class LineLayout:
     def arguments(self, queue: Queue, allowed: Sequence[int] = RADICES) -> dict[str, Any]:
         """Length, radices and roots of the kernels' lines. allowed : radices of the passes"""
         digits = "".join(map(str, radices(self.length, allowed))) or "0"
-        return dict(length=self.length, radices=int(digits), roots=queue.upload(roots(self.length)))
+        return dict(length=self.length, radices=int(digits), roots=queue.table(roots(self.length)))
 
 
 def room(length: int) -> int:

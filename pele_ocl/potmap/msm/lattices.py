@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..mesh import Nodes
-from ..mesh.device_mesh import SortedCharges, Spreading
-from ..mesh.transform import Scratch
+from ..mesh.device_mesh import Spreading
 from ..problem import MapProblem
+from ..slabs import Scratch
+from ..sorting import DeviceAtoms
 from .levels import LatticeLevel
 from .plan import LatticePlan, near_problem
 from .splitting import Interpolant
@@ -46,9 +47,9 @@ class Lattices(Nodes):
             for stencil in (plan.between, plan.coarsest)
         ]  # fmt: skip
 
-    def potential(self, queue: Queue, charges: SortedCharges) -> Buffer:
+    def potential(self, queue: Queue, atoms: DeviceAtoms) -> Buffer:
         on_nodes = self.scratch(queue, "charges 0", self.levels[0].n_points)
-        self._spreading.onto(queue, self.geometry, charges, on_nodes)
+        self._spreading.onto(queue, self.geometry, atoms, on_nodes)
         return self.potential_of(queue, on_nodes)
 
     def potential_of(self, queue: Queue, charges: Buffer) -> Buffer:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +26,10 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, whole or not at all."""
+    """Write a figure as PNG, whole or not at all; its texts have the command that drew it and the day."""
     with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=150)
+        said = {"Command": " ".join(["python", *sys.argv]), "Date": datetime.now(timezone.utc).date().isoformat()}
+        figure.savefig(temporary, format="png", dpi=150, metadata=said)
 
 
 def plain(value: float, digits: int = 3) -> str:

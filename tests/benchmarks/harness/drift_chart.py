@@ -44,7 +44,7 @@ def _draw(
         for spine in axes.spines.values():
             spine.set_color(grid)
         axes.set_xlabel("time, ps", color=text)
-        axes.set_ylabel("kcal/mol", color=text)
+        axes.set_ylabel("total energy less its mean,\nkcal/mol", color=text)
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=3, frameon=False, labelcolor=text)
     figure.savefig(path, facecolor=background)
