@@ -89,11 +89,11 @@ def bars() -> list[Bar]:
     steps = numbers(TABLES / "h200-dynamics.md", r"^\| 96 atoms, 4,096 replicas \| ([\d,]+) \| ([\d,]+) \|")
     peers = "python tests/benchmarks/peers.py"
     found = [
-        Bar("Poisson-Boltzmann energy, 4,427 atoms, 161³ points", "APBS", "CPU", ours, theirs,
+        Bar("Poisson-Boltzmann energy, 4,427 atoms, 161³ points", "APBS", "CPU time", ours, theirs,
             "pb.py peer src3"),
         Bar("energy and gradient, 30,211 atoms", "OpenMM", "H200", *gpu["ruvab"], peers),
         Bar("energy and gradient, 4,427 atoms", "OpenMM", "two CPU cores", *cpu["src3"], peers),
-        Bar("MM/GBSA, 40 frames of 4,689 atoms", "MMPBSA.py", "CPU", frames, mmpbsa,
+        Bar("MM/GBSA, 40 frames of 4,689 atoms", "MMPBSA.py", "CPU time", frames, mmpbsa,
             "beside_mmpbsa.py"),
         Bar("1,000 models minimized", "OpenMM one by one", "H200",
             *models(table["h200-minimize"]), "mixed.py"),
@@ -133,7 +133,7 @@ def draw(path: Path) -> None:
     axes.set_yticks([])
     axes.grid(axis="x", color="#e4e4e4", linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.set_xlabel("times as fast, on a logarithmic axis", fontsize=9.5)
+    axes.set_xlabel("times as fast (logarithmic)", fontsize=9.5)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     save(figure, path)
