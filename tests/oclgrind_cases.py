@@ -76,8 +76,9 @@ from pele_ocl.pb.launching import Launching
 from pele_ocl.plan import plan as plans
 from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import MapOptions, MapProblem, blocking, error
+from pele_ocl.potmap import MapOptions, MapProblem, blocking, error, sorting
 from pele_ocl.potmap import frames as frames_of_maps
+from pele_ocl.potmap.bins import BinGrid, Bins
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames
 from pele_ocl.potmap.msm import levels, plan
@@ -211,6 +212,9 @@ def potmap_cases(device: Device) -> None:
     potmap(few, grid, method="cutoff", cutoff=5, smooth=True, distance_dependent=True, field=True, **options)
     with patch.multiple(error, FEW_EVALUATIONS=0, POINTS=50):
         potmap(few, grid, method="mesh", accuracy=1e-3, field=True, kappa=0.1, **options)
+    near = MapProblem.of(many, grid, PotentialModel(cutoff=4.0), 1.0, False, "float32")
+    with patch.object(Device, "kind", "GPU"), patch.object(sorting, "LEAST_PART", 64):  # several parts, a whole group
+        Bins.of(queue, sorting.DeviceAtoms(queue, near), BinGrid.of(near, (8, 1, 4)))
     msm_case(queue, replace(task, accuracy=0.1))
     vectors = blocked(queue, task, POTMAP_VECTORS)
     vectors.add(queue, MapSlab.on(queue, task, 0, 5, vectors.pad), 0, 20)

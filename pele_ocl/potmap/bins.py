@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats, Ints
 from .problem import MapProblem, packed4
 from .slabs import MapSlab
-from .sorting import DeviceAtoms
+from .sorting import BINS, DeviceAtoms
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
@@ -96,7 +96,7 @@ class Bins:
         sorted_atoms = queue.empty(4 * atoms.n_atoms)
         rests = queue.empty(4 * atoms.n_atoms) if atoms.has_rests else sorted_atoms
         starts = atoms.sort(
-            queue, "potmap/bins.cl", ("count_bins", "sort_bins"), int(np.prod(grid.shape)),
+            queue, BINS, ("count_bins", "sort_bins"), int(np.prod(grid.shape)),
             {"n_bins": queue.int4(*grid.shape.tolist())}, {"corner": queue.vector4(*grid.corner, grid.edge)},
             {"atoms": sorted_atoms, "atom_rests": rests},
         )  # fmt: skip

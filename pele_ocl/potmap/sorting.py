@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LEAST_PART = 256  # atoms of a part on a GPU, where a work-item counts them one after another
 COUNTS_AN_ATOM = 40  # numbers of cells and parts for each atom, at most, unless one part has more
 GROUP, SCAN_GROUP = 64, 256
+BINS = "potmap/bins.cl"
 
 
 class DeviceAtoms:
@@ -43,15 +44,15 @@ class DeviceAtoms:
         """
         n_parts = self._parts(queue, n_cells)
         per_part = -(-self.n_atoms // n_parts)
-        sizes = {"counts": n_parts * n_cells, "homes": 4 * self.n_atoms, "totals": n_cells}
+        n_counts = -(-n_parts * n_cells // 4) * 4  # which GPUs fill four at a time
+        sizes = {"counts": n_counts, "homes": 4 * self.n_atoms, "totals": n_cells}
         counts, homes, totals = (self._scratch(queue, name, size, np.int32) for name, size in sizes.items())
         starts = queue.empty(n_cells + 1, np.int32)
-        queue.clear(counts, size=counts.dtype.itemsize * n_parts * n_cells)
+        queue.clear(counts, size=counts.dtype.itemsize * n_counts)
         group = min(SCAN_GROUP, queue.device.largest_group) if queue.device.kind == "GPU" else 1
-        add_parts, begin_cells = (
-            queue.kernel("potmap/sort.cl", name, GROUP=group) for name in ("add_parts", "begin_cells")
-        )
-        count, put = (queue.kernel(file, name, RESTS=self.has_rests, **defines) for name in kernels)
+        shared = dict(RESTS=self.has_rests, GROUP=group)
+        add_parts, begin_cells = (queue.kernel(BINS, name, **shared) for name in ("add_parts", "begin_cells"))
+        count, put = (queue.kernel(file, name, **shared, **defines) for name in kernels)
         atoms = dict(
             n_atoms=self.n_atoms, per_part=per_part, positions=self.positions, rests=self.rests, counts=counts,
             homes=homes, **cells,

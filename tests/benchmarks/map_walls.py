@@ -51,7 +51,7 @@ STAGES = {
     "squares": "slabs:MapSlab.squares",
     "waiting for kernels": "..opencl.queue:Queue.finish",
     "download": "slabs:MapSlab.download",
-    "the rest": "computing:one_map",
+    "planning": "plan:planned computing:planned plan:Potmap.__init__", "the rest": "plan:Potmap.evaluate spec:one_map",
 }  # fmt: skip
 
 

@@ -4,9 +4,6 @@
 #ifndef NODES
 #error "NODES: of the mesh that a point takes values from along an axis"
 #endif
-#ifndef ADDS
-#error "ADDS: 1 where planes are added to what is there, else 0"
-#endif
 
 // Along x: rows of nodes to rows of points.
 kernel void along_rows(
@@ -29,6 +26,7 @@ kernel void along_rows(
 kernel void along_planes(
     const int n_nodes, const int n_points, const int n_inner, const int from_node,
     const ulong to_first,
+    const int adds,                         // whether planes are added to what is there
     global const int *restrict first,       // (n_points) the first node of each, from_node that of the array
     global const real *restrict weights,    // (n_points, NODES)
     global const real *restrict from,       // (n_outer, n_nodes, n_inner)
@@ -43,5 +41,5 @@ kernel void along_planes(
     for (int k = 0; k < NODES; ++k) sum += own[k] * LOAD((size_t)k * n_inner, nodes);
     const size_t at = ((size_t)outer * n_points + point) * n_inner + inner;
     global real *own_to = to + to_first;
-    STORE(ADDS ? LOAD(at, own_to) + sum : sum, at, own_to);
+    STORE(adds ? LOAD(at, own_to) + sum : sum, at, own_to);
 }

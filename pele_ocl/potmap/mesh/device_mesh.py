@@ -107,23 +107,19 @@ class Interpolation:
         rows, planes = scratch(queue, "narrow", count * ny * px), scratch(queue, "wide", count * py * px)
         along_x, along_y, along_z = (each.tables(component == axis) for axis, each in enumerate(self._along, 1))
         sizes = dict(n_nodes=nx, n_points=px, n_rows=count * ny, from_row=low * ny)
-        self._sum(queue, "along_rows", 1, False, (px, count * ny), {"from": nodes, "to": rows, **sizes, **along_x})
+        self._sum(queue, "along_rows", 1, (px, count * ny), {"from": nodes, "to": rows, **sizes, **along_x})
         width = queue.device.vector_width(queue.precision)
-        sizes = dict(n_nodes=ny, n_points=py, n_inner=px, from_node=0, to_first=0)
-        self._sum(
-            queue, "along_planes", width, False, (px, py, count), {"from": rows, "to": planes, **sizes, **along_y}
-        )
-        sizes = dict(n_nodes=count, n_points=pz, n_inner=py * px, from_node=low, to_first=first)
-        self._sum(queue, "along_planes", width, True, (py * px, pz, 1), {"from": planes, "to": to, **sizes, **along_z})
+        sizes = dict(n_nodes=ny, n_points=py, n_inner=px, from_node=0, to_first=0, adds=False)
+        self._sum(queue, "along_planes", width, (px, py, count), {"from": rows, "to": planes, **sizes, **along_y})
+        sizes = dict(n_nodes=count, n_points=pz, n_inner=py * px, from_node=low, to_first=first, adds=True)
+        self._sum(queue, "along_planes", width, (py * px, pz, 1), {"from": planes, "to": to, **sizes, **along_z})
 
-    def _sum(
-        self, queue: Queue, name: str, width: int, adds: bool, shape: tuple[int, ...], arguments: Arguments
-    ) -> None:
+    def _sum(self, queue: Queue, name: str, width: int, shape: tuple[int, ...], arguments: Arguments) -> None:
         """Interpolate along one axis. shape : numbers that are made, along the first axis `width` at a time if that
         fits
         """
         width = width if shape[0] % width == 0 else 1
-        kernel = queue.kernel("potmap/mesh/interpolate.cl", name, width, NODES=self._nodes, ADDS=int(adds))
+        kernel = queue.kernel("potmap/mesh/interpolate.cl", name, width, NODES=self._nodes)
         items = (shape[0] // width, *shape[1:])
         queue.launch(kernel, items, (min(64, items[0]), *[1] * (len(items) - 1)), arguments)
 
