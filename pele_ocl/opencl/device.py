@@ -286,6 +286,10 @@ class Device:
     @property
     def clock(self) -> float:
         """Clocks a second, at most; a usual number if the runtime reports 0, which Intel's may."""
+        return self._clock
+
+    @cached_property
+    def _clock(self) -> float:
         reported = int(self.handle.max_clock_frequency)
         return 1e6 * (reported or USUAL_MEGAHERTZ["GPU" if self.kind == "GPU" else "CPU"])
 

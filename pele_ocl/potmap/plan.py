@@ -133,9 +133,10 @@ class DeviceMap:
                 work.note(last - first, count)
                 evals = slab.n_points * (self.method.atoms_a_point or count)
                 self.evals = evals * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
-            if self._variant.approximates:
-                work.squares[:, first:last] = slab.squares(queue)
+            squares = slab.squares(queue) if self._variant.approximates else None
             slab.download(queue, work.slices(first, last))
+            if squares is not None:
+                work.squares[:, first:last] = squares()
         setup, self._setup = self._setup, self.queue()
         return seconds + setup.kernel_seconds
 
@@ -350,7 +351,7 @@ class Potmap(Settled):
             return Sample(problem, device)
 
         if self._steps.approximates and device.kind == "GPU":
-            begin = started(problem.n_atoms, begin)
+            begin = started(problem.n_atoms, lambda: Sample(problem, device).waited_for())
         return cache(begin)
 
     def _shared(self, work: RemainingSlabs) -> float:

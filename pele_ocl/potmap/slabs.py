@@ -111,8 +111,11 @@ class MapSlab:
             else:
                 read_without_padding(queue, part, self.map, start, (ny, nx), AT_ONCE)
 
-    def squares(self, queue: Queue) -> Floats:
-        """(components, slices) sums of the squared potentials, and of the field's squared components."""
+    def squares(self, queue: Queue) -> Callable[[], Floats]:
+        """Launch the sums of the squared potentials, and of the field's squared components.
+
+        The function that is returned waits for them: (components, slices).
+        """
         (nx, ny), components = self.problem.grid.shape[:2], self.problem.components
         n_slices = self.last - self.first
         sums = queue.empty(components * n_slices * ny)
@@ -122,8 +125,12 @@ class MapSlab:
             kernel, (ny, n_slices, components), (8, 1, 1),
             dict(n_points=nx, n_rows=ny, map=self.map, sums=sums, **pitches),
         )  # fmt: skip
-        rows = queue.download(sums, components * n_slices * ny).reshape(components, n_slices, ny)
-        totals: Floats = rows.sum(axis=2, dtype=np.float64)
+
+        def totals() -> Floats:
+            rows = queue.download(sums, components * n_slices * ny).reshape(components, n_slices, ny)
+            found: Floats = rows.sum(axis=2, dtype=np.float64)
+            return found
+
         return totals
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,6 +103,7 @@ def radices(length: int, allowed: Sequence[int] = RADICES) -> list[int]:
     return found
 
 
+@lru_cache(maxsize=16)
 def roots(length: int) -> Floats:
     """(length, 2) real and imaginary parts of exp(-2 pi i k / length)."""
     angles = 2 * np.pi * np.arange(length) / length
