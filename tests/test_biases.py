@@ -543,6 +543,10 @@ def test_samples_without_an_energy_are_named():
         wrong[place] = value
         with pytest.raises(InputError, match=sentence):
             MBAR(wrong, states)
+    wrong = u.copy()
+    wrong[0, 5] = np.inf
+    with pytest.raises(InputError, match="no sample has a finite energy in state 2; leave it out"):
+        MBAR(np.concatenate([wrong, np.full((1, 6), np.inf)]), states)
     u[0, 5] = np.inf
     mbar, values = MBAR(u, states), np.arange(6.0)
     assert np.isfinite(mbar.f_k).all()

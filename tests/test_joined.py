@@ -14,7 +14,8 @@ from pele_ocl.common.variant import Machine
 from pele_ocl.energy import Energy, blocks, squares
 from pele_ocl.energy.layout import BlocksLayout, SquaresLayout
 from pele_ocl.nonbond import rows
-from pele_ocl.opencl import Queue, building
+from pele_ocl.opencl import Device, Queue, building
+from pele_ocl.plan.evaluator import Failures
 from pele_ocl.solvent import passes
 from pele_ocl.solvent.layout import SolventLayout
 
@@ -140,6 +141,37 @@ def test_steps_on_cpus_wait_for_slow_tickets(device, in_runs, monkeypatch):
         Queue(device, "float32").write(counters, np.zeros(1, np.int32), 1)
         for array, wanted in zip(bits(found), bits(expected), strict=True):
             np.testing.assert_array_equal(array, wanted, err_msg=f"while {STEPS[k]} is slow")
+
+
+def refuse(*given, **named):
+    raise AssertionError("a copy")
+
+
+def test_positions_and_results_of_a_cpu_are_not_copied(device, monkeypatch):
+    if not device.shares_memory:
+        pytest.skip("the device has memory of its own")
+    atoms = of_every_kind(60)
+    there = conformations(atoms)
+    monkeypatch.setattr(Device, "shares_memory", False)
+    copied = [Energy(atoms, device=device).evaluate(each) for each in there]
+    monkeypatch.setattr(Device, "shares_memory", True)
+    plan = Energy(atoms, device=device)
+    plan.evaluate()
+    with monkeypatch.context() as patch:
+        patch.setattr("pyopencl.enqueue_copy", refuse)
+        for each, expected in zip(there, copied, strict=True):
+            assert_same_bits([plan.evaluate(each)], expected)
+    # With times, told of progress, and in several chunks they are.
+    assert_same_bits([plan.evaluate(there[0], profile=True)], copied[0])
+    assert_same_bits([plan.evaluate(there[1], progress=lambda share: None)], copied[1])
+    plan._most_together = 2
+    batch = plan.evaluate_batch(there)
+    np.testing.assert_array_equal(batch.energies, [each.energies for each in copied])
+    # One that was started and given up does not disturb the next.
+    evaluator = plan._borrow(1)
+    evaluator.start(there[:1], Failures(1))
+    plan._give_back(evaluator)
+    assert_same_bits([plan.evaluate(there[2])], copied[2])
 
 
 def test_a_row_alone_takes_one_launch_on_cpus(device):
