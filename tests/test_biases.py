@@ -755,11 +755,14 @@ def test_surfaces_are_drawn_and_saved(tmp_path):
 
 
 def test_umbrella_windows_give_the_free_energy_of_a_double_well(device):
+    centers = np.linspace(2.8, 5.2, 13)[:, None]
     run = umbrella(
-        PAIR, R, np.linspace(2.8, 5.2, 13), 6.0, steps=6000, sample_every=20, equilibrate=500, terms=[WELL],
+        PAIR, R, centers, 6.0, steps=6000, sample_every=20, equilibrate=500, terms=[WELL],
         device=device, **OPTIONS,
     )  # fmt: skip
     assert run.u_kn.shape == (13, 13 * 300)
+    assert centers.flags.writeable
+    assert not run.centers.flags.writeable
     assert run.table()["variable_1"].tolist() == run.variables.ravel().tolist()
     surface = run.free_energy([EDGES])
     close_to_theory(surface.energies, 0.25)
