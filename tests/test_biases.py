@@ -492,7 +492,7 @@ def test_a_replica_that_stopped_has_the_bias_that_others_left(device):
     assert grid[:, 0].max() <= 0.5 * 2 * 3
 
 
-def test_a_replica_that_stopped_gives_no_samples(device, tmp_path):
+def test_a_replica_that_stopped_has_no_samples(device, tmp_path):
     """It is left out where that is possible, else it is named."""
     options = dict(terms=[bias_of("torsion")], timestep=1.0, seed=2, device=device, model=VACUUM)
     simulation, samples = Simulation(ATOMS, 3, **options), BiasSamples("bias")
