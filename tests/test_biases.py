@@ -977,6 +977,13 @@ def test_mbar_follows_constants_of_the_energies():
     assert both.error(x[order], blocks=2) == pytest.approx(wanted / np.sqrt(2), rel=1e-6)
 
 
+def test_mbar_finds_free_energies_that_differ_by_hundreds():
+    """Of 40,000 degrees of freedom at several temperatures, where the mean reduced energies are equal."""
+    rng, beta, n = np.random.default_rng(3), 0.993 ** np.arange(8), 20_000
+    u = beta[:, None] * rng.gamma(n, 1 / np.repeat(beta, 400))
+    np.testing.assert_allclose(MBAR(u, np.repeat(np.arange(8), 400)).f_k, n * np.log(beta), atol=0.7)
+
+
 def test_states_without_samples_in_common_have_no_difference():
     x = np.concatenate([np.random.default_rng(k).normal(at, 0.1, 50) for k, at in enumerate((0, 0.2, 5, 5.2))])
     found = MBAR(np.stack([50 * (x - at) ** 2 for at in (0, 0.2, 5, 5.2)]), np.repeat(range(4), 50))

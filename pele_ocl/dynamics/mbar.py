@@ -25,7 +25,7 @@ CLOSE = 1e-10  # that free energies of states change by at most when they are fo
 MOST_ITERATIONS = 10_000
 MOST_BINS, MOST_VALUE = 100_000, 1e15
 LEAST_IN_COMMON = 0.05  # samples; one that belongs equally to two states counts 1/4
-FAR = 20.0  # difference of free energies from which on reference weights, which lose digits, are computed again
+FAR = 20.0  # difference of free energies from which on reference weights, some of which are 0, are computed again
 
 
 @dataclass(frozen=True, eq=False, repr=False)
