@@ -231,6 +231,11 @@ def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: Seque
     )
 
 
+def masked(values: Sequence[float | None]) -> NDArray[Any]:
+    """Mask numbers that are not known; counts stay whole."""
+    return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])
+
+
 def _blocks(widths: Sequence[int]) -> list[list[int]]:
     """Share the columns out on tables that fit a line; each begins with the first column, which names the rows."""
     blocks = [list(range(min(1, len(widths))))]

@@ -11,6 +11,7 @@ from amber_helpers import content, hexapeptide, netcdf, rendered, restart
 from trajectory_helpers import moving
 
 from pele_ocl import Atoms, read
+from pele_ocl.binding.alanine import reasons_to_stay
 
 N = 96  # atoms of either
 LIGAND = f"index {N}:{2 * N - 1}"
@@ -41,3 +42,8 @@ def complex_atoms() -> Atoms:
     with TemporaryDirectory() as folder:
         topology, coordinates, _ = write_complex(Path(folder), 1)
         return read(topology, coordinates=coordinates)
+
+
+def mutable_residues(atoms: Atoms) -> list[int]:
+    """Residues that an alanine scan can turn into alanine."""
+    return [k for k, reason in enumerate(reasons_to_stay(atoms)) if not reason]

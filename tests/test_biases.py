@@ -543,6 +543,10 @@ def test_samples_without_an_energy_are_named():
         wrong[place] = value
         with pytest.raises(InputError, match=sentence):
             MBAR(wrong, states)
+    wrong = u.copy()
+    wrong[0, 5] = np.inf
+    with pytest.raises(InputError, match="no sample has a finite energy in state 2; leave it out"):
+        MBAR(np.concatenate([wrong, np.full((1, 6), np.inf)]), states)
     u[0, 5] = np.inf
     mbar, values = MBAR(u, states), np.arange(6.0)
     assert np.isfinite(mbar.f_k).all()
@@ -951,6 +955,23 @@ def test_mbar_of_harmonic_wells_is_what_theory_has():
     assert np.exp(found.log_weights()).sum() == pytest.approx(1.0)
     alone = MBAR(np.stack([x**2 / 2, x**2 / 2 + 3.0]), np.zeros(3 * n, int))
     np.testing.assert_allclose(alone.f_k, [0, 3], atol=1e-9)
+
+
+def test_mbar_follows_constants_of_the_energies():
+    """Free energies move with them, however large, with states of few samples and of none."""
+    rng, offsets = np.random.default_rng(1), np.array([0.0, -950.0, 1170.0, 5.0])
+    centers, stiff, counts = np.array([1.4, 2.0, 4.2, 3.0]), np.array([0.6, 2.0, 2.2, 1.0]), [183, 170, 5, 0]
+    states = np.repeat(np.arange(4), counts)
+    x = rng.normal(centers[states], 1 / np.sqrt(stiff[states]))
+    u = stiff[:, None] / 2 * (x - centers[:, None]) ** 2
+    plain, moved = MBAR(u, states), MBAR(u + offsets[:, None], states)
+    np.testing.assert_allclose(moved.f_k - offsets, plain.f_k, atol=1e-8)
+    np.testing.assert_allclose(moved.overlap, plain.overlap, atol=1e-8)
+    blocks = [MBAR(u[:, part], states[part]) for part in (slice(0, 358, 2), slice(1, 358, 2))]
+    order = np.r_[0:358:2, 1:358:2]
+    wanted = np.std([of.mean(x[part]) for of, part in zip(blocks, (order[:179], order[179:]), strict=True)], ddof=1)
+    both = MBAR(u[:, order], states[order])
+    assert both.error(x[order], blocks=2) == pytest.approx(wanted / np.sqrt(2), rel=1e-6)
 
 
 def test_states_without_samples_in_common_have_no_difference():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -66,6 +67,17 @@ def test_a_small_ligand_takes_the_programs_of_the_complex(device):
     alone = Energy(atoms[pele_ocl.selection(atoms, "resid 76")], gradient=False, device=own).evaluate()
     for term, value in found.ligand.columns().items():
         assert value == pytest.approx(alone.energy.get(term, 0.0), abs=1e-3), term
+
+
+@pytest.mark.parametrize("name", ["complex", "ligand"])
+def test_plans_of_the_parts_pickle_with_their_layout(device, name):
+    atoms = read(ROOT / "data" / "structures" / "ubiquitin.pdb")
+    plan = Binding(atoms, np.arange(1200, 1231), device=device).plans[name]
+    again = pickle.loads(pickle.dumps(plan))
+    assert again.layout == plan.layout
+    one, other = plan.evaluate(), pickle.loads(pickle.dumps(again)).evaluate()
+    np.testing.assert_array_equal(one.energies, other.energies)
+    np.testing.assert_array_equal(one.born_radii, other.born_radii)
 
 
 def test_other_atoms_may_be_there(device):

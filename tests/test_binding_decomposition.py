@@ -8,10 +8,10 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
-from binding_helpers import LIGAND, N, complex_atoms, frames
+from binding_helpers import LIGAND, N, complex_atoms, frames, mutable_residues
 
 from pele_ocl import Binding, FormatError, InputError, SolventModel, read
-from pele_ocl.binding.alanine import CH, alanine_scan, alanines_of, interface_residues, mutable_residues, to_alanine
+from pele_ocl.binding.alanine import CH, alanine_scan, alanines_of, interface_residues, to_alanine
 from pele_ocl.binding.decomposition import write_decomposition
 from pele_ocl.binding.pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
 from pele_ocl.forcefield import ForceField

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rows_minimized import entered
 from test_minimize import PEPTIDE, VACUUM, shaken
 
 from pele_ocl import (
@@ -347,3 +348,13 @@ def test_rows_are_where_they_were_after_an_interrupt(device, monkeypatch):
     with pytest.raises(InputError, match="was not evaluated"):
         ensemble.energies  # noqa: B018
     assert not ensemble.minimize(tolerance=1.0).errors
+
+
+def test_minimizing_a_row_enters_few_classes_and_files(device):
+    """Whoever reads what it does reads these; one more is thought over first."""
+    rows = Ensemble(PEPTIDE[:30], 2, device=device)
+    rows.minimize([0], max_iterations=2)
+    rows.positions[0] = PEPTIDE[:30].positions
+    classes, files, _ = entered(lambda: rows.minimize([0], max_iterations=2))
+    assert len(classes) <= 12, sorted(each.__name__ for each in classes)
+    assert len(files) <= 15, sorted(files)

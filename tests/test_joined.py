@@ -12,9 +12,10 @@ from pele_ocl import Ensemble, Nonbond, PositionalRestraint, Solvent, SolventMod
 from pele_ocl.bench.systems import load
 from pele_ocl.common.variant import Machine
 from pele_ocl.energy import Energy, blocks, squares
-from pele_ocl.energy.layout import BlocksLayout, SquaresLayout
+from pele_ocl.energy.layout import BlocksLayout, Runs, SquaresLayout
 from pele_ocl.nonbond import rows
-from pele_ocl.opencl import Queue, building
+from pele_ocl.opencl import Device, Queue, building
+from pele_ocl.plan.evaluator import Failures
 from pele_ocl.solvent import passes
 from pele_ocl.solvent.layout import SolventLayout
 
@@ -131,6 +132,10 @@ def test_steps_on_cpus_wait_for_slow_tickets(device, in_runs, monkeypatch):
     apart = Energy(atoms, variant="blocks", device=device)
     one, other = conformations(atoms)[:2]
     expected = apart.evaluate(other)
+    monkeypatch.setattr(BlocksLayout, "of", lambda *_: replace(layout, in_runs=0))
+    usual = Energy(atoms, variant="blocks", device=device).evaluate(other)
+    assert expected.total == pytest.approx(usual.total, rel=1e-6)
+    assert np.linalg.norm(expected.gradient - usual.gradient) < 5e-6 * np.linalg.norm(usual.gradient)
     (launch,) = plan._idle[0].passes.launches
     counters = launch.args[[each.name for each in launch.kernel.signature.parameters].index("counters")]
     for k in range(len(STEPS)):
@@ -140,6 +145,67 @@ def test_steps_on_cpus_wait_for_slow_tickets(device, in_runs, monkeypatch):
         Queue(device, "float32").write(counters, np.zeros(1, np.int32), 1)
         for array, wanted in zip(bits(found), bits(expected), strict=True):
             np.testing.assert_array_equal(array, wanted, err_msg=f"while {STEPS[k]} is slow")
+
+
+@pytest.mark.parametrize("wanted", [1, 32, 128])
+@pytest.mark.parametrize("n_tiles", [1, 2, 3, 4, 7, 16, 39, 141, 256])
+def test_runs_of_tiles_meet_each_pair_once(n_tiles, wanted):
+    """As parts and places are found in cl/common/runs.clh; every sum that is written is listed with its tile, once."""
+    runs = Runs.of(n_tiles, wanted)
+    met, written = set(), set()
+    for part in range(runs.n_parts):
+        first, first_step = part % runs.n_runs * runs.per_run, part // runs.n_runs * runs.per_cut
+        for other in range(first, min(first + runs.per_run, n_tiles)):
+            last_step = min(first_step + runs.per_cut - 1, (n_tiles - (2 * other < n_tiles)) // 2)
+            for step in range(first_step, last_step + 1):
+                tile = (other + step) % n_tiles
+                pair = min(tile, other), max(tile, other)
+                assert pair not in met
+                met.add(pair)
+                place = other - first + step - first_step
+                assert place < runs.met
+                written.add((tile, part, place))
+            written.add((other, part, runs.met + other - first))
+    assert len(met) == n_tiles * (n_tiles + 1) // 2
+    starts, sums = runs.own_sums(n_tiles)
+    tiles = np.repeat(np.arange(n_tiles), np.diff(starts))
+    listed = [(tile, *places) for tile, places in zip(tiles.tolist(), sums.tolist(), strict=True)]
+    assert len(set(listed)) == len(listed)
+    assert written <= set(listed)
+    assert {places[1:] for places in set(listed) - written}.isdisjoint({places[1:] for places in written})
+    assert sums[:, 0].max() < runs.n_parts
+    assert sums[:, 1].max() < runs.tiles_of_sums
+
+
+def refuse(*given, **named):
+    raise AssertionError("a copy")
+
+
+def test_positions_and_results_of_a_cpu_are_not_copied(device, monkeypatch):
+    if not device.shares_memory:
+        pytest.skip("the device has memory of its own")
+    atoms = of_every_kind(60)
+    there = conformations(atoms)
+    monkeypatch.setattr(Device, "shares_memory", False)
+    copied = [Energy(atoms, device=device).evaluate(each) for each in there]
+    monkeypatch.setattr(Device, "shares_memory", True)
+    plan = Energy(atoms, device=device)
+    plan.evaluate()
+    with monkeypatch.context() as patch:
+        patch.setattr("pyopencl.enqueue_copy", refuse)
+        for each, expected in zip(there, copied, strict=True):
+            assert_same_bits([plan.evaluate(each)], expected)
+    # With times, told of progress, and in several chunks they are.
+    assert_same_bits([plan.evaluate(there[0], profile=True)], copied[0])
+    assert_same_bits([plan.evaluate(there[1], progress=lambda share: None)], copied[1])
+    plan._most_together = 2
+    batch = plan.evaluate_batch(there)
+    np.testing.assert_array_equal(batch.energies, [each.energies for each in copied])
+    # One that was started and given up does not disturb the next.
+    evaluator = plan._borrow(1)
+    evaluator.start(there[:1], Failures(1))
+    plan._give_back(evaluator)
+    assert_same_bits([plan.evaluate(there[2])], copied[2])
 
 
 def test_a_row_alone_takes_one_launch_on_cpus(device):

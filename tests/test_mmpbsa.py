@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from amber_helpers import content, netcdf, rendered
+from binding_helpers import mutable_residues
 from click.testing import CliRunner
 from mmpbsa_helpers import DECOMP, GB, M, call, parts, rows_of, shares_of, terms_of, write_files
 from test_interop_files import ETHANE, PLACES
@@ -18,7 +19,7 @@ from test_interop_files import ETHANE, PLACES
 import pele_ocl
 from pele_ocl import Atoms, Binding, InputError, SolventModel
 from pele_ocl.atoms import Labels, labels_of
-from pele_ocl.binding.alanine import mutable_residues, to_alanine
+from pele_ocl.binding.alanine import to_alanine
 from pele_ocl.binding.mmpbsa.namelists import MmpbsaInput, read_input
 from pele_ocl.binding.mmpbsa.residues import backbone, mutant_of, mutated_residue, residue_named
 from pele_ocl.binding.mmpbsa.systems import layout_of, parts_by_topologies, read_index

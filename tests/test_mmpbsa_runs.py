@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from amber_helpers import netcdf
-from binding_helpers import N, frames
+from binding_helpers import N, frames, mutable_residues
 from click.testing import CliRunner
 from mmpbsa_helpers import DECOMP, GB, M, call, parts, rows_of, shares_of, terms_of, write_files
 from test_interop_files import ETHANE, PLACES
@@ -129,7 +129,7 @@ def test_entropies_need_parts_from_frames_of_the_complex(folder: Path) -> None:
 def test_several_mutants_in_one_run(folder: Path, of_gromacs: bool) -> None:
     """Each has the change that the mutant's own plan gives; gmx_MMPBSA's sign is the other one."""
     atoms = pele_ocl.read(folder / "complex.parm7", coordinates=frames(M)[0])
-    able = [k for k in pele_ocl.binding.alanine.mutable_residues(atoms) if k > 5][:2]
+    able = [k for k in mutable_residues(atoms) if k > 5][:2]
     numbers = [atoms.labels.residues[k].number for k in able]
     words = ", ".join(f"/{number}" for number in numbers)
     given = GB + f"&alanine_scanning\n mutant_res='{words}'\n/\n"

@@ -815,6 +815,32 @@ def test_rows_by_the_launches_of_gpus(monkeypatch):
     assert np.allclose(alone, expected, rtol=1e-6)
 
 
+@pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
+def test_surfaces_in_company(monkeypatch):
+    """Three surfaces take the launches of one, and those whose lists are too long together are made one by one."""
+    atoms, kernels, own = random_molecule(), list[str](), Launching.prepare
+    run = PoissonBoltzmann(atoms, PBModel(ions=SALT), spacing=1.5)
+    frames, grids = np.array([1, 0.9, 0.95])[:, None, None] * atoms.positions, [run.grids[0]] * 3
+    monkeypatch.setattr(
+        Launching, "prepare", lambda self, *given, **more: kernels.append(given[1]) or own(self, *given, **more)
+    )
+
+    def solved(rows: int) -> tuple[list[float], int]:
+        kernels.clear()
+        energies = [each.energy_kt for each in run.solve_frames(frames, grids, rows=rows)]
+        return energies, sum(name in ("find_exposed", "cut_edges", "find_jumps") for name in kernels)
+
+    alone, launches = solved(1)
+    assert launches == 9
+    assert solved(3) == (alone, 3)
+
+    def too_long(*_: object) -> None:
+        raise InputError("spheres near nodes are too many")
+
+    monkeypatch.setattr("pele_ocl.pb.levels.probes_of_rows", too_long)
+    assert solved(3) == (alone, 7)
+
+
 def test_a_step_of_newton_is_halved_by_rows():
     """Of three rows the first takes its whole step, the second a quarter, and the last was done before."""
     values, corrections = np.array([4.0, 1.0, 7.0]), np.array([-3.0, -4.0, 9.0])

@@ -45,6 +45,7 @@ void blocks_joined(
     const int per_lot,                            // tiles
     const int n_parts,
     RUNS_ARGUMENT
+    OWN_SUMS_ARGUMENTS(restrict)
     const int n_atoms,
     const int n_results,                          // FINISH_ARGUMENTS
     const real step,                              // A of a coordinate's unit
@@ -141,7 +142,7 @@ void blocks_joined(
             for (int tile = first; tile < end; ++tile) {
                 realv totals[VECTORS];
                 real largest = 0;
-                add_parts(PASS_RUNS totals, born_sums, of_column, 1, VECTORS, tile, 0, n_tiles, n_parts);
+                add_parts(PASS_RUNS PASS_OWN_SUMS totals, born_sums, of_column, 1, VECTORS, tile, 0, n_tiles, n_parts);
                 const real *integrals = (const real *)totals;
                 for (int j = 0; j < TILE; ++j) {
                     const int i = tile * TILE + j;
@@ -161,7 +162,7 @@ void blocks_joined(
             for (int tile = first; tile < end; ++tile) {
                 realv totals[VECTORS];
                 add_parts(
-                    PASS_RUNS totals, pair_sums + RADIUS_SUM * of_column, of_part, 1, VECTORS, tile, 0, n_tiles, n_parts);
+                    PASS_RUNS PASS_OWN_SUMS totals, pair_sums + RADIUS_SUM * of_column, of_part, 1, VECTORS, tile, 0, n_tiles, n_parts);
                 const real *sums = (const real *)totals;
                 for (int j = 0; j < TILE; ++j) {
                     const int i = tile * TILE + j;
@@ -182,13 +183,13 @@ void blocks_joined(
             const Results own = results_of(results, 0, n_results, n_energies, n_atoms);
             for (int tile = first; tile < end; ++tile) {
                 realv totals[FINISHED_SUMS * VECTORS];
-                add_parts(PASS_RUNS totals, pair_sums, of_part, FINISHED_SUMS, VECTORS, tile, 0, n_tiles, n_parts);
+                add_parts(PASS_RUNS PASS_OWN_SUMS totals, pair_sums, of_part, FINISHED_SUMS, VECTORS, tile, 0, n_tiles, n_parts);
                 const real *sums = (const real *)totals;
                 real energies[N_TERMS] = {0, 0, 0, 0, 0};
                 for (int j = 0; j < counts[tile]; ++j) {
-                    real own_sums[FINISHED_SUMS], terms[N_TERMS];
-                    for (int k = 0; k < FINISHED_SUMS; ++k) own_sums[k] = sums[k * TILE + j];
-                    finish_slot(tile * TILE + j, n_tiles, own_sums, terms, TO_FINISH);
+                    real of_slot[FINISHED_SUMS], terms[N_TERMS];
+                    for (int k = 0; k < FINISHED_SUMS; ++k) of_slot[k] = sums[k * TILE + j];
+                    finish_slot(tile * TILE + j, n_tiles, of_slot, terms, TO_FINISH);
                     for (int k = 0; k < N_TERMS; ++k) energies[k] += terms[k];
                 }
                 if (!per_atom) for (int k = 0; k < N_TERMS; ++k) own.energies[N_TERMS * tile + k] = energies[k];

@@ -48,13 +48,13 @@ kernel void cut_edges(
     const total4 origin = origins[row_of_group(grid)];
     if (!own_node(grid, &i, &j, &k)) return;
     const NodeIndex at = node_at(own, i, j, k);
-    for (int axis = 0; axis < 3; ++axis) {
-        ulong solvent = ~covered_pieces(axis, i, j, k, origin, spacing[0], SPHERES_PASSED(atom));
-        if (solvent != ULONG_MAX) {
-            solvent |= covered_pieces(axis, i, j, k, origin, spacing[0], SPHERES_PASSED(probe));
-        }
-        (axis == 0 ? x_codes : axis == 1 ? y_codes : z_codes)[at] = (uchar)popcount(solvent);
-    }
+    ulong pieces[3] = {0, 0, 0};
+    cover_pieces(pieces, i, j, k, origin, spacing[0], SPHERES_PASSED(atom));
+    for (int axis = 0; axis < 3; ++axis) pieces[axis] = ~pieces[axis];
+    cover_pieces(pieces, i, j, k, origin, spacing[0], SPHERES_PASSED(probe));
+    x_codes[at] = (uchar)popcount(pieces[0]);
+    y_codes[at] = (uchar)popcount(pieces[1]);
+    z_codes[at] = (uchar)popcount(pieces[2]);
 }
 
 // Marks the nodes that ions reach.

@@ -51,19 +51,14 @@ class Mutant:
         return _placed(np.asarray(conformations[:, self.kept], np.float64), self.beta, self.placed)
 
 
-def mutable_residues(atoms: Atoms) -> list[int]:
-    """Residues of a protein that an alanine scan can turn into alanine.
-
-    A side chain that is bonded to another residue, as in half cystines, stays.
-    """
-    return [k for k, reason in enumerate(reasons_to_stay(atoms)) if not reason]
-
-
 _STAY = {"ALA": "is alanine already", "GLY": "has no side chain", "PRO": "has a ring that holds its backbone"}
 
 
 def reasons_to_stay(atoms: Atoms) -> list[str]:
-    """Say of each residue why it cannot become alanine, "" where it can: `is alanine already`."""
+    """Say of each residue why it cannot become alanine, "" where it can: `is alanine already`.
+
+    A side chain that is bonded to another residue, as in half cystines, stays.
+    """
     labels = atoms.labels
     assert labels is not None
     kinds, linked, found = residue_kinds(labels), _linked(atoms), list[str]()

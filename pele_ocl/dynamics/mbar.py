@@ -25,7 +25,7 @@ CLOSE = 1e-10  # that free energies of states change by at most when they are fo
 MOST_ITERATIONS = 10_000
 MOST_BINS, MOST_VALUE = 100_000, 1e15
 LEAST_IN_COMMON = 0.05  # samples; one that belongs equally to two states counts 1/4
-BY_TURNS = 20  # self-consistent iterations before Newton's
+FAR = 20.0  # that free energies are from those whose weights are kept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,12 +136,26 @@ class MBAR(Settled):
         if self.states.min() < 0 or self.states.max() >= len(self.u_kn):
             raise InputError(f"states must be of 0 to {len(self.u_kn) - 1}")
         self._require_energies()
+        self._start: Floats | None = None  # free energies that those of the states are close to
+
+    def _block(self, part: slice) -> MBAR:
+        """Return the samples of a block alone; all of them are solved once."""
+        if part == slice(0, len(self.states)):
+            return self
+        found = MBAR(self.u_kn[:, part], self.states[part])
+        found._start = self.f_k
+        return found
 
     def _require_energies(self) -> None:
-        """Raise InputError that names the first sample without an energy in its own state, or with NaN in another."""
+        """Raise InputError that names the first sample without an energy in its own state, or with NaN in another.
+
+        Also for a state in which no sample has an energy.
+        """
         own = self.u_kn[self.states, np.arange(len(self.states))]
         wrong = (np.isnan(self.u_kn) | (self.u_kn == -np.inf)).any(axis=0) | ~np.isfinite(own)
         if not wrong.any():
+            if (empty := ~np.isfinite(self.u_kn).any(axis=1)).any():
+                raise InputError(f"no sample has a finite energy in state {int(empty.argmax())}; leave it out")
             return
         n = int(wrong.argmax())
         column, state = self.u_kn[:, n], int(self.states[n])
@@ -166,8 +180,18 @@ class MBAR(Settled):
 
         Raises InputError if they do not converge, or for states that no sample connects with the others.
         """
-        found = _solved(self.u_kn, self.n_k)
+        found = _solved(self.u_kn, self.n_k, self._own_means if self._start is None else self._start)
         self._require_connected(found)
+        return found
+
+    @property
+    def _own_means(self) -> Floats:
+        """Mean energies of states in their own samples, the least of all in states without, (n_states,), 0 first."""
+        found: Floats = self.u_kn.min(axis=1)
+        own = self.u_kn[self.states, np.arange(len(self.states))]
+        there = np.flatnonzero(self.n_k > 0)
+        found[there] = np.bincount(self.states, own)[there] / self.n_k[there]
+        found -= found[0]
         return found
 
     @property
@@ -235,7 +259,7 @@ class MBAR(Settled):
             raise InputError(f"values have shape {given.shape}; ({n}, ...) is needed, {blocks} or more")
         _require_finite(given)
         parts = [slice(a, b) for a, b in pairwise(np.linspace(0, n, blocks + 1).astype(int))]
-        means = [MBAR(self.u_kn[:, part], self.states[part]).mean(given[part], target[part]) for part in parts]
+        means = [self._block(part).mean(given[part], target[part]) for part in parts]
         found: Floats = np.std(means, axis=0, ddof=1) / np.sqrt(blocks)
         return found
 
@@ -253,7 +277,7 @@ class MBAR(Settled):
             raise InputError(f"values have shape {given.shape}; ({len(self.states)},) or more dimensions are needed")
 
         def weights(part: slice) -> Floats:
-            return MBAR(self.u_kn[:, part], self.states[part]).log_weights(target[part])
+            return self._block(part).log_weights(target[part])
 
         return _surface(given, bins, temperature, weights, blocks, names, units)
 
@@ -370,23 +394,65 @@ def _log_mixture(u_kn: Floats, n_k: Ints, f_k: Floats) -> Floats:
     return found
 
 
-def _solved(u_kn: Floats, n_k: Ints) -> Floats:
-    """Solve for f_k: by turns first, then by Newton's method where it comes closer."""
-    there, f = np.flatnonzero(n_k > 0), np.zeros(len(u_kn))
-
-    def by_turns(f: Floats) -> Floats:
-        found: Floats = -_log_sum(-u_kn - _log_mixture(u_kn, n_k, f), axis=1)
-        found -= found[0]
-        return found
-
-    for iteration in range(MOST_ITERATIONS):
-        after = by_turns(f)
-        if iteration >= BY_TURNS and len(there) > 1:
-            after = _closer(u_kn, n_k, there, after, by_turns)
+def _solved(u_kn: Floats, n_k: Ints, start: Floats) -> Floats:
+    """Solve for f_k: by turns, and by Newton's method where it comes closer. start : f_k to begin with"""
+    equations, f = _Equations(u_kn, n_k, start), start
+    for _ in range(MOST_ITERATIONS):
+        after = equations.by_turns(f)
+        if (n_k > 0).sum() > 1:
+            after = equations.closer(after)
         change, f = np.abs(after - f).max(), after
         if change < CLOSE:
             return f
     raise InputError(f"free energies of states do not converge in {MOST_ITERATIONS:,} iterations; they hardly overlap")
+
+
+class _Equations:
+    """Equations of f_k. Near a reference they are products with its weights, without exponentials of u_kn.
+
+    weights : (n_states, n_samples) exp(f_k - u_kn) by the mixture of all states, of the reference
+    """
+
+    def __init__(self, u_kn: Floats, n_k: Ints, start: Floats) -> None:
+        self._u, self._n, self._there = u_kn, n_k, np.flatnonzero(n_k > 0)
+        self._refer(start)
+
+    def _refer(self, f: Floats) -> None:
+        self._reference = f
+        self._weights = np.exp(f[:, None] - self._u - _log_mixture(self._u, self._n, f))
+
+    def _at(self, f: Floats) -> tuple[Floats, Floats]:
+        """Return factors of the weights, of states (n_states,) and of samples (n_samples,)."""
+        if not np.abs(f - self._reference).max() < FAR:
+            self._refer(f)
+        factors = np.exp(f - self._reference)
+        return factors, 1 / ((self._n * factors) @ self._weights)
+
+    def by_turns(self, f: Floats) -> Floats:
+        """Return f_k that follow from others, 0 for the first."""
+        factors, of_samples = self._at(f)
+        sums = factors * (self._weights @ of_samples)
+        if (sums > 0).all():
+            found: Floats = f - np.log(sums)
+        else:  # of a state so far from all samples that its weights are 0
+            found = -_log_sum(-self._u - _log_mixture(self._u, self._n, f), axis=1)
+        found -= found[0]
+        return found
+
+    def closer(self, f: Floats) -> Floats:
+        """Make a step of Newton's method, and keep it if it leaves less to change."""
+        (factors, of_samples), there = self._at(f), self._there
+        n, weights = self._n[there], factors[there, None] * self._weights[there] * of_samples
+        slope = n * weights.sum(axis=1) - n
+        hessian = np.diag(n * weights.sum(axis=1)) - n[:, None] * (weights @ weights.T) * n
+        step, *_ = np.linalg.lstsq(hessian[1:, 1:], slope[1:], rcond=None)
+        if not np.abs(step).max() < FAR:
+            return f
+        moved = f.copy()
+        moved[there[1:]] -= step
+        moved = self.by_turns(moved)
+        before, after = (np.abs(self.by_turns(of) - of).max() for of in (f, moved))
+        return moved if np.isfinite(after) and after < before else f
 
 
 def _shared(u_kn: Floats, n_k: Ints, f_k: Floats) -> Floats:
@@ -394,17 +460,3 @@ def _shared(u_kn: Floats, n_k: Ints, f_k: Floats) -> Floats:
     weights = np.exp(f_k[:, None] - u_kn - _log_mixture(u_kn, n_k, f_k))
     found: Floats = (weights @ weights.T) * n_k
     return found
-
-
-def _closer(u_kn: Floats, n_k: Ints, there: NDArray[np.intp], f: Floats, by_turns: Any) -> Floats:
-    """Make a step of Newton's method, and keep it if it leaves less to change."""
-    log_w = f[there, None] - u_kn[there] - _log_mixture(u_kn, n_k, f)
-    weights, n = np.exp(log_w), n_k[there]
-    slope = n * weights.sum(axis=1) - n
-    hessian = np.diag(n * weights.sum(axis=1)) - n[:, None] * (weights @ weights.T) * n
-    step, *_ = np.linalg.lstsq(hessian[1:, 1:], slope[1:], rcond=None)
-    moved = f.copy()
-    moved[there[1:]] -= step
-    moved = by_turns(moved)
-    before, after = (np.abs(by_turns(of) - of).max() for of in (f, moved))
-    return moved if np.isfinite(after) and after < before else f

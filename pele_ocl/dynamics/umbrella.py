@@ -50,6 +50,10 @@ class UmbrellaResult(Reported):
     variables: Floats
     temperature: float
 
+    def __post_init__(self) -> None:
+        for of in (self.centers, self.force_constants, self.variables):
+            of.flags.writeable = False  # as what was solved by them would not follow
+
     @property
     def u_kn(self) -> Floats:
         """Reduced energies of the biases, (n_states, n_times n_windows); samples by time, then by window.
@@ -98,6 +102,10 @@ class UmbrellaResult(Reported):
 
     def mbar(self) -> MBAR:
         """Combine the windows by MBAR."""
+        return self._mbar
+
+    @cached_property
+    def _mbar(self) -> MBAR:
         return MBAR(self.u_kn, self.states)
 
     def free_energy(

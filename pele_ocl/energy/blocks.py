@@ -46,8 +46,9 @@ class Blocks(SumsOfPairs[BlocksLayout]):
     def slots_of_sums(self) -> int:
         return self.runs.tiles_of_sums * self.layout.tile if self.runs else self.tiles.n_slots
 
-    @property
-    def _parts(self) -> Arguments:
+    @cached_property
+    def _walks(self) -> Arguments:
+        """Arguments that tell passes over pairs what their parts are."""
         if self.runs is None:
             return dict(n_parts=self.n_parts)
         runs = self.runs
@@ -55,6 +56,13 @@ class Blocks(SumsOfPairs[BlocksLayout]):
             self.queue.precision, per_run=runs.per_run, n_runs=runs.n_runs, per_cut=runs.per_cut, met=runs.met
         )
         return dict(n_parts=self.n_parts, runs=packed)
+
+    @cached_property
+    def _parts(self) -> Arguments:
+        if self.runs is None:
+            return self._walks
+        own_starts, own_sums = (self.queue.upload(table, np.int32) for table in self.runs.own_sums(len(self.tiles)))
+        return dict(**self._walks, own_starts=own_starts, own_sums=own_sums)
 
     @property
     def _parts_macros(self) -> dict[str, int]:
@@ -153,6 +161,6 @@ class Blocks(SumsOfPairs[BlocksLayout]):
     def _over_blocks(self, file: str, name: str, arguments: Arguments, **defines: int) -> Launch:
         """Bind a pass over pairs, of a work-item a part. arguments : all but n_tiles and n_parts"""
         return self.queue.bind(
-            file, name, (self.n_parts, 1), (1, 1), dict(n_tiles=len(self.tiles), **self._parts, **arguments),
+            file, name, (self.n_parts, 1), (1, 1), dict(n_tiles=len(self.tiles), **self._walks, **arguments),
             width=self.layout.width, TILE=self.layout.tile, **self._parts_macros, **defines,
         )  # fmt: skip

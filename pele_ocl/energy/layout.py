@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..common.variant import Machine, Settings
 from ..tiles import cpu_parts, tried_parts
 
@@ -24,7 +27,8 @@ MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse lau
 MOST_HALVED = 8_192
 
 # Cores from which on such parts are runs of tiles, so many for each core.
-LEAST_CORES_FOR_RUNS, RUNS_FOR_EACH = 4, 6
+LEAST_CORES_FOR_RUNS, RUNS_FOR_EACH = 4, 8
+LEAST_BLOCKS = 8  # of two tiles in such a part, on average
 
 # Atoms in a tile of kernels that keep the excluded partners of an atom as the bits of one word: #error in their files.
 MOST_TILE = 32
@@ -93,8 +97,9 @@ class Runs:
 
     @classmethod
     def of(cls, n_tiles: int, wanted: int) -> Runs:
-        """Cut n_tiles into about as many parts as are wanted, with the least memory for their sums."""
+        """Cut n_tiles into about as many parts as are wanted, or fewer that are not tiny; sums take little memory."""
         n_steps = n_tiles // 2 + 1
+        wanted = max(1, min(wanted, n_tiles * n_steps // LEAST_BLOCKS))
         per_run = max(1, round(n_tiles / (2 * math.sqrt(wanted))))
         n_runs = -(-n_tiles // per_run)
         per_cut = -(-n_steps // min(n_steps, -(-wanted // n_runs)))
@@ -114,6 +119,25 @@ class Runs:
     def tiles_of_sums(self) -> int:
         """Tiles of which a part has sums."""
         return self.met + self.per_run
+
+    def own_sums(self, n_tiles: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """List where the sums of each tile are: the first of each, (n_tiles + 1,), and (n_sums, 2) part and place."""
+        tile, run, cut = np.ogrid[:n_tiles, : self.n_runs, : self.n_cuts]
+        ahead = (tile - run * self.per_run) % n_tiles  # of the run's first tile
+        met = ahead - cut * self.per_cut
+        is_met = (met >= 0) & (met < self.met) & (ahead < self.per_run + n_tiles // 2)
+        is_of_run = (ahead < self.per_run) & (cut >= 0)
+        part = np.broadcast_to(cut * self.n_runs + run, met.shape)
+        tiles = np.broadcast_to(tile, met.shape)
+        own = np.broadcast_to(self.met + ahead, met.shape)
+        rows = np.concatenate(
+            [
+                np.column_stack([tiles[here], part[here], place[here]])
+                for here, place in ((is_met, met), (is_of_run, own))
+            ]
+        )
+        rows = rows[np.lexsort(rows.T[::-1])]
+        return np.searchsorted(rows[:, 0], np.arange(n_tiles + 1)), rows[:, 1:]
 
 
 @dataclass(frozen=True)

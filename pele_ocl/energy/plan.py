@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ..opencl.binding import Binder
     from ..opencl.device import Device
     from ..solvent.error import RadiusCheck
+    from .layout import EnergyLayout
     from .passes import AnyPasses
 
 
@@ -63,6 +64,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     quantity = "energy"
     variants = VARIANTS
+    _has_other_layout = False  # than its size has; see `share_programs`
 
     def __init__(
         self,
@@ -158,6 +160,10 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         further = {"further_terms_sha256": sha256_of(self.further_terms)} if self.further_terms else {}
         accuracy = {} if self.accuracy is None else {"accuracy": self.accuracy}
         return {**super()._settings_of_results(), "options": asdict(self.options), **further, **accuracy}
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        made = super().__reduce__()
+        return (_again, (*made, self.layout)) if self._has_other_layout else made
 
     def _described(self) -> dict[str, Any]:
         return dict(
@@ -351,8 +357,19 @@ def share_programs(plan: Energy, other: Energy) -> None:
     evaluated equally often, the time that smaller tiles save is negligible.
     """
     if plan.device.kind == "CPU" and plan.variant == other.variant and plan.layout != other.layout:
-        rewrite(plan, layout=other.layout)
-        rewrite(plan, _tiles=plan._cut_into_tiles())
+        _take_layout(plan, other.layout)
+
+
+def _take_layout(plan: Energy, layout: EnergyLayout) -> None:
+    rewrite(plan, layout=layout, _has_other_layout=True)
+    rewrite(plan, _tiles=plan._cut_into_tiles())
+
+
+def _again(make: Callable[..., Energy], arguments: tuple[object, ...], layout: EnergyLayout) -> Energy:
+    """Make the plan of a pickle that has the layout of another one."""
+    plan = make(*arguments)
+    _take_layout(plan, layout)
+    return plan
 
 
 def _sums(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:

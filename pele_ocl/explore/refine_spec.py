@@ -26,9 +26,8 @@ from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.journal import make_folder
 from ..jobs.outputs import UniqueNames
-from ..jobs.records import Record
+from ..jobs.records import WRITTEN, Record
 from ..ligand import Ligand, Maker, ligand_makers
-from ..minimize.spec import WRITTEN
 from ..reading import Reading
 from ..trajectories import trajectory
 from ..trajectories.files import SUFFIXES

@@ -15,9 +15,8 @@ from ..common.inputfile import InputFile, read_file
 from ..common.notes import with_notes
 from ..contract import of_structure
 from ..jobs.checks import Checks
-from ..jobs.records import Record
+from ..jobs.records import WRITTEN, Record
 from ..jobs.spec import Spec
-from ..minimize.spec import WRITTEN
 from ..opencl.device import get_device
 
 

@@ -32,13 +32,12 @@ from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import collected, run_with
 from ..jobs.shards import Place
-from ..jobs.texts import counted, lines_of
+from ..jobs.texts import UNIT, counted, lines_of
 from ..ligand import Ligand, molecules_among
 from ..ligand.sdf_writing import save_sdf
-from ..minimize.result import UNIT, masked
 from ..minimize.running import described_by, note_unconverged
 from ..reading import Reading
-from ..report import Column, Report, Reported
+from ..report import Column, Report, Reported, masked
 from ..trajectories import trajectory
 from ..trajectories.files import held_frames
 from ..view.poses import Column as PoseColumn

@@ -12,6 +12,7 @@ from ..common.notes import one_line
 
 SCHEMA = 2  # the version of the records' shape: docs/records.md
 MORE = "journal"  # of a journal's line: what belongs to no record
+WRITTEN = "written"  # of a record, for the journal: the SHA-256 of its file
 _OWN = ("schema", "structure", "sha256", MORE)  # keys that belong to no result
 Kind = Literal["model", "frame", "conformation"]
 

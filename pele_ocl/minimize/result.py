@@ -33,9 +33,10 @@ from ..jobs.facts import composition_as_json, notes_of, settings
 from ..jobs.journal import make_folder
 from ..jobs.outputs import NAME, OutputNames
 from ..jobs.records import Record
+from ..jobs.texts import UNIT
 from ..opencl.device import get_device
 from ..opencl.interface import Stop
-from ..report import Column, Report, Reported
+from ..report import Column, Report, Reported, masked
 from ..results import Terms
 from .options import Stopping, method_name
 
@@ -66,7 +67,6 @@ def _pulls(positions: Floats, pairs: NDArray[np.int32], parameters: Floats) -> F
 
 REASONS = tuple(reason.name.lower() for reason in Stop if reason)
 CONVERGED = ("gradient", "largest", "energy")
-UNIT = "kcal/mol"
 _NUMBERS = {
     "rms_gradient": f"{UNIT}/angstrom", "largest_gradient": f"{UNIT}/angstrom",
     "rounding_gradient": f"{UNIT}/angstrom", "iterations": "", "evaluations": "", "restored": "",
@@ -537,11 +537,6 @@ def _figure(row: Row, name: str) -> float | None:
     value = row.get(name)
     found: float | None = value["total"] if isinstance(value, dict) else value
     return found
-
-
-def masked(values: Sequence[float | None]) -> NDArray[Any]:
-    """Mask numbers that are not known; counts stay whole."""
-    return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])
 
 
 def record_of_atoms(result: MinimizeResult) -> Record:

@@ -26,16 +26,16 @@ from ..jobs.outputs import OutputNames, expanded, require_inputs
 from ..jobs.records import Record
 from ..jobs.running import run_with
 from ..jobs.shards import HERE, Place, Shard
-from ..jobs.texts import counted
+from ..jobs.targets import OutputTargets, files_of_other_run, refuse_files_of
+from ..jobs.texts import UNIT, counted
 from ..opencl.device import get_device
 from ..reading import FirstFrame, Reading
 from ..trajectories import Trajectory
 from .conformations import Frames, Minimizing, OpensFrames, Watch, minimized_conformations
 from .minimizer import Minimizer, minimize_all
 from .options import Stopping, method_of
-from .result import CONVERGED, UNIT, MinimizeBatch, MinimizeResult, Origin, failed_result, result_of_record
+from .result import CONVERGED, MinimizeBatch, MinimizeResult, Origin, failed_result, result_of_record
 from .spec import MinimizeSpec
-from .targets import OutputTargets, files_of_other_run, refuse_files_of
 
 MINIMIZED = "minimized structures"  # the kind of a journal
 Path_ = str | PathLike[str]

@@ -27,7 +27,7 @@ from ..jobs.facts import notes_of
 from ..jobs.journal import make_folder
 from ..jobs.outputs import OutputNames
 from ..jobs.provenance import Provenance
-from ..jobs.records import Record
+from ..jobs.records import WRITTEN, Record
 from ..jobs.spec import Spec, StructurePath
 from ..opencl.device import get_device
 from ..reading import Reading
@@ -36,7 +36,6 @@ from .options import tolerance_of
 from .result import MinimizeResult, Origin, facts_of_model, facts_of_molecule
 
 ATOMS_TOGETHER = {"GPU": 1 << 21}  # of the structures that are minimized together: many times what it has at once
-WRITTEN = "written"  # of a record, for the journal: the SHA-256 of its file
 _LEAST_GROUPS, _MOST_FILES = 64, 64  # of files that a worker takes at a time
 _Waiting = tuple[StructurePath, InputFile, Atoms, Content]
 

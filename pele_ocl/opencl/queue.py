@@ -200,10 +200,6 @@ class Queue(Binder):
         with self.device:
             cl.enqueue_copy(self.command_queue, buffer, values, dst_offset=first * values.itemsize)
 
-    def copy_part(self, buffer: Buffer, size: int, source: int, target: int) -> None:
-        """Copy a part of a buffer, of so many bytes, to another of its parts, counted in parts."""
-        self.copy_bytes(buffer, source * size, buffer, target * size, size)
-
     def copy_bytes(self, source: Buffer, first: int, target: Buffer, to: int, size: int) -> None:
         """Copy so many bytes of a buffer, from its byte `first` on, to byte `to` of another or the same."""
         with self.device:

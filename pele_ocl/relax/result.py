@@ -23,9 +23,10 @@ from ..jobs.facts import composition_as_json, settings
 from ..jobs.journal import make_folder
 from ..jobs.outputs import OutputNames
 from ..jobs.records import Record
+from ..jobs.texts import UNIT
 from ..minimize import MinimizeResult
-from ..minimize.result import CONVERGED, UNIT, masked, settings_of_rows
-from ..report import Column, Report, Reported
+from ..minimize.result import CONVERGED, settings_of_rows
+from ..report import Column, Report, Reported, masked
 from .presets import PROTOCOLS, VACUUM, Protocol
 from .violations import Violation
 

@@ -20,9 +20,9 @@ from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import run_with
 from ..jobs.shards import HERE
+from ..jobs.targets import OutputTargets, files_of_other_run, refuse_files_of
 from ..minimize.result import CONVERGED
 from ..minimize.running import tell_findings
-from ..minimize.targets import OutputTargets, files_of_other_run, refuse_files_of
 from ..opencl.device import get_device
 from .result import RelaxBatch, RelaxResult, table_of
 from .spec import RELAXED, RelaxSpec

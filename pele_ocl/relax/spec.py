@@ -13,9 +13,8 @@ from ..common.inputfile import InputFile, read_file
 from ..contract import require
 from ..jobs.journal import make_folder
 from ..jobs.outputs import OutputNames
-from ..jobs.records import Record
+from ..jobs.records import WRITTEN, Record
 from ..jobs.spec import Spec, StructurePath
-from ..minimize.spec import WRITTEN
 from ..opencl.device import Device, get_device
 from .presets import Protocol
 from .relaxer import Relaxer

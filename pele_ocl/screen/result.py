@@ -22,11 +22,10 @@ from ..formats.tables import folder_path
 from ..jobs.journal import make_folder
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
-from ..jobs.texts import counted, duration, headline, lines_of
+from ..jobs.texts import UNIT, counted, duration, headline, lines_of
 from ..ligand import Ligand
 from ..ligand.sdf_writing import save_sdf
-from ..minimize.result import UNIT, masked
-from ..report import Column, Report, Reported
+from ..report import Column, Report, Reported, masked
 from ..view.poses import scene_of
 from .correlations import LEAST, Correlation, as_json, correlations
 from .molecules import Entry, best_of

@@ -26,10 +26,9 @@ from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import collected, run_with
 from ..jobs.shards import Place, Shard
-from ..jobs.texts import counted
+from ..jobs.texts import UNIT, counted
 from ..ligand import Ligand, is_mol
 from ..ligand.docked import SCORE
-from ..minimize.result import UNIT
 from ..minimize.running import described_by, note_unconverged
 from ..reading import Reading
 from ..report import Column, Report

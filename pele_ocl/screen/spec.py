@@ -26,10 +26,9 @@ from ..formats import read_conformations
 from ..formats.conformation_files import Content, write_conformation
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.journal import make_folder
-from ..jobs.records import Record
+from ..jobs.records import WRITTEN, Record
 from ..jobs.texts import counted
 from ..ligand.docked import SCORE
-from ..minimize.spec import WRITTEN
 from ..reading import Reading
 from .molecules import Entry, Given, entries_of
 from .reference import Natives

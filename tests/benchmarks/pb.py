@@ -6,7 +6,8 @@ python tests/benchmarks/pb.py fasciculin [SPACING ...]               fasciculin 
 python tests/benchmarks/pb.py errors                                 against closed forms, by spacing
 python tests/benchmarks/pb.py limits [STRUCTURE ...]                 told errors against limits of fine grids
 python tests/benchmarks/pb.py states [STRUCTURE]                     two charge states together and one by one
-python tests/benchmarks/pb.py frames [STRUCTURE] [--frames N]        a complex, its receptor and its ligand in N frames
+python tests/benchmarks/pb.py frames [STRUCTURE] [--frames N]        a complex, its receptor and its ligand in N frames,
+                                                                     with what the host does for each
 python tests/benchmarks/pb.py part [PADDING ...]                     a ligand on the complex's grid, and on part of it
 python tests/benchmarks/pb.py peer [STRUCTURE] [--points N]          `apbs`, if it is installed, on the same problem
 
@@ -23,14 +24,16 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from tempfile import TemporaryDirectory
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pyopencl as cl
 from harness.charts import new_figure, save
 from timing_tables.pb import grid_for, write_input
 
@@ -40,6 +43,7 @@ from pele_ocl.bench.systems import SYSTEMS, load
 from pele_ocl.binding.poisson_boltzmann import PBEnergy
 from pele_ocl.common.inputfile import read_file
 from pele_ocl.opencl.device import Device, get_device
+from pele_ocl.opencl.queue import Queue
 from pele_ocl.pb import SOLVERS, PBResult, centre_of, grid_at, levels
 from pele_ocl.pb.apbs import read_apbs
 from pele_ocl.pb.systems import solve_systems
@@ -235,8 +239,41 @@ def states(device: Device, name: str) -> None:
     row(Path(name).stem, f"{len(atoms):,}", points, f"{together:.2f}", f"{apart:.2f}")
 
 
-def frames(device: Device, name: str, count: int, most: int | None, equation: str) -> None:
-    """Milliseconds a frame of MM/PBSA, three systems each: the last residues are the ligand; frames differ by noise."""
+@contextmanager
+def counted_calls() -> Iterator[Counter[str]]:
+    """Count launches, buffers that are made or cleared, and copies that the host waits for."""
+    found, launch, copy, fill, make = (
+        Counter[str](), cl.enqueue_nd_range_kernel, cl.enqueue_copy, cl.enqueue_fill_buffer, Queue._buffer
+    )  # fmt: skip
+
+    def copied(*given: Any, **more: Any) -> Any:
+        between_buffers = isinstance(given[1], cl.Buffer) and isinstance(given[2], cl.Buffer)
+        found["copies waited for" if more.get("is_blocking", not between_buffers) else "other copies"] += 1
+        return copy(*given, **more)
+
+    def counting(what: str, own: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **more: Any) -> Any:
+            found[what] += 1
+            return own(*given, **more)
+
+        return call
+
+    with (
+        patch.object(cl, "enqueue_nd_range_kernel", counting("launches", launch)),
+        patch.object(cl, "enqueue_copy", copied),
+        patch.object(cl, "enqueue_fill_buffer", counting("buffers cleared", fill)),
+        patch.object(Queue, "_buffer", counting("buffers made", make)),
+    ):
+        yield found
+
+
+def frames(
+    device: Device, name: str, count: int, most: int | None, equation: str, rows: int | None, spacing: float
+) -> None:
+    """Milliseconds a frame of MM/PBSA, three systems each: the last residues are the ligand; frames differ by noise.
+
+    The main thread's processor time is that of the host, since the kernels of PoCL run in other threads.
+    """
     atoms = structure(name)
     assert atoms.labels is not None
     if most is not None:
@@ -244,7 +281,9 @@ def frames(device: Device, name: str, count: int, most: int | None, equation: st
         atoms = atoms[np.arange(starts[starts <= most][-1])]
         assert atoms.labels is not None
     first = atoms.labels.residue_starts[-RESIDUES_OF_LIGAND]
-    binding = Binding(atoms, np.arange(first, len(atoms)), model=SALTY, pb=PBSolvent(equation), device=device)
+    binding = Binding(
+        atoms, np.arange(first, len(atoms)), model=SALTY, pb=PBSolvent(equation, spacing=spacing), device=device
+    )
     noise = np.random.default_rng(1).normal(0, NOISE, (count, len(atoms), 3))
     moved = atoms.positions + noise
     binding.evaluate_batch(moved[:2])  # builds the kernels
@@ -259,10 +298,13 @@ def frames(device: Device, name: str, count: int, most: int | None, equation: st
         for name, plan in binding.plans.items()
         if isinstance(plan, PBEnergy)
     ]
-    seconds, begun = Counter[str](), seconds_of(device)
-    for result in solve_systems(conformations).values():
+    solve_systems(conformations[: 3 * (rows or 1)], rows=rows)
+    seconds, begun, of_host = Counter[str](), seconds_of(device), time.thread_time()
+    with counted_calls() as calls:
+        results = solve_systems(conformations, rows=rows)
+    alone, of_host = seconds_of(device) - begun, time.thread_time() - of_host
+    for result in results.values():
         seconds.update(result.seconds)
-    alone = seconds_of(device) - begun
     points, of_ligand = (" x ".join(map(str, grids[name][0].shape)) for name in ("complex", "ligand"))
     print(
         f"{len(atoms):,} atoms on {points} points, {len(atoms) - first} of them the ligand on {of_ligand}, "
@@ -273,8 +315,13 @@ def frames(device: Device, name: str, count: int, most: int | None, equation: st
         if stage != "total":
             row(f"of the equation: {stage}", f"{1e3 * spent / count:.2f}")
     row("equation", f"{1e3 * alone / count:.2f}")
+    row("of it the main thread's processor time", f"{1e3 * of_host / count:.2f}")
     row("binding energies, all terms", f"{1e3 * all_seconds / count:.2f}")
     row("mean of the reaction field's part, kcal/mol", f"{found.delta.pb.mean():.4f}")
+    print()
+    head("calls of the runtime", "a system")
+    for what, times in sorted(calls.items()):
+        row(what, f"{times / len(conformations):.1f}")
 
 
 def part(device: Device, paddings: list[float]) -> None:
@@ -360,6 +407,10 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=200)
     parser.add_argument("--atoms", type=int, help="of frames: the first residues with so many at most")
     parser.add_argument("--nonlinear", action="store_true", help="of frames: the nonlinear equation")
+    parser.add_argument(
+        "--rows", type=int, help="of frames: problems in one set of launches, by default as the device has"
+    )
+    parser.add_argument("--spacing", type=float, default=0.5, help="of frames, A")
     parser.add_argument("--picture", type=Path, help="of ladder: draw the residual against the seconds")
     parser.add_argument("--device")
     options = parser.parse_args()
@@ -379,7 +430,7 @@ def main() -> None:
     elif options.table == "frames":
         frames(
             device, (options.what or ["src3"])[0], options.frames, options.atoms,
-            "nonlinear" if options.nonlinear else "linear",
+            "nonlinear" if options.nonlinear else "linear", options.rows, options.spacing,
         )  # fmt: skip
     elif options.table == "part":
         part(device, [float(word) for word in options.what] or [5.0, 10.0])

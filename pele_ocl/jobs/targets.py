@@ -12,9 +12,9 @@ from ..common.errors import FormatError
 from ..common.inputfile import read_file
 from ..common.writing import same_file
 from ..formats.conformation_files import written_suffixes
-from ..jobs.journal import read_journal
-from ..jobs.outputs import NAME, OutputNames, refuse_overwriting
-from .spec import WRITTEN
+from .journal import read_journal
+from .outputs import NAME, OutputNames, refuse_overwriting
+from .records import WRITTEN
 
 
 @dataclass(frozen=True)
