@@ -26,7 +26,7 @@ MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse lau
 # each part has many tiles.
 MOST_HALVED = 8_192
 
-# Cores from which on such parts are runs of tiles, so many for each core.
+# With at least so many cores such parts are runs of tiles, so many per core.
 LEAST_CORES_FOR_RUNS, RUNS_FOR_EACH = 4, 8
 LEAST_BLOCKS = 8  # of two tiles in such a part, on average
 
@@ -97,9 +97,10 @@ class Runs:
 
     @classmethod
     def of(cls, n_tiles: int, wanted: int) -> Runs:
-        """Cut n_tiles into about as many parts as are wanted, or fewer that are not tiny; sums take little memory."""
+        """Divide n_tiles into about `wanted` parts, or fewer so that none is tiny."""
         n_steps = n_tiles // 2 + 1
         wanted = max(1, min(wanted, n_tiles * n_steps // LEAST_BLOCKS))
+        # A part has sums of 2 per_run + per_cut - 1 tiles, the fewest for its blocks where per_cut is 2 per_run.
         per_run = max(1, round(n_tiles / (2 * math.sqrt(wanted))))
         n_runs = -(-n_tiles // per_run)
         per_cut = -(-n_steps // min(n_steps, -(-wanted // n_runs)))
@@ -145,7 +146,7 @@ class BlocksLayout(EnergyLayout):
     """Shape of `blocks`.
 
     most_parts : the tiles are walked in at most this many parts; each takes memory
-    in_runs : parts that are wanted of runs of tiles, 0 where each part walks every n-th tile
+    in_runs : wanted number of parts that are runs of tiles; 0 where each part walks every n-th tile
     """
 
     most_tile = MOST_TILE
