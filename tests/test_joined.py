@@ -167,7 +167,7 @@ def test_runs_of_tiles_meet_each_pair_once(n_tiles, wanted):
                 written.add((tile, part, place))
             written.add((other, part, runs.met + other - first))
     assert len(met) == n_tiles * (n_tiles + 1) // 2
-    starts, sums = runs.own_sums(n_tiles)
+    starts, sums = runs.places_of_sums(n_tiles)
     tiles = np.repeat(np.arange(n_tiles), np.diff(starts))
     listed = [(tile, *places) for tile, places in zip(tiles.tolist(), sums.tolist(), strict=True)]
     assert len(set(listed)) == len(listed)

@@ -121,20 +121,20 @@ class Runs:
         """Tiles of which a part has sums."""
         return self.met + self.per_run
 
-    def own_sums(self, n_tiles: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """List where the sums of each tile are: the first of each, (n_tiles + 1,), and (n_sums, 2) part and place."""
-        tile, run, cut = np.ogrid[:n_tiles, : self.n_runs, : self.n_cuts]
+    def places_of_sums(self, n_tiles: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """List where the sums of each tile are: the first of each, (n_tiles + 1,), and (n_sums, 2) part and place.
+
+        Some sums are of nothing, and stay 0.
+        """
+        tile, run, cut = np.indices((n_tiles, self.n_runs, self.n_cuts)).reshape(3, -1)
         ahead = (tile - run * self.per_run) % n_tiles  # of the run's first tile
         met = ahead - cut * self.per_cut
         is_met = (met >= 0) & (met < self.met) & (ahead < self.per_run + n_tiles // 2)
-        is_of_run = (ahead < self.per_run) & (cut >= 0)
-        part = np.broadcast_to(cut * self.n_runs + run, met.shape)
-        tiles = np.broadcast_to(tile, met.shape)
-        own = np.broadcast_to(self.met + ahead, met.shape)
+        is_of_run, part = ahead < self.per_run, cut * self.n_runs + run
         rows = np.concatenate(
             [
-                np.column_stack([tiles[here], part[here], place[here]])
-                for here, place in ((is_met, met), (is_of_run, own))
+                np.column_stack([tile, part, place])[here]
+                for here, place in ((is_met, met), (is_of_run, self.met + ahead))
             ]
         )
         rows = rows[np.lexsort(rows.T[::-1])]
