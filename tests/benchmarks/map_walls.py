@@ -4,8 +4,8 @@ python tests/benchmarks/map_walls.py DEVICE [SYSTEM[,SYSTEM...] [CALLS [METHOD[,
 
 Systems are those of tests/benchmarks/mesh.py, src3, ruvab, ball:10000 and ball:100000 by default; methods direct,
 cutoff and mesh; 256^3 points 0.5 A apart. The first of CALLS, 10 by default, does not count. Then, for the last system
-and the mesh: the main thread's time by stages, without the stages within; the same for a plan that is kept; and the
-first map of a process, without and with compiled kernels on disk, unless "walls" says that the walls are enough.
+and the mesh: the main thread's time by stages, each without the stages it calls; the same for a kept plan; and, unless
+"walls" is given, the first map of a process, without and with compiled kernels on disk.
 """
 
 from __future__ import annotations
@@ -129,14 +129,14 @@ def main() -> None:
 
 
 def stages(atoms: Any, grid: Grid, calls: int) -> None:
-    """Print what the main thread does in a map, and in a map of a plan that is kept."""
+    """Print the main thread's time by stages, for a map and for a map of a kept plan."""
     plan = Potmap(atoms, grid, device=sys.argv[1], **MESH)
     moved = [atoms.positions + np.random.default_rng(k).normal(0, 0.01, atoms.positions.shape) for k in range(2)]
     plan.evaluate(moved[0])
     found = Stages()
     for title, call in (
         ("a map", lambda k: potmap(atoms, grid, device=sys.argv[1], **MESH)),
-        ("a plan that is kept, other positions", lambda k: plan.evaluate(moved[k % 2])),
+        ("a kept plan, other positions", lambda k: plan.evaluate(moved[k % 2])),
     ):  # fmt: skip
         each = []
         for k in range(calls):
@@ -153,17 +153,17 @@ def stages(atoms: Any, grid: Grid, calls: int) -> None:
 
 
 def first_calls(system: str) -> None:
-    """Print what the first map of a process takes, without and with compiled kernels on disk."""
+    """Print the time of the first map of a process, without and with compiled kernels on disk."""
     with tempfile.TemporaryDirectory() as folder:
         caches = {name: folder for name in ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "POCL_CACHE_DIR")}
         for title in ("kernels compiled", "kernels from disk", "kernels from disk"):
             command = [sys.executable, __file__, sys.argv[1], system, "first"]
-            told = subprocess.run(command, env={**os.environ, **caches}, check=True, stdout=subprocess.PIPE, text=True)
-            print(f"first map of a process, {title}, s: {told.stdout.strip()}", flush=True)
+            done = subprocess.run(command, env={**os.environ, **caches}, check=True, stdout=subprocess.PIPE, text=True)
+            print(f"first map of a process, {title}, s: {done.stdout.strip()}", flush=True)
 
 
 def first() -> None:
-    """Print the seconds of the first maps of this process and what they were spent on."""
+    """Print the seconds of the first two maps of this process, and of their parts, as JSON."""
     ready, built = time.perf_counter(), list[float]()
     atoms = atoms_of(sys.argv[2])
     device = get_device(sys.argv[1])

@@ -241,7 +241,7 @@ def states(device: Device, name: str) -> None:
 
 @contextmanager
 def counted_calls() -> Iterator[Counter[str]]:
-    """Count launches, buffers that are made or cleared, and copies that the host waits for."""
+    """Count launches, buffers that are made or cleared, and copies, by whether the host waits for them."""
     found, launch, copy, fill, make = (
         Counter[str](), cl.enqueue_nd_range_kernel, cl.enqueue_copy, cl.enqueue_fill_buffer, Queue._buffer
     )  # fmt: skip
@@ -408,7 +408,7 @@ def main() -> None:
     parser.add_argument("--atoms", type=int, help="of frames: the first residues with so many at most")
     parser.add_argument("--nonlinear", action="store_true", help="of frames: the nonlinear equation")
     parser.add_argument(
-        "--rows", type=int, help="of frames: problems in one set of launches, by default as the device has"
+        "--rows", type=int, help="of frames: problems in one set of launches, by default as many as fit the device"
     )
     parser.add_argument("--spacing", type=float, default=0.5, help="of frames, A")
     parser.add_argument("--picture", type=Path, help="of ladder: draw the residual against the seconds")
