@@ -34,13 +34,12 @@ POINTS, SPACING = 256, 0.5
 COLUMNS = "system", "method", "kernels, ms", "wall clock, ms", "median", "beyond kernels, ms", "median"
 MESH = {"method": "mesh", "accuracy": 1e-4}
 METHODS = {"direct": {"method": "direct", "min_distance": 1e-3}, "cutoff": {"method": "cutoff"}, "mesh": MESH}
-# Functions by stage; what a commit lacks is left out.
+# Functions by stage; those that another commit does not have are left out.
 STAGES = {
     "charges and positions": "problem:MapProblem.of problem:MapProblem.moved",
     "points on atoms": "plan:require_apart",
     "atoms to the device": "sorting:DeviceAtoms.__init__",
-    "sorting": "sorting:DeviceAtoms.sort bins:Bins.of mesh.device_mesh:SortedCharges.of "
-    "mesh.device_mesh:Spreading._weights",
+    "sorting": "sorting:DeviceAtoms.sort bins:Bins.of mesh.device_mesh:Spreading.sorted",
     "tables": "mesh.far:FarMesh.__init__ bins:NearTables.__init__ bins:NearTables.arguments",
     "ways to the points": "mesh.device_mesh:Interpolation.__init__",
     "memory of the map": "slabs:MapSlab.on",
