@@ -24,7 +24,7 @@ from typing import Any
 START = time.perf_counter()
 
 import numpy as np  # noqa: E402
-import pyopencl as cl  # noqa: E402
+from harness.commands import counted_calls  # noqa: E402
 from mesh import atoms_of  # noqa: E402
 
 from pele_ocl import Grid, Potmap, potmap  # noqa: E402
@@ -55,16 +55,13 @@ STAGES = {
 
 
 class Stages:
-    """Milliseconds of the main thread in each stage, and how many buffers, launches and copies it made."""
+    """Milliseconds of the main thread in each stage."""
 
     def __init__(self) -> None:
-        self.spent, self.made, self._inner = Counter[str](), Counter[str](), [0.0]
+        self.spent, self._inner = Counter[str](), [0.0]
         for stage, functions in STAGES.items():
             for place in functions.split():
                 self._watch(stage, *place.split(":"))
-        for name in ("enqueue_nd_range_kernel", "enqueue_copy", "enqueue_fill_buffer"):
-            self._count(cl, name)
-        self._count(importlib.import_module("pele_ocl.opencl.queue").Queue, "_buffer")
 
     def _watch(self, stage: str, module: str, name: str) -> None:
         try:
@@ -91,15 +88,6 @@ class Stages:
                 self._inner[-1] += took
 
         setattr(owner, name, classmethod(timed) if isinstance(real, classmethod) else timed)
-
-    def _count(self, owner: Any, name: str) -> None:
-        real = getattr(owner, name)
-
-        def counted(*args: Any, **options: Any) -> Any:
-            self.made[name] += 1
-            return real(*args, **options)
-
-        setattr(owner, name, counted)
 
 
 def grid_of(atoms: Any) -> Grid:
@@ -140,15 +128,15 @@ def stages(atoms: Any, grid: Grid, calls: int) -> None:
         each = []
         for k in range(calls):
             found.spent.clear()
-            found.made.clear()
-            start = time.perf_counter()
-            call(k)
-            each.append((1e3 * (time.perf_counter() - start), dict(found.spent)))
+            with counted_calls() as made:
+                start = time.perf_counter()
+                call(k)
+                each.append((1e3 * (time.perf_counter() - start), dict(found.spent)))
         best = min(wall for wall, _ in each[1:])
         middle = {stage: np.median([spent.get(stage, 0.0) for _, spent in each[1:]]) for stage in STAGES}
         median = np.median([wall for wall, _ in each[1:]])
         print(f"\n{title}, ms: {best:.1f}, median {median:.1f}; of the main thread, medians:")
-        print(", ".join(f"{stage} {ms:.2f}" for stage, ms in middle.items() if ms), f"({dict(found.made)})", flush=True)
+        print(", ".join(f"{stage} {ms:.2f}" for stage, ms in middle.items() if ms), f"({dict(made)})", flush=True)
 
 
 def first_calls(system: str) -> None:
