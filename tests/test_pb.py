@@ -845,7 +845,7 @@ def test_surfaces_in_company(monkeypatch):
 @pytest.mark.parametrize("rows", [1, 2])
 def test_launches_are_in_no_cycle(rows):
     """The memory of a batch is free as soon as it is solved, without Python's collection of cycles."""
-    launching = Launching(Queue(get_device()), rows)
+    launching = Launching(Queue(get_device(), "float32"), rows)
     assert launching.alone.rows == 1
     assert launching.alone is launching.alone
     freed = weakref.ref(launching)
