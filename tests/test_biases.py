@@ -492,7 +492,7 @@ def test_a_replica_that_stopped_has_the_bias_that_others_left(device):
     assert grid[:, 0].max() <= 0.5 * 2 * 3
 
 
-def test_a_replica_that_stopped_gives_no_samples(device, tmp_path):
+def test_a_replica_that_stopped_has_no_samples(device, tmp_path):
     """It is left out where that is possible, else it is named."""
     options = dict(terms=[bias_of("torsion")], timestep=1.0, seed=2, device=device, model=VACUUM)
     simulation, samples = Simulation(ATOMS, 3, **options), BiasSamples("bias")
@@ -755,11 +755,14 @@ def test_surfaces_are_drawn_and_saved(tmp_path):
 
 
 def test_umbrella_windows_give_the_free_energy_of_a_double_well(device):
+    centers = np.linspace(2.8, 5.2, 13)[:, None]
     run = umbrella(
-        PAIR, R, np.linspace(2.8, 5.2, 13), 6.0, steps=6000, sample_every=20, equilibrate=500, terms=[WELL],
+        PAIR, R, centers, 6.0, steps=6000, sample_every=20, equilibrate=500, terms=[WELL],
         device=device, **OPTIONS,
     )  # fmt: skip
     assert run.u_kn.shape == (13, 13 * 300)
+    assert centers.flags.writeable
+    assert not run.centers.flags.writeable
     assert run.table()["variable_1"].tolist() == run.variables.ravel().tolist()
     surface = run.free_energy([EDGES])
     close_to_theory(surface.energies, 0.25)

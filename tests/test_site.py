@@ -61,8 +61,8 @@ def test_the_developers_part_stands_apart():
     assert "(develop.md)" in (DOCS / "index.md").read_text()
 
 
-def test_users_pages_are_no_longer_than_a_reader_bears():
-    """Use, Learn, Formats and programs, Reference, as `wc -w` counts; what is generated and developers' pages aside."""
+def test_users_pages_have_60_000_to_80_000_words():
+    """Use, Learn, Formats and programs, Reference, as `wc -w` counts, without generated and developers' pages."""
     contents, pages = extension("contents"), ["index"]
     for page in pages:
         source = DOCS / f"{page}.md"

@@ -29,6 +29,7 @@ kernel void measure_hills(
     global fine *hill = hills + HILL * (size_t)row;
     for (int axis = 0; axis < N_VARIABLES; ++axis) hill[axis] = found[axis];
     const fine bias = found[VARIABLE_REALS - 1];
+    // Constant heights are possible at 0 K, too.
     const fine full = decay == 0 ? height : height * exp(-bias * decay / (BOLTZMANN * temperatures[row]));
     hill[HILL - 1] = stopped[row] ? (fine)0 : full;
 }

@@ -57,7 +57,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
 }  # fmt: skip
 
 COLUMN, ROW, HEIGHT, LEFT, TOP = 196, 92, 54, 104, 12
-LETTER = 5.6  # the mean width of one
+LETTER = 5.6  # mean width
 
 
 @cache
@@ -149,11 +149,13 @@ def drawing() -> str:
         )
         folders = ", ".join(kernel_folders(modules))
         lines = [*wrap(about or ", ".join(modules.split()), int(wide / LETTER)), *wrap(folders, int(wide / LETTER))]
+        size, spacing = (11, 14) if len(lines) < 3 else (9, 10)
         parts.append(f'<text x="{x:g}" y="{y + 18}" font-size="13" font-weight="bold">{escape(box)}</text>')
         for k, line in enumerate(line for line in lines if line):
             colour = "#25a" if line.startswith("cl/") else "#333"
-            parts.append(f'<text x="{x:g}" y="{y + 31 + (14 if len(lines) < 3 else 10) * k}" fill="{colour}" '
-                         f'font-size="{11 if len(lines) < 3 else 9}">{escape(line)}</text>')  # fmt: skip
+            parts.append(
+                f'<text x="{x:g}" y="{y + 31 + spacing * k}" fill="{colour}" font-size="{size}">{escape(line)}</text>'
+            )
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -26,8 +26,9 @@ def drawing() -> str:
     return "\n".join([head, '<rect width="780" height="310" fill="white"/>', *parts, "</svg>", ""])
 
 
-def _text(x: float, y: float, words: str, colour: str = INK, anchor: str = "middle") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}">{words}</text>'
+def _text(x: float, y: float, words: str, colour: str = INK, anchor: str = "middle", size: str = "") -> str:
+    font = f'font-size="{size}" ' if size else ""
+    return f'<text {font}x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}">{words}</text>'
 
 
 def _atoms(x: float, y: float, unit: float) -> list[str]:
@@ -53,7 +54,7 @@ def _atoms(x: float, y: float, unit: float) -> list[str]:
     return [
         *waters, *circles, f'<path d="{neck}" fill="{RED}" fill-opacity="0.35" stroke="{RED}"/>',
         _text(x - half * unit, y + 5, "C"), _text(x + half * unit, y + 5, "C"), 
-        _text(x, y + 4, "neck", RED).replace("<text", '<text font-size="11"'),
+        _text(x, y + 4, "neck", RED, size="11"),
         _text(x, y - height * unit + 5, "water", BLUE), _text(x, y + height * unit + 5, "water", BLUE),
     ]  # fmt: skip
 

@@ -10,8 +10,8 @@
     def command(run: Run) -> None:
         pele_ocl.energy(..., **keywords(run))
 
-An option, its default, its help and its keyword stand once, in the field. `heading`, a class attribute of a group, is
-the heading of its options in help texts.
+An option, its default, its help and its keyword are defined once, in the field. `heading`, a class attribute of a
+group, is the heading of its options in help texts.
 """
 
 from __future__ import annotations

@@ -113,9 +113,9 @@ def _refused(command: Callable[..., object]) -> Callable[..., object]:
     "-o", "output", type=OUTPUT, metavar="FILE", default="FINAL_RESULTS_MMPBSA.dat", show_default=True,
     help="The tables.", essential=True,
 )  # fmt: skip
-@command_option(
+@click.option(
     "-do", "decomposition", type=OUTPUT, metavar="FILE", default="FINAL_DECOMP_MMPBSA.dat", show_default=True,
-    help="The decomposition, where &decomp asks for one.", heading="Analysis",
+    help="The decomposition, where &decomp asks for one.",
 )  # fmt: skip
 @click.option("-eo", "frames_output", type=OUTPUT, metavar="FILE", help="The energies of each frame, as CSV.")
 @click.option("-deo", "frame_shares", type=OUTPUT, metavar="FILE", help="The decomposition of each frame, as CSV.")

@@ -73,7 +73,7 @@ class Screening:
     pb: bool = option("Score by the Poisson-Boltzmann equation (MM/PBSA).", like=library, essential=True)
     frames: int = option(
         "Average the score over so many frames of dynamics at 300 K; 0 for the minimized structure.", like=library,
-        type=click.IntRange(min=0), heading="Models and trajectories", essential=True,
+        type=click.IntRange(min=0), essential=True,
     )  # fmt: skip
     add_strain: bool = option("Add the ligand's strain to the score.", like=library)
     docking_score: str = option(
@@ -82,7 +82,7 @@ class Screening:
     keep_water: bool = option("Keep the receptor's water, which is left out otherwise.", like=library)
     reference: Path | None = option(
         "Measured values to compare with, by name: .csv, .tsv, .json, .yml, or .sdf with properties.", like=library,
-        metavar="FILE", heading="Holding atoms", essential=True,
+        metavar="FILE", essential=True,
     )  # fmt: skip
     reference_column: str | None = option(
         "Column or property with the measured values; by default one with the name of an affinity.", like=library,

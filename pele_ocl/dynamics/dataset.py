@@ -21,7 +21,7 @@ from .simulation import Simulation
 
 _UNITS = {"pos": "angstrom", "energy": "kcal/mol", "forces": "kcal/mol/angstrom", "vel": "angstrom/ps"}
 _BYTES = 1 << 18  # of a chunk, about: many conformations of small molecules, so that files are written fast
-_OF_ENERGIES = "cutoff", "one_four", "only_terms"  # options that energies depend on, beside the solvent
+_OF_ENERGIES = "cutoff", "one_four", "only_terms"  # options that energies depend on, besides the solvent
 Values = dict[str, NDArray[Any]]
 
 
@@ -34,7 +34,7 @@ class DatasetFile:
     the simulation, such as restraints and biases, and scales are not included. Stopped replicas are left out.
 
     An existing file is appended to, also by simulations of other molecules, which get further groups. It is refused for
-    another solvent, cutoff or choice of terms, for which energies would be others.
+    another solvent, cutoff or choice of terms, with which energies differ.
 
         >>> import pele_ocl, tempfile, pathlib, h5py
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -76,20 +76,21 @@ class DatasetFile:
             with h5py.File(self.path, "a") as file:
                 self._require_same(file, simulation.ensemble.state)
                 groups = {of.attrs.get("molecule"): of for of in file.values()}
-                for key, (_, own) in values.items():  # before any is written
-                    if key in groups and ("vel" in groups[key]) != ("vel" in own):
-                        has = "no " * self.velocities
-                        raise FormatError(f"{self.path}: has {has}velocities; choose `velocities` alike")
-                for key, (atoms, own) in values.items():
+                for key, (_, arrays) in values.items():  # before any is written
+                    if key in groups and ("vel" in groups[key]) != ("vel" in arrays):
+                        has = "no velocities" if self.velocities else "velocities"
+                        raise FormatError(f"{self.path}: has {has}; choose `velocities` alike")
+                for key, (atoms, arrays) in values.items():
                     if key not in groups:
                         groups[key] = file.create_group(f"molecule-{len(groups) + 1}")
                         groups[key].attrs["molecule"] = key
-                    self._append(groups[key], {"types": np.tile(_atomic_numbers(atoms), (len(own["pos"]), 1)), **own})
+                    types = np.tile(_atomic_numbers(atoms), (len(arrays["pos"]), 1))
+                    self._append(groups[key], {"types": types, **arrays})
         except (OSError, ValueError, TypeError) as error:
             raise FormatError(f"{self.path}: cannot be appended to: {error}") from error
 
     def _values(self, simulation: Simulation) -> dict[str, tuple[Atoms, Values]]:
-        """Return each molecule and the values of its replicas that go on, by the hash of the molecule."""
+        """Return each molecule and the values of its replicas that did not stop, by the hash of the molecule."""
         ensemble = self._ensemble(simulation)
         by_molecule: dict[str, list[int]] = {}
         for k in np.flatnonzero(np.isfinite(simulation.potential_energies)).tolist():
@@ -106,7 +107,7 @@ class DatasetFile:
         return found
 
     def _hash(self, atoms: Atoms) -> str:
-        """Hash all of a molecule that energies depend on, but its positions."""
+        """Return the hash of all that energies of a molecule depend on except positions."""
         if id(atoms) not in self._hashes:
             self._hashes[id(atoms)] = atoms, sha256_of(atoms.moved(np.zeros_like(atoms.positions)))
         return self._hashes[id(atoms)][1]
@@ -125,7 +126,7 @@ class DatasetFile:
         return self._bare.evaluate()
 
     def _require_same(self, file: Any, state: State) -> None:
-        """Raise FormatError for a file whose energies are by other settings; note those of a new one."""
+        """Raise FormatError for a file of energies by other settings; write the settings to a new one."""
         options = {name: state.options[name] for name in _OF_ENERGIES}
         settings = sha256_of([SolventModel.or_default(state.options["model"]), options])
         if not len(file):
@@ -138,7 +139,7 @@ class DatasetFile:
             )
 
     def _append(self, group: Any, values: Values) -> None:
-        """Append values to the arrays of a group, which an interrupt may have left of different lengths."""
+        """Append values to the arrays of a group, whose lengths may differ after an interrupt."""
         begin = min((len(group[name]) for name in values if name in group), default=0)
         for name, of in values.items():
             if name not in group:

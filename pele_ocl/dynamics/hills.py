@@ -76,9 +76,9 @@ class Hills:
                 f"`barrier` of {name} is {term.barrier:g} kcal/mol, and k_B T {BOLTZMANN_KCAL * highest:.3g} kcal/mol "
                 f"at {highest:g} K; OPES needs a barrier above k_B T, or a `bias_factor`"
             )
-
         lowest = float(temperatures.min(initial=highest))
         factor = term.bias_factor or term.barrier / (BOLTZMANN_KCAL * lowest)
+        # epsilon, exp(-barrier / (k_B T (1 - 1 / factor))), must not underflow
         most = -np.log(np.finfo(self._state.fine).tiny) * (1 - 1 / factor)
         if (times := term.barrier / (BOLTZMANN_KCAL * lowest)) > most:
             raise InputError(
@@ -89,14 +89,14 @@ class Hills:
     def follow(self, rows: Rows, *, explored: bool = False) -> None:
         """Start to compute the biases of rows from their densities, after these or temperatures were written.
 
-        explored : whether only those of rows whose densities are not 0 everywhere
+        explored : whether to leave out rows whose density is 0 everywhere, whose grid may have been written
         """
         if not isinstance(self.term, OPES):
             return
         state, queue = self._state, self._state.queue
         chosen = np.intersect1d(rows, state.with_molecule)
         if explored and len(chosen):
-            self._of_density(self.term, queue.upload(chosen, np.int32), len(chosen), "measure_density")
+            self._measure(self.term, queue.upload(chosen, np.int32), len(chosen))
             chosen = chosen[queue.download(self._inverses, len(state.systems), state.fine)[chosen] > 0]
         if len(chosen):
             self._of_density(self.term, queue.upload(chosen, np.int32), len(chosen))
@@ -158,17 +158,21 @@ class Hills:
     def _n_nodes(self) -> int:
         return int(np.prod([axis.n for axis in self.term.axes]))
 
-    def _of_density(self, term: OPES, owners: Buffer, n: int, last: str = "bias_of_density") -> None:
-        """Start to compute the biases of n rows from their densities. last : the last kernel that is launched"""
+    def _measure(self, term: OPES, owners: Buffer, n: int) -> dict[str, Any]:
+        """Start to measure the densities of n rows; return the arguments, which the next kernel has, too."""
         given: dict[str, Any] = dict(
             n_nodes=self._n_nodes, owners=owners, temperatures=self._motion.buffer("temperatures"),
             densities=self._places[term.grown], bytes=self._state.bytes_on_device, barrier_height=term.barrier,
             inverses=self._inverses,
         )  # fmt: skip
         self._launch("measure_density", (self._items, n), given, "dynamics/opes.cl")
-        if last == "bias_of_density":
-            given |= dict(grids=self._places["grid"], inverse_factor=1 / (term.bias_factor or np.inf))
-            self._launch(last, (self._n_nodes, n), given, "dynamics/opes.cl")
+        return given
+
+    def _of_density(self, term: OPES, owners: Buffer, n: int) -> None:
+        """Start to compute the biases of n rows from their densities."""
+        given = self._measure(term, owners, n)
+        given |= dict(grids=self._places["grid"], inverse_factor=1 / (term.bias_factor or np.inf))
+        self._launch("bias_of_density", (self._n_nodes, n), given, "dynamics/opes.cl")
 
     def _launch(
         self, name: str, shape: tuple[int, int], arguments: dict[str, Any], file: str = "dynamics/hills.cl"

@@ -25,7 +25,7 @@ CLOSE = 1e-10  # that free energies of states change by at most when they are fo
 MOST_ITERATIONS = 10_000
 MOST_BINS, MOST_VALUE = 100_000, 1e15
 LEAST_IN_COMMON = 0.05  # samples; one that belongs equally to two states counts 1/4
-FAR = 20.0  # that free energies are from those whose weights are kept
+FAR = 20.0  # difference of free energies from which on reference weights, which lose digits, are computed again
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,10 +136,10 @@ class MBAR(Settled):
         if self.states.min() < 0 or self.states.max() >= len(self.u_kn):
             raise InputError(f"states must be of 0 to {len(self.u_kn) - 1}")
         self._require_energies()
-        self._start: Floats | None = None  # free energies that those of the states are close to
+        self._start: Floats | None = None  # first free energies of the iteration
 
     def _block(self, part: slice) -> MBAR:
-        """Return the samples of a block alone; all of them are solved once."""
+        """Return MBAR of a block of samples; this one if the block has all."""
         if part == slice(0, len(self.states)):
             return self
         found = MBAR(self.u_kn[:, part], self.states[part])
@@ -395,12 +395,12 @@ def _log_mixture(u_kn: Floats, n_k: Ints, f_k: Floats) -> Floats:
 
 
 def _solved(u_kn: Floats, n_k: Ints, start: Floats) -> Floats:
-    """Solve for f_k: by turns, and by Newton's method where it comes closer. start : f_k to begin with"""
+    """Solve for f_k by self-consistent iteration, and Newton's method where it comes closer. start : first f_k"""
     equations, f = _Equations(u_kn, n_k, start), start
     for _ in range(MOST_ITERATIONS):
-        after = equations.by_turns(f)
+        after = equations.self_consistent(f)
         if (n_k > 0).sum() > 1:
-            after = equations.closer(after)
+            after = equations.newton(after)
         change, f = np.abs(after - f).max(), after
         if change < CLOSE:
             return f
@@ -415,21 +415,21 @@ class _Equations:
 
     def __init__(self, u_kn: Floats, n_k: Ints, start: Floats) -> None:
         self._u, self._n, self._there = u_kn, n_k, np.flatnonzero(n_k > 0)
-        self._refer(start)
+        self._set_reference(start)
 
-    def _refer(self, f: Floats) -> None:
+    def _set_reference(self, f: Floats) -> None:
         self._reference = f
         self._weights = np.exp(f[:, None] - self._u - _log_mixture(self._u, self._n, f))
 
     def _at(self, f: Floats) -> tuple[Floats, Floats]:
         """Return factors of the weights, of states (n_states,) and of samples (n_samples,)."""
         if not np.abs(f - self._reference).max() < FAR:
-            self._refer(f)
+            self._set_reference(f)
         factors = np.exp(f - self._reference)
         return factors, 1 / ((self._n * factors) @ self._weights)
 
-    def by_turns(self, f: Floats) -> Floats:
-        """Return f_k that follow from others, 0 for the first."""
+    def self_consistent(self, f: Floats) -> Floats:
+        """Return the next f_k of self-consistent iteration, 0 for the first."""
         factors, of_samples = self._at(f)
         sums = factors * (self._weights @ of_samples)
         if (sums > 0).all():
@@ -439,7 +439,7 @@ class _Equations:
         found -= found[0]
         return found
 
-    def closer(self, f: Floats) -> Floats:
+    def newton(self, f: Floats) -> Floats:
         """Make a step of Newton's method, and keep it if it leaves less to change."""
         (factors, of_samples), there = self._at(f), self._there
         n, weights = self._n[there], factors[there, None] * self._weights[there] * of_samples
@@ -450,8 +450,8 @@ class _Equations:
             return f
         moved = f.copy()
         moved[there[1:]] -= step
-        moved = self.by_turns(moved)
-        before, after = (np.abs(self.by_turns(of) - of).max() for of in (f, moved))
+        moved = self.self_consistent(moved)
+        before, after = (np.abs(self.self_consistent(of) - of).max() for of in (f, moved))
         return moved if np.isfinite(after) and after < before else f
 
 

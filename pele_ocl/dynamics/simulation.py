@@ -157,6 +157,7 @@ class Simulation(Suggests, Settled):
             self._take_bodies()
             self._what = checkpoint.described(self.settings, self.ensemble.atoms, self._bodies, state)
             self._catch_up()
+            # densities of an ensemble that was given may have been written before
             for hills in self._hills.values() if self.ensemble is molecules else ():
                 hills.follow(state.there(None), explored=True)
 
@@ -448,7 +449,7 @@ class Simulation(Suggests, Settled):
                 self.ensemble.state.launch(rows)
 
     def _settle(self, steps: int) -> None:
-        """End a run: rows are evaluated where they came to, but those that stopped and share a bias that grew since."""
+        """End a run. Rows were evaluated; stopped ones that share a bias, which grew, are when they are read."""
         assert self._under_way is not None
         self._steps, state = steps, self.ensemble.state
         state.settled(self._under_way)
@@ -671,7 +672,7 @@ class Simulation(Suggests, Settled):
 
     @property
     def _hottest(self) -> Floats:
-        """Highest temperature of each row's heat bath, as far as it is known before the run, (n_rows,) K."""
+        """Highest temperature of each row's heat bath in the schedule, or its present one, (n_rows,) K."""
         if self.settings.anneal:
             return np.full(len(self), max(kelvin for _, kelvin in self.settings.anneal))
         return self._motion.read("temperatures").astype(np.float64)

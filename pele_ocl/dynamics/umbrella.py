@@ -177,7 +177,7 @@ def umbrella(
     require_thermostat(options.get("integrator", "langevin"), "samples of windows")
     members = checked_variables(variables)
     temperature = number("temperature", in_unit("temperature", temperature, "K"), "a temperature above 0 K", above=0.0)
-    at = numbers("centers", centers)
+    at = numbers("centers", centers).copy()  # the result makes it read-only
     at = at[:, None] if at.ndim == 1 else at
     if at.ndim != 2 or not len(at) or at.shape[1] != len(members) or not np.isfinite(at).all():
         raise InputError(

@@ -19,10 +19,9 @@ from .records import WRITTEN
 
 @dataclass(frozen=True)
 class OutputTargets:
-    """Names of what is written.
+    """Paths of what is written.
 
-    output : as the user gave it; files : of each input; folder : in which they are
-    journal : of results, None if there is one structure
+    output : the user's; files : of each input; folder : of the files; journal : of results, None for one structure
     """
 
     output: Path
@@ -37,7 +36,7 @@ class OutputTargets:
     ) -> OutputTargets:  # fmt: skip
         """Plan the targets of inputs, in a folder that is still to be made; nothing is written.
 
-        are_many : True if one input has many conformations, which go to one file; table : a file to be written, too
+        are_many : True if one input has many conformations, for one file; table : a file to be written, too
         journal : name of the journal of several structures; inputs : further files that are read
 
         Raises FormatError for what cannot be written, or would be written over an input.
@@ -60,7 +59,7 @@ class OutputTargets:
 def refuse_files_of(command: str, targets: OutputTargets) -> None:
     """Raise FormatError for files that another command wrote, as its journal in the folder says.
 
-    command : the other one, whose journal bears its name
+    command : the other one, with which the name of its journal begins
     """
     for target, journal in _written_in(targets, f"{command}*.jsonl"):
         raise FormatError(
@@ -70,9 +69,9 @@ def refuse_files_of(command: str, targets: OutputTargets) -> None:
 
 
 def files_of_other_run(targets: OutputTargets, settings: Mapping[str, str]) -> str:
-    """Write a note that files of an earlier run with other options were overwritten; "" if there are none.
+    """Return a note that files of an earlier run with other options were overwritten; "" if there are none.
 
-    settings : of this run's journal; called before the run, and told after it
+    settings : of this run's journal. Call it before the run, and print the note after it
     """
     if targets.journal is None:
         return ""
@@ -84,7 +83,7 @@ def files_of_other_run(targets: OutputTargets, settings: Mapping[str, str]) -> s
 
 
 def _written_in(targets: OutputTargets, pattern: str) -> Iterator[tuple[Path, Path]]:
-    """Iterate over the targets that are as a journal of their folder says they were written, with that journal."""
+    """Iterate over targets whose files have the SHA-256 in a journal of their folder, with that journal."""
     journals = sorted(targets.folder.glob(pattern)) if targets.folder.is_dir() else []
     written: dict[str, Path] = {}
     for journal in journals:
@@ -100,7 +99,7 @@ def _written_in(targets: OutputTargets, pattern: str) -> Iterator[tuple[Path, Pa
 def _refuse(files: dict[Path, Path], table: Path | None, new_folder: Path | None, inputs: Sequence[Path]) -> None:
     """Raise FormatError for two files of one name, for inputs that would be written over, and for bad places.
 
-    new_folder : that is made where it is not there
+    new_folder : one that is made if it does not exist
     """
     seen: dict[Path, Path] = {}
     for path, target in files.items():
