@@ -142,7 +142,7 @@ void blocks_joined(
             for (int tile = first; tile < end; ++tile) {
                 realv totals[VECTORS];
                 real largest = 0;
-                add_parts(PASS_RUNS PASS_SUM_PLACES totals, born_sums, of_column, 1, VECTORS, tile, 0, n_tiles, n_parts);
+                add_parts_of_tile(PASS_RUNS PASS_SUM_PLACES totals, born_sums, of_column, 1, VECTORS, tile, 0, n_tiles, n_parts);
                 const real *integrals = (const real *)totals;
                 for (int j = 0; j < TILE; ++j) {
                     const int i = tile * TILE + j;
@@ -161,7 +161,7 @@ void blocks_joined(
             WAIT_FOR(PAIR_PARTS);
             for (int tile = first; tile < end; ++tile) {
                 realv totals[VECTORS];
-                add_parts(
+                add_parts_of_tile(
                     PASS_RUNS PASS_SUM_PLACES totals, pair_sums + RADIUS_SUM * of_column, of_part, 1, VECTORS, tile, 0, n_tiles, n_parts);
                 const real *sums = (const real *)totals;
                 for (int j = 0; j < TILE; ++j) {
@@ -183,7 +183,7 @@ void blocks_joined(
             const Results own = results_of(results, 0, n_results, n_energies, n_atoms);
             for (int tile = first; tile < end; ++tile) {
                 realv totals[FINISHED_SUMS * VECTORS];
-                add_parts(PASS_RUNS PASS_SUM_PLACES totals, pair_sums, of_part, FINISHED_SUMS, VECTORS, tile, 0, n_tiles, n_parts);
+                add_parts_of_tile(PASS_RUNS PASS_SUM_PLACES totals, pair_sums, of_part, FINISHED_SUMS, VECTORS, tile, 0, n_tiles, n_parts);
                 const real *sums = (const real *)totals;
                 real energies[N_TERMS] = {0, 0, 0, 0, 0};
                 for (int j = 0; j < counts[tile]; ++j) {
