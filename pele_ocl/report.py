@@ -232,7 +232,7 @@ def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: Seque
 
 
 def masked(values: Sequence[float | None]) -> NDArray[Any]:
-    """Mask numbers that are not known; counts stay whole."""
+    """Make an array in which None is masked; integers stay integers."""
     return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])
 
 

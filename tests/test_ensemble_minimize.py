@@ -351,7 +351,7 @@ def test_rows_are_where_they_were_after_an_interrupt(device, monkeypatch):
 
 
 def test_minimizing_a_row_enters_few_classes_and_files(device):
-    """Whoever reads what it does reads these; one more is thought over first."""
+    """All of them must be read to follow the call, so each one more needs a reason."""
     rows = Ensemble(PEPTIDE[:30], 2, device=device)
     rows.minimize([0], max_iterations=2)
     rows.positions[0] = PEPTIDE[:30].positions

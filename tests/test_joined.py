@@ -14,7 +14,7 @@ from pele_ocl.common.variant import Machine
 from pele_ocl.energy import Energy, blocks, squares
 from pele_ocl.energy.layout import BlocksLayout, Runs, SquaresLayout
 from pele_ocl.nonbond import rows
-from pele_ocl.opencl import Device, Queue, building
+from pele_ocl.opencl import Queue, building
 from pele_ocl.plan.evaluator import Failures
 from pele_ocl.solvent import passes
 from pele_ocl.solvent.layout import SolventLayout
@@ -139,7 +139,7 @@ def test_steps_on_cpus_wait_for_slow_tickets(device, in_runs, monkeypatch):
     (launch,) = plan._idle[0].passes.launches
     counters = launch.args[[each.name for each in launch.kernel.signature.parameters].index("counters")]
     for k in range(len(STEPS)):
-        plan.evaluate(one)  # what a step finds that does not wait
+        plan.evaluate(one)  # leaves other values, which a step that does not wait would use
         Queue(device, "float32").write(counters, np.array([k + 1], np.int32), 1)
         found = plan.evaluate(other)
         Queue(device, "float32").write(counters, np.zeros(1, np.int32), 1)
@@ -150,7 +150,7 @@ def test_steps_on_cpus_wait_for_slow_tickets(device, in_runs, monkeypatch):
 @pytest.mark.parametrize("wanted", [1, 32, 128])
 @pytest.mark.parametrize("n_tiles", [1, 2, 3, 4, 7, 16, 39, 141, 256])
 def test_runs_of_tiles_meet_each_pair_once(n_tiles, wanted):
-    """As parts and places are found in cl/common/runs.clh; every sum that is written is listed with its tile, once."""
+    """Parts and places are those of cl/common/runs.clh; every sum that is written is listed with its tile, once."""
     runs = Runs.of(n_tiles, wanted)
     met, written = set(), set()
     for part in range(runs.n_parts):
@@ -167,7 +167,7 @@ def test_runs_of_tiles_meet_each_pair_once(n_tiles, wanted):
                 written.add((tile, part, place))
             written.add((other, part, runs.met + other - first))
     assert len(met) == n_tiles * (n_tiles + 1) // 2
-    starts, sums = runs.own_sums(n_tiles)
+    starts, sums = runs.places_of_sums(n_tiles)
     tiles = np.repeat(np.arange(n_tiles), np.diff(starts))
     listed = [(tile, *places) for tile, places in zip(tiles.tolist(), sums.tolist(), strict=True)]
     assert len(set(listed)) == len(listed)
@@ -186,16 +186,16 @@ def test_positions_and_results_of_a_cpu_are_not_copied(device, monkeypatch):
         pytest.skip("the device has memory of its own")
     atoms = of_every_kind(60)
     there = conformations(atoms)
-    monkeypatch.setattr(Device, "shares_memory", False)
-    copied = [Energy(atoms, device=device).evaluate(each) for each in there]
-    monkeypatch.setattr(Device, "shares_memory", True)
+    with monkeypatch.context() as patch:
+        patch.setitem(device.__dict__, "shares_memory", False)  # where it is cached
+        copied = [Energy(atoms, device=device).evaluate(each) for each in there]
     plan = Energy(atoms, device=device)
     plan.evaluate()
     with monkeypatch.context() as patch:
         patch.setattr("pyopencl.enqueue_copy", refuse)
         for each, expected in zip(there, copied, strict=True):
             assert_same_bits([plan.evaluate(each)], expected)
-    # With times, told of progress, and in several chunks they are.
+    # They are with times, with progress, and in several chunks.
     assert_same_bits([plan.evaluate(there[0], profile=True)], copied[0])
     assert_same_bits([plan.evaluate(there[1], progress=lambda share: None)], copied[1])
     plan._most_together = 2

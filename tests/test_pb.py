@@ -6,6 +6,7 @@ import importlib.util
 import re
 import shutil
 import subprocess
+import weakref
 from dataclasses import replace
 from math import comb
 from pathlib import Path
@@ -839,6 +840,17 @@ def test_surfaces_in_company(monkeypatch):
 
     monkeypatch.setattr("pele_ocl.pb.levels.probes_of_rows", too_long)
     assert solved(3) == (alone, 7)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_launches_are_in_no_cycle(rows):
+    """The memory of a batch is free as soon as it is solved, without Python's collection of cycles."""
+    launching = Launching(Queue(get_device(), "float32"), rows)
+    assert launching.alone.rows == 1
+    assert launching.alone is launching.alone
+    freed = weakref.ref(launching)
+    del launching
+    assert freed() is None
 
 
 def test_a_step_of_newton_is_halved_by_rows():

@@ -249,7 +249,7 @@ def test_memory_of_results_is_registered_from_its_second_use_on(device):
     assert memory.register(context, first) is None
     del first
     second = memory.array(values.shape, np.float32)
-    assert ResultMemory().register(context, second) is None  # whose it is not
+    assert ResultMemory().register(context, second) is None  # it is the device's
     known = memory.register(context, second[5:])
     assert known is not None
     queue.read(second, there)

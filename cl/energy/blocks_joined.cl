@@ -1,8 +1,8 @@
 // All steps of `blocks` in one launch, for small molecules on CPUs, whose launches are the cost. How steps
 // wait for each other is in common/tickets.clh. A group is a work-item, which draws tickets until there are none. Tickets:
-// lots of tiles to be placed, parts of the Born sums, groups of bonded terms (TERMS_FIRST), which need none of them and
-// are done while the last parts are, lots of tiles with radii, parts of the pair energies, lots of tiles with weights and
-// parts of the chain rule (CHAIN), lots of tiles to be finished.
+// lots of tiles to be placed, parts of the Born sums, groups of bonded terms (TERMS_FIRST), which wait for nothing and so
+// fill the time in which the last parts are computed, lots of tiles with radii, parts of the pair energies, lots of tiles
+// with weights and parts of the chain rule (CHAIN), lots of tiles to be finished.
 #include "common/real.clh"
 #include "common/place.clh"
 #include "common/runs.clh"
@@ -21,13 +21,13 @@
 #undef barrier
 #endif
 
-// Counters: tickets drawn; groups that have found no ticket; what is done of each step; and whether all of it is.
+// Counters: tickets drawn; groups that found no ticket; how much of each step is done; and whether all of it is.
 enum { PLACED_TILES, BONDED_GROUPS, BORN_PARTS, TILES_WITH_RADII, PAIR_PARTS, TILES_WITH_WEIGHTS, CHAIN_PARTS, STEPS };
 enum { DRAWN, LEFT, DONE, IS_DONE = DONE + STEPS, COUNTERS = IS_DONE + STEPS };
 #define COUNTER(which) (counters + (which) * COUNTER_STEP)
 
-// All that was written can be seen by whoever waits for this step. Those who wait look at what the last one writes: if
-// they looked at what all count, each that counts would wait for the memory.
+// Makes all that was written visible to groups that wait for this step. They look at a flag that the last group writes,
+// not at the count: then additions to the count would wait for memory that all waiting groups read.
 INLINE void publish(volatile global int *counters, int step, int number, int all) {
     DEVICE_FENCE();
     if (atomic_add(COUNTER(DONE + step), number) + number < all) return;
@@ -45,7 +45,7 @@ void blocks_joined(
     const int per_lot,                            // tiles
     const int n_parts,
     RUNS_ARGUMENT
-    OWN_SUMS_ARGUMENTS(restrict)
+    SUM_PLACES_ARGUMENTS(restrict)
     const int n_atoms,
     const int n_results,                          // FINISH_ARGUMENTS
     const real step,                              // A of a coordinate's unit
@@ -142,7 +142,7 @@ void blocks_joined(
             for (int tile = first; tile < end; ++tile) {
                 realv totals[VECTORS];
                 real largest = 0;
-                add_parts(PASS_RUNS PASS_OWN_SUMS totals, born_sums, of_column, 1, VECTORS, tile, 0, n_tiles, n_parts);
+                add_parts_of_tile(PASS_RUNS PASS_SUM_PLACES totals, born_sums, of_column, 1, VECTORS, tile, 0, n_tiles, n_parts);
                 const real *integrals = (const real *)totals;
                 for (int j = 0; j < TILE; ++j) {
                     const int i = tile * TILE + j;
@@ -161,8 +161,8 @@ void blocks_joined(
             WAIT_FOR(PAIR_PARTS);
             for (int tile = first; tile < end; ++tile) {
                 realv totals[VECTORS];
-                add_parts(
-                    PASS_RUNS PASS_OWN_SUMS totals, pair_sums + RADIUS_SUM * of_column, of_part, 1, VECTORS, tile, 0, n_tiles, n_parts);
+                add_parts_of_tile(
+                    PASS_RUNS PASS_SUM_PLACES totals, pair_sums + RADIUS_SUM * of_column, of_part, 1, VECTORS, tile, 0, n_tiles, n_parts);
                 const real *sums = (const real *)totals;
                 for (int j = 0; j < TILE; ++j) {
                     const int i = tile * TILE + j;
@@ -183,7 +183,7 @@ void blocks_joined(
             const Results own = results_of(results, 0, n_results, n_energies, n_atoms);
             for (int tile = first; tile < end; ++tile) {
                 realv totals[FINISHED_SUMS * VECTORS];
-                add_parts(PASS_RUNS PASS_OWN_SUMS totals, pair_sums, of_part, FINISHED_SUMS, VECTORS, tile, 0, n_tiles, n_parts);
+                add_parts_of_tile(PASS_RUNS PASS_SUM_PLACES totals, pair_sums, of_part, FINISHED_SUMS, VECTORS, tile, 0, n_tiles, n_parts);
                 const real *sums = (const real *)totals;
                 real energies[N_TERMS] = {0, 0, 0, 0, 0};
                 for (int j = 0; j < counts[tile]; ++j) {

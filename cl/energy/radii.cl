@@ -19,7 +19,7 @@ void atom_terms(
     const int n_tiles,
     const int n_parts,
     RUNS_ARGUMENT
-    OWN_SUMS_ARGUMENTS(restrict)
+    SUM_PLACES_ARGUMENTS(restrict)
     RADIUS_CONSTANTS(restrict),            // physics/gb_radius.clh
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
     global const real *restrict sums,      // (n_conformations, n_parts, slots of common/runs.clh) Born integral [1/A]
@@ -34,7 +34,7 @@ void atom_terms(
     global const real *parts = sums + (size_t)conformation * n_parts * of_part;
 #if RUNS
     real sum;
-    add_parts(PASS_RUNS PASS_OWN_SUMS &sum, parts, of_part, 1, 1, i / TILE, item, n_tiles, n_parts);
+    add_parts_of_tile(PASS_RUNS PASS_SUM_PLACES &sum, parts, of_part, 1, 1, i / TILE, item, n_tiles, n_parts);
     scratch[item] = sum;
 #else
     scratch[share * TILE + item] = sum_of_parts(parts + i, share, n_parts, SHARES, of_part);
@@ -56,7 +56,7 @@ void chain_weights(
     const int n_tiles,
     const int n_parts,
     RUNS_ARGUMENT
-    OWN_SUMS_ARGUMENTS(restrict)
+    SUM_PLACES_ARGUMENTS(restrict)
     global const real *restrict sums,           // (n_conformations, n_parts, PAIR_SUMS, slots of common/runs.clh) of pairs
     global const real *restrict born,           // (n_conformations, n_slots) [A]
     global const real4 *restrict singles,       // (n_conformations, n_slots) of ATOM_ARGUMENTS
@@ -70,7 +70,7 @@ void chain_weights(
     global const real *parts = sums + ((size_t)conformation * n_parts * PAIR_SUMS + RADIUS_SUM) * of_column;
 #if RUNS
     real sum;
-    add_parts(PASS_RUNS PASS_OWN_SUMS &sum, parts, (size_t)PAIR_SUMS * of_column, 1, 1, i / TILE, i % TILE, n_tiles, n_parts);
+    add_parts_of_tile(PASS_RUNS PASS_SUM_PLACES &sum, parts, (size_t)PAIR_SUMS * of_column, 1, 1, i / TILE, i % TILE, n_tiles, n_parts);
 #else
     const real sum = sum_of_parts(parts + i, 0, n_parts, 1, (size_t)PAIR_SUMS * of_column);
 #endif

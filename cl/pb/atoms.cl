@@ -133,7 +133,7 @@ kernel void list_marked(
 // Finds the equation's right side at these nodes. A work-item a node.
 kernel void singular_charges(
     const ColourGrid grid, EDGES, global const total *restrict solutes, global const uchar *restrict region,
-    global const int4 *restrict ranges,     // of the nodes of a problem: the first, and how many
+    global const int4 *restrict ranges,     // (rows) first node and number of nodes of a row
     global const int *restrict nodes,       // (n_nodes, 3) i, j, k
     global const total *restrict singular,  // at these nodes the potential that is taken out [kT/e]
     global total *restrict right)           // (n_nodes)

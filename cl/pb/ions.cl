@@ -20,7 +20,8 @@ typedef uchar access;
 typedef total access;
 #endif
 
-// first : of the problem's nodes in arrays; ions : (n_ions, 2) charge and concentration. A sum is NaN where an exponent is too large.
+// first : index of the problem's first node; ions : (n_ions, 2) charge and concentration. A sum is NaN where an
+// exponent is too large.
 kernel void sum_ions(
     const ulong first, const ulong n, const ulong chunk, const int n_ions, global const total *restrict ions,
     global const access *restrict accesses, global const total *restrict potential, global total *restrict sums)

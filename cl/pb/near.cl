@@ -46,28 +46,29 @@ INLINE int spheres_near(Box box, total reach, CELLS_TAKEN, global int *listed, s
     return count;
 }
 
-// n_blocks : of a grid; n_rows : grids, which differ in their origins alone
-// origin : (n_rows) of the grids, spacing : (1) [A]; reach : [A]
+// n_blocks : of each grid; n_rows : number of grids, which differ only in their origins
+// origins : (n_rows) of the grids [A]; spacing : (1) [A]; reach : [A]
 kernel void count_spheres(
-    const int n_blocks, const int n_rows, const int4 blocks, global const total4 *restrict origin, global const total4 *restrict spacing,
-    const total reach, CELLS, global int *restrict counts)
+    const int n_blocks, const int n_rows, const int4 blocks, global const total4 *restrict origins,
+    global const total4 *restrict spacing, const total reach, CELLS, global int *restrict counts)
 {
     const int block = get_global_id(0), row = block / n_blocks;
     if (row >= n_rows) return;
     TAKE_CELLS(row);
-    const Box box = box_of(block - row * n_blocks, blocks, origin[row], spacing[0]);
+    const Box box = box_of(block - row * n_blocks, blocks, origins[row], spacing[0]);
     counts[block] = spheres_near(box, reach, CELLS_PASSED, 0, 0, 0, 0);
 }
 
 // list_starts : (n_rows * n_blocks + 1) of a block's spheres among `listed`
 kernel void list_spheres(
-    const int n_blocks, const int n_rows, const int4 blocks, global const total4 *restrict origin, global const total4 *restrict spacing,
-    const total reach, CELLS, const int in_order, global const int *restrict list_starts, global int *restrict listed)
+    const int n_blocks, const int n_rows, const int4 blocks, global const total4 *restrict origins,
+    global const total4 *restrict spacing, const total reach, CELLS, const int in_order,
+    global const int *restrict list_starts, global int *restrict listed)
 {
     const int block = get_global_id(0), row = block / n_blocks;
     if (row >= n_rows) return;
     TAKE_CELLS(row);
-    const Box box = box_of(block - row * n_blocks, blocks, origin[row], spacing[0]);
+    const Box box = box_of(block - row * n_blocks, blocks, origins[row], spacing[0]);
     spheres_near(box, reach, CELLS_PASSED, listed, list_starts[block], 1, in_order);
 }
 
@@ -83,17 +84,18 @@ INLINE int4 block_at(total3 point, int4 blocks, const total4 origin, const total
 // Loops over the blocks of a row with an atom that are as near to a probe as `far`.
 #define FOR_BLOCKS(block, row, point, far)                                                      \
     const int first_ = (row) * blocks.x * blocks.y * blocks.z;                                  \
-    const int4 low_ = max(block_at((point).xyz - (far), blocks, origin[row], spacing[0]), (int4)0); \
-    const int4 high_ = min(block_at((point).xyz + (far), blocks, origin[row], spacing[0]), blocks - 1); \
+    const int4 low_ = max(block_at((point).xyz - (far), blocks, origins[row], spacing[0]), (int4)0); \
+    const int4 high_ = min(block_at((point).xyz + (far), blocks, origins[row], spacing[0]), blocks - 1); \
     for (int k = low_.z; k <= high_.z; ++k)                                                     \
         for (int j = low_.y; j <= high_.y; ++j)                                                 \
             for (int i = low_.x, block = first_ + (k * blocks.y + j) * blocks.x + i; i <= high_.x; ++i, ++block) \
                 if (atom_starts[block] < atom_starts[block + 1]                                 \
-                    && is_near(box_of(block - first_, blocks, origin[row], spacing[0]), point, far))
+                    && is_near(box_of(block - first_, blocks, origins[row], spacing[0]), point, far))
 
-// rows_of_probes : (n_probes); atom_starts : (n_rows * n_blocks + 1) of the lists of atoms; far : [A]. A work-item a probe.
+// rows_of_probes : (n_probes); atom_starts : (n_rows * n_blocks + 1) of the lists of atoms; far : [A]
+// A work-item does a probe.
 kernel void count_probes(
-    const int n_probes, const int4 blocks, global const total4 *restrict origin, global const total4 *restrict spacing,
+    const int n_probes, const int4 blocks, global const total4 *restrict origins, global const total4 *restrict spacing,
     const total far, global const int *restrict atom_starts, global const total4 *restrict probes,
     global const int *restrict rows_of_probes, global int *restrict counts)
 {
@@ -105,7 +107,7 @@ kernel void count_probes(
 
 // Fills the lists from their ends, in any order, which no result depends on. counts : as found, counted down to 0
 kernel void list_probes(
-    const int n_probes, const int4 blocks, global const total4 *restrict origin, global const total4 *restrict spacing,
+    const int n_probes, const int4 blocks, global const total4 *restrict origins, global const total4 *restrict spacing,
     const total far, global const int *restrict atom_starts, global const total4 *restrict probes,
     global const int *restrict rows_of_probes, global const int *restrict list_starts, global int *restrict counts,
     global int *restrict listed)

@@ -68,7 +68,7 @@ kernel void find_lacking(
 // Residuals at nodes with charges. A work-item a node.
 kernel void find_lacking_at(
     const ColourGrid grid, EDGES, SALT, global const total *restrict potential,
-    global const int4 *restrict ranges,    // of the nodes of a problem: the first, and how many
+    global const int4 *restrict ranges,    // (rows) first node and number of nodes of a row
     global const int *restrict charged,    // (n_charged, 3) i, j, k of inner nodes, each once
     global const total *restrict charges,  // (n_charged) in the equation's unit
     global real *restrict lacks)

@@ -4,8 +4,8 @@
 #include "pb/cells.clh"
 #include "pb/nodes.clh"
 
-// Several grids alike with atoms of their own are rows, along the last dimension of a launch.
-// ranges : (rows) first of a row's nodes and how many, first of its vectors of points and how many
+// Several molecules on grids of one shape are rows, along the last dimension of a launch.
+// ranges : (rows) first node and number of nodes of a row, first vector and number of vectors of its points
 #define NEAREST (real)0.01  // [A] the potential is taken no closer to an atom
 
 // Lists the nodes of a grid's six faces, each once: of the two ends along z, then y, then x. A work-item a node.
@@ -49,7 +49,7 @@ kernel void sum_spheres(
     global const real *restrict points_x,  // (n_vectors * WIDTH) from the middle of the grid [A]
     global const real *restrict points_y,
     global const real *restrict points_z,
-    global const int *restrict first_atoms,  // (rows + 1)
+    global const int *restrict first_atoms,  // (rows + 1) of each row
     global const real4 *restrict atoms,    // (n_atoms) x, y, z from there, radius [A]
     global const real *restrict charges,   // (n_atoms) [kT/e A]
     const real kappa,                      // [1/A]

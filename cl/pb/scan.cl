@@ -20,8 +20,8 @@ kernel void sum_tiles(const int n, global const int *restrict counts, global lon
     tiles[get_group_id(0)] = own;
 }
 
-// Finds where lists begin. starts : (n + 1), the first is 0; bounds : (n / each + 1) sums of the counts before every
-// multiple of `each`, the last of all
+// Finds where lists begin. starts : (n + 1), the first is 0; bounds : (n / each + 1) the starts of the lists 0, each,
+// 2 each, and so on to n
 kernel void add_up(
     const int n, const int each, global const int *restrict counts, global const long *restrict tiles,
     global int *restrict starts, global long *restrict bounds)

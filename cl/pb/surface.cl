@@ -1,5 +1,6 @@
 // Molecule on the grid: edges in solvent, and nodes that ions reach. A group does a block of nodes, a work-item a node
-// and the edges that lead from it. Several molecules on grids alike are rows, whose blocks and arrays follow each other.
+// and the edges that lead from it. Several molecules on grids of one shape are rows, whose blocks and arrays follow
+// each other.
 #include "common/real.clh"
 #include "pb/spheres.clh"
 

@@ -1,12 +1,12 @@
-// Atoms into the bins of potmap/cutoff.cl, in their order: potmap/sort.clh. And for cells of any kind, where they begin.
+// Sorts atoms into the bins of potmap/cutoff.cl (potmap/sort.clh). add_parts and begin_cells serve cells of any kind.
 #include "common/real.clh"
 #include "potmap/sort.clh"
 
 #ifndef GROUP
-#error "GROUP: work-items that find where cells begin"
+#error "GROUP: work-items of begin_cells"
 #endif
 
-// A work-item a part of the atoms.
+// Finds the bin of each atom, and counts. A work-item does a part of the atoms.
 kernel void count_bins(
     const int n_atoms, const int per_part,
     const int4 n_bins,                      // bins along x, y, z
@@ -14,7 +14,7 @@ kernel void count_bins(
     global const real *restrict positions,  // (3, n_atoms) x, y, z [A]
     global const real *restrict rests,      // (3, n_atoms) what rounding took from them, where RESTS
     global int *restrict counts,            // (n_parts, n_bins z, y, x), 0 at first
-    global int2 *restrict homes)            // (n_atoms) bin of an atom, and its number among those of its part; -1 outside
+    global int2 *restrict homes)            // (n_atoms) bin of an atom, or -1 outside; its number in its part and bin
 {
     const int part = get_global_id(0), n_cells = n_bins.x * n_bins.y * n_bins.z;
     const int end = min(n_atoms, (part + 1) * per_part);
@@ -29,7 +29,7 @@ kernel void count_bins(
     }
 }
 
-// Atoms of each cell from those of its parts.
+// Adds up the counts of the parts. A work-item does a cell.
 kernel void add_parts(
     const int n_parts, const int n_cells,
     global int *restrict counts,            // (n_parts, n_cells) atoms in; atoms of the cell in parts before, out
@@ -47,7 +47,7 @@ kernel void add_parts(
     totals[cell] = before;
 }
 
-// Where the atoms of each cell begin. One group: each work-item has a run of cells.
+// Finds where the atoms of each cell begin. One group, each of whose work-items does a run of cells.
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void begin_cells(
     const int n_cells,
     global const int *restrict totals,      // (n_cells)
@@ -69,6 +69,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void begin_cells(
     if (item == GROUP - 1) starts[n_cells] = before;
 }
 
+// Writes each atom to its place. A work-item does an atom.
 kernel void sort_bins(
     const int n_atoms, const int per_part, const int4 n_bins,
     global const real *restrict positions, global const real *restrict rests,

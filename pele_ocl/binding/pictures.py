@@ -50,7 +50,7 @@ def draw_residues(path: str | PathLike[str], decomposition: Decomposition, n: in
     errors = shares.sd_total[chosen] / np.sqrt(decomposition.n_frames)
     points = {"fmt": "D", "color": text, "markersize": 4, "capsize": 3}
     axes.errorbar(shares.total[chosen], places, xerr=errors, **points, label="total, SEM")
-    axes.use_sticky_edges = False  # room beside the longest bars
+    axes.use_sticky_edges = False  # a margin at the ends of the longest bars
     axes.set_yticks(places, [names[k] for k in chosen], size=8)
     axes.axvline(0, color="0.4", linewidth=0.8)
     axes.set_xlabel("share in the binding energy (kcal/mol)", size=9)

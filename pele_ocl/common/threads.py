@@ -38,8 +38,8 @@ def started(size: int, work: Callable[[], T]) -> Callable[[], T]:
     return copiers().submit(work).result if size >= MANY else work
 
 
-def aside(work: Callable[[], T]) -> Callable[[], T]:
-    """Start work in a thread of its own, so that it may wait for others. The function returned waits for it."""
+def in_new_thread(work: Callable[[], T]) -> Callable[[], T]:
+    """Start work in a new thread, in which it may wait for the copiers. The function returned waits for it."""
     thread = ThreadPoolExecutor(1)
     result = thread.submit(work).result
     thread.shutdown(wait=False)

@@ -30,11 +30,15 @@ class Blocks(SumsOfPairs[BlocksLayout]):
 
     layout_type = BlocksLayout
 
+    @property
+    def _sums_born_pairs(self) -> bool:
+        """Return whether Born radii come from sums over all pairs."""
+        return not self.model.gb_model.vacuum and self.tree is None and self.of_surface is None
+
     @cached_property
     def runs(self) -> Runs | None:
         """Runs of tiles that are the parts; None where each part walks every n-th tile."""
-        in_other_ways = self.model.gb_model.vacuum or self.tree is not None or self.of_surface is not None
-        if not self.layout.in_runs or in_other_ways or self.tiles.first_frozen < len(self.tiles):
+        if not self.layout.in_runs or not self._sums_born_pairs or self.tiles.first_frozen < len(self.tiles):
             return None
         return Runs.of(len(self.tiles), self.layout.in_runs)
 
@@ -48,7 +52,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
 
     @cached_property
     def _walks(self) -> Arguments:
-        """Arguments that tell passes over pairs what their parts are."""
+        """Arguments of passes over pairs: their parts, and what each of them walks."""
         if self.runs is None:
             return dict(n_parts=self.n_parts)
         runs = self.runs
@@ -61,8 +65,8 @@ class Blocks(SumsOfPairs[BlocksLayout]):
     def _parts(self) -> Arguments:
         if self.runs is None:
             return self._walks
-        own_starts, own_sums = (self.queue.upload(table, np.int32) for table in self.runs.own_sums(len(self.tiles)))
-        return dict(**self._walks, own_starts=own_starts, own_sums=own_sums)
+        starts, places = (self.queue.upload(table, np.int32) for table in self.runs.places_of_sums(len(self.tiles)))
+        return dict(**self._walks, sum_starts=starts, sum_places=places)
 
     @property
     def _parts_macros(self) -> dict[str, int]:
@@ -74,10 +78,9 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         device = self.queue.device
         is_able = device.kind == "CPU" and device.has_device_fence and device.can_yield
         is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and self.frozen is None
-        in_other_ways = self.model.gb_model.vacuum or self.tree is not None or self.of_surface is not None
         # At radii of an evaluation before, or with an LCPO surface, whose gradient is added before that of bonds.
         is_apart = (self.options.gradient and not self.options.chain) or self.surface is not None
-        if not is_able or not is_small or in_other_ways or is_apart or self.queue.is_shared:
+        if not is_able or not is_small or not self._sums_born_pairs or is_apart or self.queue.is_shared:
             return False
         bonded = (each for each in self.contents.grouped if isinstance(each, BondedTerms))
         return all(each.is_of_single_items(self.context) for each in bonded)

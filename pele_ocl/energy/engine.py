@@ -1,4 +1,4 @@
-"""Rows on a device: the store with what molecules share and rows have, molecules recorded, tables of arguments."""
+"""Rows on a device: the store of their arrays, recorded molecules, and tables of arguments."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from . import Energy
-from .plan import passes_of
+from .plan import Energy, passes_of
 from .scales import ScaledParameters
 
 if TYPE_CHECKING:

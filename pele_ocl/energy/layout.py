@@ -26,7 +26,7 @@ MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse lau
 # each part has many tiles.
 MOST_HALVED = 8_192
 
-# Cores from which on such parts are runs of tiles, so many for each core.
+# With at least so many cores such parts are runs of tiles, so many per core.
 LEAST_CORES_FOR_RUNS, RUNS_FOR_EACH = 4, 8
 LEAST_BLOCKS = 8  # of two tiles in such a part, on average
 
@@ -97,9 +97,10 @@ class Runs:
 
     @classmethod
     def of(cls, n_tiles: int, wanted: int) -> Runs:
-        """Cut n_tiles into about as many parts as are wanted, or fewer that are not tiny; sums take little memory."""
+        """Divide n_tiles into about `wanted` parts, or fewer so that none is tiny."""
         n_steps = n_tiles // 2 + 1
         wanted = max(1, min(wanted, n_tiles * n_steps // LEAST_BLOCKS))
+        # A part has sums of 2 per_run + per_cut - 1 tiles, the fewest for its blocks where per_cut is 2 per_run.
         per_run = max(1, round(n_tiles / (2 * math.sqrt(wanted))))
         n_runs = -(-n_tiles // per_run)
         per_cut = -(-n_steps // min(n_steps, -(-wanted // n_runs)))
@@ -120,20 +121,20 @@ class Runs:
         """Tiles of which a part has sums."""
         return self.met + self.per_run
 
-    def own_sums(self, n_tiles: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """List where the sums of each tile are: the first of each, (n_tiles + 1,), and (n_sums, 2) part and place."""
-        tile, run, cut = np.ogrid[:n_tiles, : self.n_runs, : self.n_cuts]
+    def places_of_sums(self, n_tiles: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """List where the sums of each tile are: the first of each, (n_tiles + 1,), and (n_sums, 2) part and place.
+
+        Some sums are of nothing, and stay 0.
+        """
+        tile, run, cut = np.indices((n_tiles, self.n_runs, self.n_cuts)).reshape(3, -1)
         ahead = (tile - run * self.per_run) % n_tiles  # of the run's first tile
         met = ahead - cut * self.per_cut
         is_met = (met >= 0) & (met < self.met) & (ahead < self.per_run + n_tiles // 2)
-        is_of_run = (ahead < self.per_run) & (cut >= 0)
-        part = np.broadcast_to(cut * self.n_runs + run, met.shape)
-        tiles = np.broadcast_to(tile, met.shape)
-        own = np.broadcast_to(self.met + ahead, met.shape)
+        is_of_run, part = ahead < self.per_run, cut * self.n_runs + run
         rows = np.concatenate(
             [
-                np.column_stack([tiles[here], part[here], place[here]])
-                for here, place in ((is_met, met), (is_of_run, own))
+                np.column_stack([tile, part, place])[here]
+                for here, place in ((is_met, met), (is_of_run, self.met + ahead))
             ]
         )
         rows = rows[np.lexsort(rows.T[::-1])]
@@ -145,7 +146,7 @@ class BlocksLayout(EnergyLayout):
     """Shape of `blocks`.
 
     most_parts : the tiles are walked in at most this many parts; each takes memory
-    in_runs : parts that are wanted of runs of tiles, 0 where each part walks every n-th tile
+    in_runs : wanted number of parts that are runs of tiles; 0 where each part walks every n-th tile
     """
 
     most_tile = MOST_TILE

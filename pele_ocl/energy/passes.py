@@ -61,7 +61,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     contents : the terms, and what adds to the gradient and to the energies beside the passes
     frozen : what is left out, else None
     tree : that Born radii come from, to `accuracy`; None where they come from all pairs
-    reason : gives the error of a conformation from its positions, what was found of all, and its number
+    reason : makes the error of a conformation from its positions, the results of all, and its number
     """
 
     reason: Callable[[NDArray[Any], Outputs, int], InputError]
@@ -229,12 +229,13 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return {"TERMS_FIRST": int(self.first_kernels is not None)}
 
     def unpacked(self, results: NDArray[Any], positions: Floats) -> tuple[Outputs, dict[int, str]]:
-        """Unpack results (m, n_results) of positions (m, n, 3) A; also why conformations failed, which are NaN."""
+        """Unpack results (m, n_results) of positions (m, n, 3) A, with NaN and a reason for each that failed."""
         m, options = len(results), self.options
-        found, failures = Outputs.empty(
+        failures = Failures(m, record=True)
+        found = Outputs.empty(
             m, self.n_atoms, len(self.contents.names), gradients=options.gradient, born_radii=True,
             per_atom=options.per_atom,
-        ), Failures(m, record=True)  # fmt: skip
+        )  # fmt: skip
         self.unpack_and_check(results, slice(0, m), positions, found, failures, self.reason)
         for k in failures.reasons:
             found.erase(k)
@@ -389,7 +390,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         ]  # fmt: skip
 
     def _atom_terms(self, parts: int | Arguments, shares: int = 1, **defines: int) -> Launch:
-        """Born radii and energies of single atoms, from parts of the Born integrals: their number, or arguments."""
+        """Born radii and energies of single atoms. parts : of the Born integrals, their number or `_parts`"""
         arguments = dict(
             **({"n_parts": parts} if isinstance(parts, int) else parts), sums=self.buffers["born_sums"],
             **self.solvent_constants(), **self._atom_tables(),
@@ -461,7 +462,7 @@ class SumsOfPairs(EnergyPasses[L]):
 
     @property
     def _parts(self) -> Arguments:
-        """Arguments that tell kernels how the sums come in parts."""
+        """Arguments of kernels that add up the parts."""
         return dict(n_parts=self.n_parts)
 
     @property

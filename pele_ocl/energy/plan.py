@@ -64,7 +64,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     quantity = "energy"
     variants = VARIANTS
-    _has_other_layout = False  # than its size has; see `share_programs`
+    _has_other_layout = False  # than that for its size; set by `share_programs`
 
     def __init__(
         self,
@@ -224,13 +224,11 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             found.gradients[:, self.frozen] = 0
 
     def _outputs(self, m: int) -> Outputs:
-        n, n_terms, options = len(self.atoms.positions), len(self._contents.names), self.options
-        return Outputs(
-            np.empty((m, n_terms)),
-            gradients=np.empty((m, n, 3)) if options.gradient else None,
-            born_radii=np.empty((m, n)),
-            per_atom=np.empty((m, n, n_terms)) if options.per_atom else None,
-        )
+        options = self.options
+        return Outputs.empty(
+            m, len(self.atoms), len(self._contents.names), gradients=options.gradient, born_radii=True,
+            per_atom=options.per_atom,
+        )  # fmt: skip
 
     def _radii(self, found: Outputs) -> Floats:
         """Born radii (m, n) A; NaN where no term depends on them."""
@@ -366,7 +364,7 @@ def _take_layout(plan: Energy, layout: EnergyLayout) -> None:
 
 
 def _again(make: Callable[..., Energy], arguments: tuple[object, ...], layout: EnergyLayout) -> Energy:
-    """Make the plan of a pickle that has the layout of another one."""
+    """Unpickle a plan that has the layout of another one."""
     plan = make(*arguments)
     _take_layout(plan, layout)
     return plan

@@ -79,13 +79,14 @@ class RowLaunches:
 
 
 def _wrong_of(rows: object, n: int) -> str:
-    """Name the first of several numbers that is no row of n, the length of a mask, or else all."""
+    """Describe what selects none of n rows: the first number out of range, the length of a mask, or all."""
     try:
         given = np.asarray(rows)
     except ValueError:  # rows of different lengths
         return described(rows)
-    if given.ndim == 1 and given.dtype.kind in "iu" and ((given < -n) | (given >= n)).any():
-        return described(int(given[(given < -n) | (given >= n)][0]))
+    if given.ndim == 1 and given.dtype.kind in "iu":
+        outside = given[(given < -n) | (given >= n)]
+        return described(int(outside[0])) if len(outside) else described(rows)
     return f"a mask of {len(given):,}" if given.ndim == 1 and given.dtype == bool else described(rows)
 
 
@@ -117,7 +118,7 @@ class State:
     failed_last : (n_rows,) of `moves`, with which each could not be placed the last time; -1 of none
     has_radii : (n_rows,) if rows have Born radii
     exchanger : what exchanged all that rows have of their own last, whose rungs are theirs; None if nothing did
-    followers : functions of rows that compute what follows from an array of theirs, by its name, weakly held
+    followers : functions of rows that recompute what depends on an array of theirs, by its name; weak references
     is_mapped : if the host uses the memory of the rows, as long as nothing else may
     lock : that all who use the rows share
     """
@@ -206,7 +207,7 @@ class State:
         return system
 
     def follow(self, name: str, rows: Rows) -> None:
-        """Have what follows from an array of rows be computed, after it was written. name : of the array"""
+        """Recompute what depends on an array of rows, after it was written. name : of the array"""
         follow = self.followers[name]() if name in self.followers else None
         if follow is not None:
             follow(rows)

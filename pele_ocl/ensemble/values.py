@@ -83,7 +83,7 @@ class TermArrays(RowValues):
         return given
 
     def _check_by_term(self, k: int, system: System, given: Floats) -> None:
-        """Have the term check values of a field of its own, as it does when it is made, or of another array."""
+        """Let the term check values: of its fields as when it is made, of a grid's other arrays by its own method."""
         named, name = self._of
         for term in system.energy.further_terms:
             if term.name != named:

@@ -1,6 +1,6 @@
-"""PQR files: positions, charges and radii (the format of PDB2PQR and APBS).
+"""PQR files: positions, charges and radii (the format of PDB2PQR and APBS), read and written.
 
-Fields of plain lines are read all at once, others one by one, with a sentence for each error.
+Fields of plain lines are read together, others one by one, with a sentence for each error.
 """
 
 from __future__ import annotations
@@ -389,14 +389,6 @@ def _labels(listed: _Listed, fields: PqrFields, source: str) -> Labels:
     return structure(found, source, names_matter=False).labels
 
 
-FORMAT = StructureFormat(
-    read_pqr, pqr_models, brings_parameters=True, has_bonds=False, kind="a PQR file", has_lennard_jones=False
-)
-
-
-__all__ = ["FORMAT", "pqr_models", "read_pqr"]
-
-
 def write_pqr(path: str | PathLike[str], atoms: Atoms) -> None:
     """Write a PQR file: charges, and gb_radii as radii; fields have blanks between them, whatever their width.
 
@@ -409,12 +401,12 @@ def write_pqr(path: str | PathLike[str], atoms: Atoms) -> None:
         raise ParameterError(f"{target}: the atoms have no radii, which a PQR file needs; choose a set of radii")
     if atoms.labels is None:
         raise FormatError(f"{target}: the atoms have no names, which a PQR file needs")
-    lines = list(_lines(target, atoms))
+    written = list(_written_lines(target, atoms))
     with replacing(target) as temporary:
-        temporary.write_text("".join(lines), encoding="utf-8")
+        temporary.write_text("".join(written), encoding="utf-8")
 
 
-def _lines(path: PathLike[str], atoms: Atoms) -> Iterator[str]:
+def _written_lines(path: PathLike[str], atoms: Atoms) -> Iterator[str]:
     labels, radii = atoms.labels, atoms.gb_radii
     assert labels is not None
     assert radii is not None
@@ -423,11 +415,19 @@ def _lines(path: PathLike[str], atoms: Atoms) -> Iterator[str]:
         labels.insertion_codes.tolist(), atoms.positions.tolist(), atoms.charges.tolist(), radii.tolist(),
         strict=True,
     )  # fmt: skip
-    for serial, (name, residue, of_chain, residue_number, code, (x, y, z), charge, radius) in enumerate(columns, 1):
-        if not name or not residue or any(len(word.split()) > 1 for word in (name, residue, of_chain)):
+    for serial, (name, residue, chain_name, residue_number, code, (x, y, z), charge, radius) in enumerate(columns, 1):
+        if not name or not residue or any(len(word.split()) > 1 for word in (name, residue, chain_name)):
             raise FormatError(f"{path}: {atoms.describe(serial - 1)} has a name that is empty or has blanks in it")
-        where = f"{of_chain} {residue_number}{code}".lstrip()
+        where = f"{chain_name} {residue_number}{code}".lstrip()
         yield (
             f"ATOM  {serial:>5} {name:<4} {residue:<4} {where:>6} {x:10.4f} {y:10.4f} {z:10.4f} {charge:10.6f} "
             f"{radius:8.4f}\n"
         )
+
+
+FORMAT = StructureFormat(
+    read_pqr, pqr_models, brings_parameters=True, has_bonds=False, kind="a PQR file", has_lennard_jones=False
+)
+
+
+__all__ = ["FORMAT", "pqr_models", "read_pqr", "write_pqr"]

@@ -1,4 +1,4 @@
-"""A pair list made ready for a variant, a longer one piece by piece, and the conformations that go through it."""
+"""A pair list prepared for a variant, a longer one piece by piece, and the conformations computed with it."""
 
 from __future__ import annotations
 

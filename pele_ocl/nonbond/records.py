@@ -1,4 +1,4 @@
-"""Atoms as the nonbonded kernels want them, constants folded in, lengths in fixed-point steps; and pair lists."""
+"""Atoms in the form of the nonbonded kernels, constants folded in, lengths in fixed-point steps; and pair lists."""
 
 from __future__ import annotations
 

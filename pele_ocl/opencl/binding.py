@@ -126,7 +126,7 @@ class Binder(ABC):
         """An uninitialised array of n values, reals where no other type is given."""
 
     def in_common(self, n: int, dtype: DTypeLike | None = None) -> Array:
-        """An uninitialised array that the host writes or reads, in memory of both where the device has such."""
+        """An uninitialised array that the host reads or writes, in memory of both where the device shares it."""
         return self.empty(n, dtype)
 
     @abstractmethod

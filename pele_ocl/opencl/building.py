@@ -4,10 +4,10 @@ Kernels that serve rows of an ensemble are built from the same files, preceded b
 cl/engine/arguments.clh defines what the macros expand to.
 
 Compiled programs are cached on disk from one run to the next. An entry is one file: a checksum, a line with the
-signatures of all kernels, which runtimes do not tell of a binary, and then the binary. For PoCL, which caches binaries
-itself, entries have only signatures, of programs for rows. The file gets its name when it is complete: no process sees
-half of it, and nothing is locked. If anything goes wrong with the disk, the program is built from its source, and one
-note says so.
+signatures of all kernels, which runtimes do not report for a binary, and then the binary. For PoCL, which caches
+binaries itself, entries have only signatures, of programs for rows. The file gets its name when it is complete: no
+process sees half of it, and nothing is locked. If anything goes wrong with the disk, the program is built from its
+source, and one note says so.
 """
 
 from __future__ import annotations

@@ -315,20 +315,20 @@ class Device:
 
     @cached_property
     def shares_memory(self) -> bool:
-        """Return whether a mapped buffer of a CPU is the memory its kernels work in; it is then mapped once for good.
+        """Return whether a mapped buffer is the memory that kernels work in, as on CPUs, so that one mapping is enough.
 
-        The standard lets a runtime map a copy, so it is tried: a command's number must be there without another one.
+        OpenCL allows a runtime to map a copy, so it is tested: the array must have what a command writes after mapping.
         """
         if self.kind != "CPU" or not self.handle.host_unified_memory:
             return False
-        there = np.ones(1, np.int32)
+        one = np.ones(1, np.int32)
         with self:
-            buffer = Buffer(self.context, cl.mem_flags.READ_WRITE, there.nbytes)
-            buffer.dtype = there.dtype
+            buffer = Buffer(self.context, cl.mem_flags.READ_WRITE, one.nbytes)
+            buffer.dtype = one.dtype
             array = map_whole(self.plain_queue, buffer)
             array[:] = 0
-            cl.enqueue_fill_buffer(self.plain_queue, buffer, there, 0, there.nbytes).wait()
-        return bool((array == there).all())
+            cl.enqueue_fill_buffer(self.plain_queue, buffer, one, 0, one.nbytes).wait()
+        return bool((array == one).all())
 
     @property
     def can_yield(self) -> bool:

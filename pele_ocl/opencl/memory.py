@@ -28,7 +28,7 @@ class Buffer(cl.Buffer):
     """Memory of a device. PyOpenCL's own buffers take no weak references, so they cannot be counted.
 
     dtype : of its values; is_read_only : if kernels may only read it
-    host : its memory as an array, mapped for good, where kernels work in the host's memory; not to be used meanwhile
+    host : its memory as an array, mapped for good where kernels work in the host's memory; not for use while they run
     """
 
     dtype: np.dtype[Any]
@@ -113,7 +113,7 @@ class BufferBytes:
 class ResultPages:
     """Memory of results.
 
-    is_fresh : whether no result had it before; buffer : by which the driver knows it, if it does
+    is_fresh : whether no earlier result used it; buffer : that registers it with the driver, or None
     """
 
     bytes: NDArray[np.uint8]
@@ -151,9 +151,11 @@ class ResultMemory:
         return found
 
     def register(self, context: cl.Context, array: NDArray[Any]) -> Buffer | None:
-        """Let the driver know the memory of an array that is not its first result; a GPU then fills it by itself.
+        """Register the memory of an array with the driver, so that a GPU writes results there directly.
 
-        It takes as long as two readings without, once. Returns the buffer by which the driver knows it, if it does.
+        This takes as long as two reads of unregistered memory, once, so memory that no earlier result used is left out.
+
+        Returns the buffer that registers it, or None.
         """
         loan = _loan_of(array)
         if loan is None or loan.memory is not self or loan.pages.is_fresh:

@@ -31,10 +31,10 @@ from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, map_whole,
 Event = cl.Event
 
 MOST_CACHED = 2  # buffers that a device keeps
-MOST_TABLES, LARGEST_TABLE = 256, 1 << 16  # small ones that a device keeps, and bytes of one
 CACHED_SHARE = 16  # the part of its memory that one of them takes at most
+MOST_TABLES, LARGEST_TABLE = 256, 1 << 16  # tables that a device keeps, and bytes of one
 
-LARGE_SHARE = 16  # times the memory of a result that a device must have left
+LARGE_SHARE = 16  # a device must have so many times the memory of a result left
 FILLED = 1 << 28  # bytes that are filled, and then copied: NVIDIA's OpenCL hangs if it fills more than 2 GiB
 
 IN_TURN, LEAST_IN_TURN = 8, 2  # arrays of host memory; fewer of larger slices, lest the host keep many times as much
@@ -125,17 +125,17 @@ class Queue(Binder):
         return buffer
 
     def table(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
-        """Upload a small table, which the device keeps for the next time that the same values are wanted."""
+        """Upload a table; if it is small, the device keeps it for later uses of the same values."""
         array, tables = np.ascontiguousarray(values, dtype or self.dtype), self.device.tables
         if array.nbytes > LARGEST_TABLE:
             return self.upload(array, array.dtype)
         key = array.dtype.char, array.tobytes()
-        found = tables.get(key)
-        if found is None:
+        buffer = tables.get(key)
+        if buffer is None:
             if len(tables) >= MOST_TABLES:
                 tables.clear()
-            found = tables[key] = self.upload(array, array.dtype)
-        return found
+            buffer = tables[key] = self.upload(array, array.dtype)
+        return buffer
 
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
         """An uninitialised buffer of n values, reals where no other type is given."""
@@ -148,11 +148,10 @@ class Queue(Binder):
         return buffer
 
     def in_common(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
-        if not self.device.shares_memory:
-            return self.empty(n, dtype)
         buffer = self.empty(n, dtype)
-        with self.device:
-            buffer.host = map_whole(self.command_queue, buffer)
+        if self.device.shares_memory:
+            with self.device:
+                buffer.host = map_whole(self.command_queue, buffer)
         return buffer
 
     def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
@@ -211,9 +210,9 @@ class Queue(Binder):
             cl.enqueue_copy(self.command_queue, array, buffer, src_offset=first * array.itemsize)
 
     def reaches(self, array: NDArray[Any]) -> bool:
-        """Return whether the device fills the memory of a large result by itself; NVIDIA's do, from its second use on.
+        """Return whether the device writes a large result directly; NVIDIA's do from the second use of its memory on.
 
-        The driver takes as much memory on the device.
+        The driver then takes as much memory on the device.
         """
         device = self.device
         if device.vendor != "NVIDIA" or device.held_bytes + LARGE_SHARE * array.nbytes > device.memory:
@@ -516,8 +515,8 @@ class Queue(Binder):
     ) -> Sequence[Event]:
         """Start to write values, launch for as many conformations as they have rows, and read an array.
 
-        This is the shortest way of `start_write`, `launch_bound` and `start_read`, for launches that are not cut. What
-        is memory of the buffers is neither written nor read.
+        This is the shortest way of `start_write`, `launch_bound` and `start_read`, for launches that are not cut.
+        Arrays that are the memory of the buffers are not copied.
         """
         command_queue, count, events = self.command_queue, len(values), list[Event]()
         try:

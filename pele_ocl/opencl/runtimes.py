@@ -10,8 +10,8 @@ wheel has neither `ld` nor GCC's library, and PoCL aborts the process if they ar
 does not know "generic", such as AMD's since Zen 5. Its own compiler then refuses that name, and no program builds.
 Later versions take the name from the variable POCL_LLVM_CPU_NAME. This one has neither an option nor a variable for it
 (https://github.com/pocl/pocl/issues/1049), so the name is replaced where PoCL keeps it. That writes into another
-library's memory, so only PELE_OCL_NAME_PROCESSOR=1 has it done; without it the error of a build says which runtime to
-install.
+library's memory, so it is done only with PELE_OCL_NAME_PROCESSOR=1; without it the error of a build says which runtime
+to install.
 """
 
 from __future__ import annotations
@@ -266,8 +266,8 @@ def _pocl_folder(variable: Callable[[str], str | None]) -> Path:
     """Find the folder in which PoCL keeps kernels, by its own rules."""
     if own := variable("POCL_CACHE_DIR"):
         return Path(own)
-    if cache := variable("XDG_CACHE_HOME"):
-        return Path(cache) / "pocl" / "kcache"
+    if user_cache := variable("XDG_CACHE_HOME"):
+        return Path(user_cache) / "pocl" / "kcache"
     return Path(variable("HOME") or tempfile.gettempdir()) / ".cache" / "pocl" / "kcache"
 
 

@@ -65,8 +65,8 @@ def add_border(
 ) -> None:  # fmt: skip
     """Add the potential that is known at the border, kT/e, to an array of wide numbers.
 
-    problems : rows of one model; grids : of each, of one shape
-    parents : the grid around each one, and the potential on it; None for the outermost
+    problems : of one model; grids : of the problems, of one shape and spacing
+    parents : the grid around each grid, with the potential on it; None for the outermost
     defines : macros of Coefficients
     precise : whether to sum in float64
     """
@@ -117,8 +117,8 @@ def add_spheres(
 ) -> None:  # fmt: skip
     """Add the potential of atoms as spheres in salt water, kT/e, at nodes to an array of wide numbers.
 
-    solutes, grids : of rows
-    ranges : first of the nodes of each row, and how many; nodes : (m, 3) i, j, k, each once in a row
+    solutes, grids : of each row
+    ranges : of each row, its first node and number of nodes; nodes : (m, 3) i, j, k, each once in a row
     factor : of a charge over its distance, kT/e A; kappa : inverse Debye length, 1/A
     precise : in float64 where the device has it, else in float32
     """
@@ -136,12 +136,14 @@ def add_spheres(
         charges.append(factor * solute.charges[charged])
         places += [grid.origin - middle, grid.spacing]
     x, y, z, found = (queue.empty(firsts[-1] * width, wide) for _ in range(4))
-    of_rows = [(*own, first, own_vectors) for own, first, own_vectors in zip(ranges, firsts, n_vectors, strict=False)]
-    common = {"ranges": queue.upload(of_rows, np.int32)}
+    ranges_on_device = queue.upload(
+        [(*nodes_of, *vectors_of) for nodes_of, *vectors_of in zip(ranges, firsts[:-1], n_vectors, strict=True)],
+        np.int32,
+    )
     points = {"points_x": x, "points_y": y, "points_z": z}
 
     def over(kernel: str, items: int, **values: Any) -> None:
-        launching.over_lists("pb/potential.cl", kernel, items, {}, **numbers, **common, **values)()
+        launching.over_lists("pb/potential.cl", kernel, items, {}, **numbers, ranges=ranges_on_device, **values)()
 
     over("place_nodes", max(n_vectors) * width, nodes=nodes, places=launching.vectors(places), **points)
     over(

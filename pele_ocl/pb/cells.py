@@ -22,7 +22,7 @@ Spheres = tuple[Floats, Floats]  # centres (n, 3) A and radii (n,) A
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Spheres on a device by cells as long as the largest radius, or longer; of several problems, each a row.
+    """Spheres on a device by cells as long as the largest radius, or longer. Each of several problems is a row.
 
     counts : spheres of each row; arguments : of kernels that take CELLS (cl/pb/cells.clh)
     """
@@ -32,7 +32,7 @@ class Cells:
 
     @classmethod
     def of(cls, launching: Launching, rows: Sequence[Spheres]) -> Cells:
-        """Put the spheres of each row into cells of its own."""
+        """Sort the spheres of each row by the row's cells."""
         queue, cells, starts, members, places = launching.queue, [], [], [], []
         firsts = np.cumsum([0, *(len(radii) for _, radii in rows)])
         n_starts = 0
@@ -66,7 +66,11 @@ class Cells:
 def _sorted_by_cell(
     centres: Floats, radii: Floats
 ) -> tuple[list[int], NDArray[np.integer], NDArray[np.integer], Floats]:
-    """Find cells along the axes, where each begins among the spheres, their order by cells, and the cells' place."""
+    """Sort spheres by cells.
+
+    Returns the number of cells along the axes, where each cell begins among the sorted spheres, their order, and
+    corner, largest radius and length of cells (CELLS in cl/pb/cells.clh).
+    """
     if not len(radii):
         return [1, 1, 1], np.zeros(2, np.int64), np.zeros(0, np.int64), np.array([[0.0, 0, 0, 0], [1, 0, 0, 0]])
     largest = float(radii.max())

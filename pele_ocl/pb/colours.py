@@ -74,11 +74,11 @@ class Colours:
         return np.ascontiguousarray(found[..., :nx])
 
     def in_rows(self, count: int) -> Colours:
-        """Grids alike, of problems that are solved at once."""
+        """Grids of this shape of so many problems, whose arrays follow each other."""
         return self if count == 1 else Colours(self.shape, self.first, self.size)
 
     def of_row(self, number: int) -> Colours:
-        """Grid of one of several problems that are solved at once."""
+        """Grid of one of the problems of `in_rows`."""
         return Colours(self.shape, self.first + number * self.stride)
 
     def index(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:

@@ -40,7 +40,8 @@ STAGE_SHARE = 1e-2  # of the first residual at which a stage gives way to the ne
 class Equation:
     """Equation that a potential must fulfil on a grid; it begins with 0, and stays as it is at the border.
 
-    launching : whose rows are problems of one model on grids alike; arrays of a row follow those of the row before
+    launching : whose rows are problems of one model, on grids of one shape and spacing
+    coefficients : of all rows; arrays of a row follow those of the row before
     charges : of inner nodes, times the model's charge factor
     """
 
@@ -95,8 +96,9 @@ class Equation:
         )  # fmt: skip
 
     def _over_row(self, number: int, kernel: str, macros: dict[str, int], **values: Any) -> None:
-        own = self.colours.of_row(number)
-        self.launching.alone.over_nodes("pb/outer.cl", kernel, own, macros, grid=own, **values)()
+        """Launch a kernel over the nodes of one row."""
+        grid = self.colours.of_row(number)
+        self.launching.alone.over_nodes("pb/outer.cl", kernel, grid, macros, grid=grid, **values)()
 
     def multigrid(self) -> Multigrid:
         """Make the coarser grids of the linear equation."""
@@ -114,15 +116,15 @@ class Equation:
 
     def on_host(self, number: int = 0) -> Floats:
         """Read the potential of a row, (nz, ny, nx) kT/e."""
-        own, values = self.colours.of_row(number), np.empty(self.colours.size, self.launching.wide)
-        self.launching.queue.read(values, self.potential, own.first)
-        return own.merge(values).astype(np.float64)
+        grid, values = self.colours.of_row(number), np.empty(self.colours.size, self.launching.wide)
+        self.launching.queue.read(values, self.potential, grid.first)
+        return grid.merge(values).astype(np.float64)
 
 
 class WeightedPotentials:
     """Sums over nodes of weights times the potential, read from an equation while it is solved.
 
-    places : (m, w) of the nodes in arrays by colours, of each row; weights : (m, w) of each
+    places : of each row, (m, w), indices of nodes in arrays by colours; weights : of each row, (m, w)
     """
 
     def __init__(self, equation: Equation, places: Sequence[NDArray[np.integer]], weights: Sequence[Floats]) -> None:
@@ -138,12 +140,12 @@ class WeightedPotentials:
 
     @classmethod
     def of(cls, equation: Equation, weights: Sequence[NodeWeights]) -> WeightedPotentials:
-        """Potentials at the atoms of each row."""
-        places = [own.places(equation.colours.of_row(row)) for row, own in enumerate(weights)]
-        return cls(equation, places, [own.weights for own in weights])
+        """Potentials at the atoms. weights : of each row"""
+        places = [each.places(equation.colours.of_row(row)) for row, each in enumerate(weights)]
+        return cls(equation, places, [each.weights for each in weights])
 
     def read(self) -> list[Floats]:
-        """Read the sums, (m,) kT/e of each row."""
+        """Read the sums of each row, (m,) kT/e."""
         values = np.zeros(0, self._launching.wide)
         if self._count:
             self._launch()

@@ -151,10 +151,15 @@ class Launching:
         """Make a launch over the elements of each row's list. count : of the longest"""
         return self.prepare(file, name, (count, 1, self.rows), (LIST_GROUP,), defines, **values)
 
-    @cached_property
+    @property
     def alone(self) -> Launching:
         """Launches over one of the rows."""
-        return self if self.rows == 1 else Launching(self.queue, 1, self.keeps)
+        # Not cached where it is self: a cycle would keep the arrays until Python collects cycles.
+        return self if self.rows == 1 else self._alone
+
+    @cached_property
+    def _alone(self) -> Launching:
+        return Launching(self.queue, keeps=self.keeps)
 
     def shared(self, key: Hashable, make: Callable[[], Buffer]) -> Buffer:
         """Return what many launches read alone, which `make` uploads for the first."""
@@ -188,10 +193,10 @@ def _blocks(colours: Colours) -> int:
 
 @dataclass(frozen=True, eq=False)
 class NodeValues:
-    """Nodes of grids on a device, each once, with values; those of a row follow the row's before.
+    """Nodes of grids on a device, each once, with values. Nodes of a row follow those of the row before.
 
     counts : of the nodes of each row; nodes : (count, 3) i, j, k; values : (count,) wide numbers
-    ranges : of each row, the first of its nodes and how many
+    ranges : of ranges_of
     """
 
     counts: tuple[int, ...]
@@ -220,7 +225,7 @@ class NodeValues:
 
 
 def ranges_of(launching: Launching, counts: Sequence[int]) -> Buffer:
-    """Upload the first and the number of each row's elements, as four integers."""
+    """Upload the first and the number of each row's elements, which follow those of the row before, as int4."""
     firsts = [0, *np.cumsum(counts).tolist()]
     return launching.queue.upload([(*each, 0, 0) for each in zip(firsts, counts, strict=False)], np.int32)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..common.errors import InputError
@@ -115,7 +116,7 @@ def nothing() -> None:
 
 @dataclass(eq=False)
 class Batch:
-    """Problems that are solved at once, each as `solve_grids` does it; several must be such as can_be_rows tells.
+    """Problems that are solved together, each as `solve_grids` does it; several must fulfil `can_be_rows`.
 
     geometries : of the problems; seconds : of steps, to which these are added
     """
@@ -127,7 +128,7 @@ class Batch:
     _levels: list[Level] = field(default_factory=list, init=False)
 
     def prepare(self) -> Iterator[None]:
-        """Make the equation of the coarsest grids, in steps."""
+        """Make the equation on the coarsest grids, in steps."""
         return self._make(0, None)
 
     def solve(self, keep: bool, meanwhile: Callable[[], None] = nothing) -> list[Solution]:
@@ -158,8 +159,9 @@ class Batch:
                     parents.append((level.grid, level.potential))
                 for _ in self._make(number + 1, parents):
                     pass
-        if keep and levels[0].made.singular is not None:
-            levels[0].made.singular.add_to(levels[0].made.equation)
+        made = levels[0].made
+        if keep and made.singular is not None:
+            made.singular.add_to(made.equation)
         return [
             Solution(
                 of_row[-1].energy_kt, level.solver_error, level.potentials, level.whole_potential() if keep else None,
@@ -169,17 +171,19 @@ class Batch:
         ]  # fmt: skip
 
     def _make(self, number: int, parents: Sequence[Parent] | None) -> Iterator[None]:
-        """Make the equation on the grids of a number, in steps. parents : the grids around them"""
+        """Make the equation on one grid of each problem, in steps.
+
+        number : of the grids, the coarsest first; parents : the grids around them, None for the coarsest
+        """
         problems, seconds, is_reaction = self.problems, self.seconds, self.choice.reaction
-        grids, model, own = [each.grids[number] for each in problems], problems[0].model, self.geometries[0].launching
-        launching = own if len(problems) == 1 else Launching(own.queue, len(problems), own.keeps)
+        grids, model, launching = [each.grids[number] for each in problems], problems[0].model, self._launching()
         begun = time.perf_counter()
         coefficients = self._coefficients(launching, number, grids)
         seconds["surface"] = seconds.get("surface", 0) + time.perf_counter() - begun
         yield
-        begun, inside = time.perf_counter(), []
-        for problem, grid in zip(problems, grids, strict=True):  # while a device may still be at the surface
-            inside.append(NodeWeights.of(problem, grid))
+        begun = time.perf_counter()
+        # While a device may still compute the surface.
+        inside = [NodeWeights.of(*each) for each in zip(problems, grids, strict=True)]
         # A reaction has the singular part's charges in place of these.
         charges = [
             NodeCharges.none() if is_reaction else charges_on(*each)
@@ -207,29 +211,44 @@ class Batch:
         if not is_reaction:
             weights = [NodeWeights.of(*each, "on") for each in zip(problems, grids, strict=True)]
         made = Made(equation, singular, WeightedPotentials.of(equation, weights))
-        levels = [
+        self._levels = [
             Level(made, row, problem, self.geometries[row], number, self.choice, charges[row], weights[row])
             for row, problem in enumerate(problems)
         ]  # fmt: skip
-        self._levels = levels
         launching.let_go()
         seconds["equation"] = seconds.get("equation", 0) + time.perf_counter() - surface
         yield
 
-    def _coefficients(self, launching: Launching, number: int, grids: Sequence[Grid]) -> Coefficients:
-        """Find the coefficients of the grids of a number, or take the ones that were kept."""
+    def _launching(self) -> Launching:
+        """Launches over all problems; of one problem those of its geometry."""
+        first, rows = self.geometries[0].launching, len(self.problems)
+        return first if rows == 1 else Launching(first.queue, rows, first.keeps)
+
+    def _have_surface_in_rows(self) -> bool:
+        """Whether the surfaces of all problems are made by one set of launches.
+
+        Not for one set of atoms with several charges, which has one surface, and not for several grids, whose
+        probes geometries keep.
+        """
         problems, geometries = self.problems, self.geometries
-        is_last = number == len(problems[0].grids) - 1
-        if len(problems) > 1 and geometries[0] is not geometries[-1] and len(problems[0].grids) == 1:
-            alike = {points_wanted(each.solute, each.rolled) for each in problems}
-            has_maps = any(each.maps.dielectrics or each.maps.access for each in problems)
-            if len(alike) == 1 and not has_maps:
-                # Where lists become too long, each problem is tried alone, and says what is wrong.
-                with suppress(InputError):
-                    probes = probes_of_rows(launching, [each.solute for each in problems], problems[0].rolled)
-                    return coefficients_of_rows(launching, problems, grids, probes)
-        found = []
-        for geometry, problem, grid in zip(geometries, problems, grids, strict=True):
+        return (
+            len(problems) > 1
+            and geometries[0] is not geometries[-1]
+            and len(problems[0].grids) == 1
+            and len({points_wanted(each.solute, each.rolled) for each in problems}) == 1
+            and not any(each.maps.dielectrics or each.maps.access for each in problems)
+        )
+
+    def _coefficients(self, launching: Launching, number: int, grids: Sequence[Grid]) -> Coefficients:
+        """Find the coefficients of one grid of each problem, or take the ones that were kept. number : of _make"""
+        problems = self.problems
+        if self._have_surface_in_rows():
+            # If the lists become too long, each problem is tried alone, whose error names what is wrong.
+            with suppress(InputError):
+                probes = probes_of_rows(launching, [each.solute for each in problems], problems[0].rolled)
+                return coefficients_of_rows(launching, problems, grids, probes)
+        is_last, found = number == len(problems[0].grids) - 1, []
+        for geometry, problem, grid in zip(self.geometries, problems, grids, strict=True):
             kept = geometry.coefficients.get(number)
             if kept is None:
                 if geometry.probes is None:
@@ -245,9 +264,9 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """Equation of the problems of a batch on their grids, with what it was made of.
+    """Equation of all problems of a batch on one grid each.
 
-    singular : of a reaction; at_atoms : potentials at the atoms of all
+    singular : of the reaction field, else None; at_atoms : potentials at the atoms of each problem
     """
 
     equation: Equation
@@ -258,8 +277,8 @@ class Made:
 class Level:
     """A problem on one of its grids.
 
-    made : of the batch; row : of the problem in it; number : of the grid
-    charges : of nodes, none of a reaction; weights : of the potential at the atoms
+    made : equation of the batch; row : of the problem in it; number : of the grid
+    charges : of nodes, none for the reaction field; weights : of nodes in the potentials at the atoms
     """
 
     def __init__(
@@ -374,15 +393,17 @@ class Level:
         if self.problem.has_charges_of_nodes:
             nodes, charges = self.charges.nodes, self.charges.charges
             places = self.equation.colours.of_row(self.row).index(nodes)[:, None]
-            (found,) = WeightedPotentials(self.equation, [places], [np.ones(places.shape)]).read()
-            return float(charges @ found)
+            return float(charges @ self._potentials_at(places, np.ones(places.shape)))
         if self.model.charges == "spl4":  # APBS interpolates the potential as with "spl0"
             linear = replace(self.problem, model=replace(self.model, charges="spl0"))
             near = NodeWeights.of(linear, self.grid, "on")
             places = near.places(self.equation.colours.of_row(self.row))
-            (found,) = WeightedPotentials(self.equation, [places], [near.weights]).read()
-            return float(self.problem.solute.charges[near.atoms] @ found)
+            return float(self.problem.solute.charges[near.atoms] @ self._potentials_at(places, near.weights))
         return float(self.problem.solute.charges[self._weights.atoms] @ self.potentials[self._weights.atoms])
+
+    def _potentials_at(self, places: NDArray[np.integer], weights: Floats) -> Floats:
+        """Sum weights times the potential of nodes, (m,) kT/e. places, weights : (m, w), of WeightedPotentials"""
+        return WeightedPotentials(self.equation, [places], [weights]).read()[0]
 
     def _terms(self, outside: Grid | None) -> Floats:
         is_whole = self.model.is_nonlinear or self._wants_parts

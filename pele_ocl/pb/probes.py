@@ -43,7 +43,7 @@ class Probes:
     """Probes on a device that touch an atom and overlap none: on spheres around the atoms, then on circles.
 
     count : of all; radius : A
-    centres : (count) vectors of centre and radius, A; rows : (count) of the molecules that have them
+    centres : (count) vectors of centre and radius, A; rows : (count) numbers of their molecules
     cells : of all atoms, with the probe's radius; None if there are no probes
     """
 
@@ -62,7 +62,7 @@ class Probes:
 
 
 def points_wanted(solute: PBSolute, model: PBModel) -> int:
-    """Count the points of each sphere that the density asks for, by the largest radius."""
+    """Count the points on each sphere that give the density of points on the largest one."""
     reach = float(solute.radii.max()) + max(model.probe, model.ion_radius) + 0.5
     return math.ceil(4 * math.pi * reach**2 * model.density)
 
@@ -73,7 +73,7 @@ def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Prob
 
 
 def probes_of_rows(launching: Launching, solutes: Sequence[PBSolute], model: PBModel) -> Probes:
-    """Find the probes of several molecules as `probe_points` does; points_wanted must be the same of all."""
+    """Find the probes of several molecules as `probe_points` does; points_wanted must be the same for all."""
     queue, rows = launching.queue, len(solutes)
     if model.probe < SMALL or model.has_splines or model.is_uniform:
         return Probes(launching, 0, model.probe, launching.vectors(np.zeros((1, 4))), queue.zeros(1, np.int32))

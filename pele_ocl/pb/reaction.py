@@ -42,7 +42,7 @@ def require_room(problem: PBProblem) -> None:
 class SingularPart:
     """Region around the atoms where the solution is the reaction potential alone, and the charges this leaves.
 
-    problems : rows of one model; grids, around : of each, of one shape; coefficients : of all
+    problems : of one model; grids, around : of each problem; coefficients : of all
     charges : of the equation that is left, times the model's charge factor
     """
 
@@ -106,7 +106,7 @@ class SingularPart:
         )  # fmt: skip
 
     def _marked(self, marks: Buffer) -> tuple[list[int], Buffer]:
-        """Nodes that are marked: where those of each row begin and the last ones end, and (count, 3) i, j, k."""
+        """List the marked nodes: where those of each row begin and the last row's end, and (count, 3) i, j, k."""
         queue, colours, rows = self._launching.queue, self._colours, self._launching.rows
         lines = rows * colours.shape[1] * colours.shape[2]
         counts = queue.empty(lines, np.int32)
@@ -137,5 +137,5 @@ class SingularPart:
 
 
 def _ranges(bounds: Sequence[int]) -> list[tuple[int, int]]:
-    """Ranges between bounds: the first of each, and how many."""
+    """Ranges between bounds: first element and length of each."""
     return [(first, end - first) for first, end in pairwise(bounds)]

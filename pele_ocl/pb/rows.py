@@ -59,7 +59,7 @@ def solve_rows(
     """Solve the rows of an equation by "mgcg", each as `solve` does it alone; their potentials are the solutions.
 
     equation : on a device with float64
-    watch : called with the numbers of the rows that got a correction
+    watch : called with the numbers of the rows that were corrected, after each round
     meanwhile : called while the device does an iteration
 
     Raises StoppedError if the solver of a row does not get there.

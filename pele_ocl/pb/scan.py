@@ -24,9 +24,9 @@ def add_up(launching: Launching, counts: Buffer, count: int) -> tuple[Buffer, in
 
 
 def add_up_rows(launching: Launching, counts: Buffer, count: int, rows: int) -> tuple[Buffer, list[int]]:
-    """Find where lists begin as `add_up` does, and also where those of each row begin and the last ones end.
+    """Find where lists begin as `add_up` does, and where the lists of each row begin and the last row's end.
 
-    rows : which have as many lists each
+    rows : with the same number of lists each
     """
     queue = launching.queue
     n_tiles = -(-count // (GROUP * EACH))

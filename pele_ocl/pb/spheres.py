@@ -39,7 +39,7 @@ class SpheresOfBlocks:
     ) -> SpheresOfBlocks:  # fmt: skip
         """Spheres that touch a block of nodes or an edge that leads from it.
 
-        grids : of rows, which differ in their origins alone; rows : spheres of each
+        grids : of each row, which differ only in their origins; rows : spheres of each
         reach : A, how much farther a sphere counts
         cells : of these spheres, if they are there already
         in_order : whether a block has its spheres in the order given, else by cells
@@ -93,12 +93,12 @@ def _blocks(launching: Launching, grids: Sequence[Grid]) -> dict[str, Any]:
 
 
 def place_of(launching: Launching, grids: Sequence[Grid]) -> dict[str, Any]:
-    """Arguments `origin`, of each grid, and `spacing`, of all."""
+    """Arguments `origins`, of each grid, and `spacing`, of all."""
     origins = launching.shared(
         ("origins", *(tuple(grid.origin.tolist()) for grid in grids)),
         lambda: launching.vectors([grid.origin for grid in grids]),
     )
-    return {"origin": origins, "spacing": launching.vector(grids[0].spacing)}
+    return {"origins": origins, "spacing": launching.vector(grids[0].spacing)}
 
 
 def _listed(

@@ -30,7 +30,7 @@ _SOLVENTS = {"cuts": PIECES, "middles": 1, "smoothed": 99}  # codes of edges in 
 class Coefficients:
     """Coefficients of a grid's edges: dielectric constant times the face's area over the edge's length.
 
-    Arrays may be of several problems with grids alike, each a row of `launching`.
+    Arrays may be of several problems on grids of one shape, each a row of `launching`.
 
     codes : three arrays of one byte, or None where edges are wide numbers
     table : (3, MOST_CODES) coefficients of the codes; (3, 0) without codes
@@ -77,7 +77,7 @@ class Coefficients:
 
     def of_row(self, number: int) -> Coefficients:
         """Coefficients of one of several problems."""
-        own = copy(self)
+        own = copy(self)  # not `replace`, which would upload the tables
         own.launching, own.colours = self.launching.alone, self.colours.of_row(number)
         return own
 
@@ -157,25 +157,25 @@ def coefficients_of_rows(
 
 
 def joined(launching: Launching, of_rows: Sequence[Coefficients]) -> Coefficients:
-    """Copy the coefficients of rows that have arrays of their own, behind each other. launching : with as many rows"""
+    """Concatenate the arrays of coefficients of single problems. launching : with as many rows"""
     if len(of_rows) == 1:
         return of_rows[0]
     queue, first = launching.queue, of_rows[0]
 
-    def copied(buffers: Sequence[Buffer]) -> Buffer:
+    def concatenated(buffers: Sequence[Buffer]) -> Buffer:
         kind = buffers[0].dtype
         found = queue.empty(sum(each.size for each in buffers) // kind.itemsize, kind)
         for number, each in enumerate(buffers):
             queue.copy_bytes(each, 0, found, number * each.size, each.size)
         return found
 
-    edges = tuple(copied([each.edges[axis] for each in of_rows]) for axis in range(3))
+    edges = tuple(concatenated([each.edges[axis] for each in of_rows]) for axis in range(3))
     narrow = edges
     if not first.is_coded:
-        narrow = tuple(copied([each.narrow[axis] for each in of_rows]) for axis in range(3))
+        narrow = tuple(concatenated([each.narrow[axis] for each in of_rows]) for axis in range(3))
     return replace(
         first, launching=launching, colours=first.colours.in_rows(len(of_rows)), edges=edges, narrow=narrow,
-        accesses=copied([each.accesses for each in of_rows]),
+        accesses=concatenated([each.accesses for each in of_rows]),
     )  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def _by_axis(name: str, buffers: tuple[Buffer, ...]) -> dict[str, Any]:
 
 
 def _middles(grids: Sequence[Grid]) -> Floats:
-    """(3 m, 3) A, first middles of edges along x, y and z of each grid."""
+    """Midpoints of the first edges along x, y and z of each grid, (3 m, 3) A."""
     halves = 0.5 * np.diag(grids[0].spacing)
     return np.concatenate([grid.origin + halves for grid in grids])
 
@@ -200,25 +200,26 @@ def _find_codes(
     codes: tuple[Buffer, ...],
 ) -> None:  # fmt: skip
     """Codes of edges by their middles, or by how many of their pieces lie in solvent."""
-    model, grid = problems[0].model, grids[0]
+    model = problems[0].model
     cuts = model.way == "cuts"
     taken = [
-        each.solute.radii > SMALL if cuts else _is_strictly_inside(each, own)
-        for each, own in zip(problems, grids, strict=True)
+        each.solute.radii > SMALL if cuts else _is_strictly_inside(each, grid)
+        for each, grid in zip(problems, grids, strict=True)
     ]  # fmt: skip
     spheres = [
-        (each.solute.positions[own], each.solute.radii[own] + model.probe)
-        for each, own in zip(problems, taken, strict=True)
+        (each.solute.positions[chosen], each.solute.radii[chosen] + model.probe)
+        for each, chosen in zip(problems, taken, strict=True)
     ]  # fmt: skip
-    cells = probes.cells if all(own.all() for own in taken) else None
+    cells = probes.cells if all(chosen.all() for chosen in taken) else None
     atoms = SpheresOfBlocks.of(launching, grids, spheres, cells=cells)
     covering = SpheresOfBlocks.of_probes(launching, grids, probes, atoms)
     over = launching.over_whole_blocks if launching.is_cpu and not cuts else launching.over_blocks
+    place = place_of(launching, grids)
+    if not cuts:
+        place["origins"] = launching.vectors(_middles(grids))
     over(
         "pb/surface.cl", "cut_edges" if cuts else "mark_middles", colours, {}, grid=colours,
-        origins=_place(launching, grids)["origins"] if cuts else launching.vectors(_middles(grids)),
-        spacing=launching.vector(grid.spacing), **atoms.arguments("atom"),
-        **covering.arguments("probe"), **_by_axis("codes", codes),
+        **place, **atoms.arguments("atom"), **covering.arguments("probe"), **_by_axis("codes", codes),
     )()  # fmt: skip
 
 
@@ -238,7 +239,7 @@ def _spline_edges(
     edges = tuple(queue.zeros(launching.rows * colours.size, launching.wide) for _ in range(3))
     constants = np.array([model.solute_dielectric, model.solvent_dielectric, *factors])
     launching.over_blocks(
-        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, **_place(launching, grids),
+        "pb/surface.cl", "spline_edges", colours, {}, grid=colours, **place_of(launching, grids),
         **atoms.arguments("atom"),
         degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)),
         constants=queue.upload(constants, launching.wide), **_by_axis("edges", edges),
@@ -251,7 +252,7 @@ def access_by_spheres(launching: Launching, grids: Sequence[Grid], spheres: Sphe
     colours = Colours(grids[0].shape).in_rows(launching.rows)
     accesses = launching.queue.zeros(launching.rows * colours.size, np.uint8)
     launching.over_blocks(
-        "pb/surface.cl", "mark_access", colours, {}, grid=colours, **_place(launching, grids),
+        "pb/surface.cl", "mark_access", colours, {}, grid=colours, **place_of(launching, grids),
         **spheres.arguments("atom"), accesses=accesses,
     )()  # fmt: skip
     return accesses
@@ -262,16 +263,11 @@ def access_by_splines(launching: Launching, grids: Sequence[Grid], spheres: Sphe
     colours = Colours(grids[0].shape).in_rows(launching.rows)
     accesses = launching.queue.zeros(launching.rows * colours.size, launching.wide)
     launching.over_blocks(
-        "pb/surface.cl", "spline_access", colours, {}, grid=colours, **_place(launching, grids),
+        "pb/surface.cl", "spline_access", colours, {}, grid=colours, **place_of(launching, grids),
         **spheres.arguments("atom"), degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)),
         accesses=accesses,
     )()  # fmt: skip
     return accesses
-
-
-def _place(launching: Launching, grids: Sequence[Grid]) -> dict[str, Any]:
-    place = place_of(launching, grids)
-    return {"origins": place["origin"], "spacing": place["spacing"]}
 
 
 def _accesses(launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid]) -> Buffer:

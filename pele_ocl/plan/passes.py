@@ -106,7 +106,7 @@ class Passes(ABC):
 
     @cached_property
     def host_arrays(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Memory of positions (batch, 3 n) and results (batch, n_results), where the host has it in common."""
+        """Positions (batch, 3 n) and results (batch, n_results) in memory that the host shares; None if it does not."""
         positions, results = self.buffer("positions").host, self.buffer("results").host
         if positions is None or results is None:
             return None

@@ -131,12 +131,12 @@ class Pipeline(Evaluator):
 
     @cached_property
     def _in_place(self) -> Staging | None:
-        """Memory of the passes themselves, where the host has it in common."""
+        """Memory of the passes themselves if the host shares it."""
         arrays = self.passes.host_arrays
         return None if arrays is None else Staging(*arrays)
 
     def _chunks(self, m: int, profile: bool, is_quiet: bool) -> list[Chunk]:
-        """Cut m conformations into chunks. is_quiet : whether nobody asks for the fraction done"""
+        """Cut m conformations into chunks. is_quiet : whether no progress is reported"""
         batch, firsts, queue = self.batch, range(0, m, self.batch), self.passes.queue
         if m <= min(batch, self.passes.most_uncut) and is_quiet and not profile and self._in_place:
             return [Chunk(slice(0, m), self._plain, self._in_place)]

@@ -112,7 +112,7 @@ class Sample:
         return self._sums()
 
     def waited_for(self) -> Sample:
-        """Return the sample once its sums are done."""
+        """Wait for the sums, and return the sample."""
         exact = self._sums()
         self._sums = lambda: exact
         return self

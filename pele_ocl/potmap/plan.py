@@ -318,7 +318,7 @@ class Potmap(Settled):
         """Compute a map; a mesh or lattices that miss their accuracy are followed by the next finer ones.
 
         problem : of the same atoms at other positions. The plan keeps what was taken in the end.
-        apart : raises if an atom is on a point; called while a device computes
+        apart : raises InputError if an atom is on a point; called while a device computes
 
         Returns the values (components, nz, ny, nx), the seconds of the kernels on the device that was busy longest, and
         the errors of the potential and of the field, as far as it is computed; none of direct sums.

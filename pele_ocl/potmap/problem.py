@@ -76,7 +76,7 @@ class MapProblem:
     charges : (n,) in the map's unit times Angstrom; rounded : the charges as the kernels have them. Atoms without
         charge are left out of positions and both
     corner : (3,) the first point, A; ends : (3,) the lowest and the highest coordinates of all atoms, A
-    box : (3,) the same of all atoms and points, and of atoms moved by `margin`
+    box : (3,) the lowest and the highest coordinates of all points, and of all atoms moved by `margin`, A
     accuracy : by norm, of methods that have one
     longest_line, most_nodes : of meshes that fit into the memory of all devices, without padding
     most_one_level : nodes with padding up to which meshes of two levels are not considered
@@ -204,7 +204,7 @@ class MapProblem:
 
     @property
     def near_density(self) -> float:
-        """Atoms in an A^3 of the map and near it."""
+        """Atoms per A^3 in the box of `n_near`."""
         low, high = self._near_box
         return self.n_near / float(np.prod(high - low))
 
@@ -268,14 +268,14 @@ def _charged(atoms: Atoms) -> NDArray[np.bool_] | slice:
 
 
 def _centred(positions: Floats, grid: Grid, corner: Floats) -> Floats:
-    """Return positions as a problem has them."""
+    """Return positions (n, 3) [A] relative to the middle of the grid, one coordinate after the other in memory."""
     centred: Floats = np.subtract(positions, grid.origin, order="F")
     centred += corner
     return centred
 
 
 def _ends(positions: Floats) -> tuple[Floats, Floats]:
-    """Find the lowest and the highest coordinates of atoms (n, 3); of none, nothing is lower or higher."""
+    """Find the lowest and the highest coordinates of positions (n, 3); inf and -inf if there are none."""
     low, high = ([end(each) for each in positions.T] if len(positions) else [] for end in (np.min, np.max))
     return (np.array(low), np.array(high)) if low else (np.full(3, np.inf), np.full(3, -np.inf))
 

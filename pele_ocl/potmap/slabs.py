@@ -41,7 +41,7 @@ class Scratch:
         self._buffers: dict[str, Buffer] = {}
 
     def __call__(self, queue: Queue, name: str, n: int, dtype: DTypeLike | None = None) -> Buffer:
-        """A buffer of at least n reals, or of another type; what the last step left under the name is lost."""
+        """Return a buffer of at least n numbers, reals by default; the last step's values of this name are lost."""
         kept = self._buffers.get(name)
         if kept is not None and kept.size >= n * np.dtype(dtype or queue.dtype).itemsize:
             return kept
@@ -114,7 +114,7 @@ class MapSlab:
     def squares(self, queue: Queue) -> Callable[[], Floats]:
         """Launch the sums of the squared potentials, and of the field's squared components.
 
-        The function that is returned waits for them: (components, slices).
+        The function returned waits for the sums, (components, slices).
         """
         (nx, ny), components = self.problem.grid.shape[:2], self.problem.components
         n_slices = self.last - self.first

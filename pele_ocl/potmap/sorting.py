@@ -1,4 +1,4 @@
-"""Atoms of a map on a device, which sorts them by cells; cl/potmap/sort.clh."""
+"""Atoms of a map on a device, and their sorting by cells: cl/potmap/sort.clh."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..opencl.queue import Queue
 
 LEAST_PART = 256  # atoms of a part on a GPU, where a work-item counts them one after another
-COUNTS_AN_ATOM = 40  # numbers of cells and parts for each atom, at most, unless one part has more
+COUNTS_AN_ATOM = 40  # most counts (cells times parts) per atom, if there are several parts
 GROUP, SCAN_GROUP = 64, 256
 BINS = "potmap/bins.cl"
 
@@ -39,12 +39,12 @@ class DeviceAtoms:
     ) -> Buffer:  # fmt: skip
         """Sort by cells, and return (n_cells + 1,) where the atoms of each begin.
 
-        kernels : of the file: one finds the cell of each atom and counts, one puts each atom in its place
-        cells : arguments of both, that describe the cells; find, place : further ones of either
+        kernels : of the file: one finds the cell of each atom and counts, one writes each atom to its place
+        cells : arguments of both that describe the cells; find, place : further arguments of the first, of the second
         """
         n_parts = self._parts(queue, n_cells)
         per_part = -(-self.n_atoms // n_parts)
-        n_counts = -(-n_parts * n_cells // 4) * 4  # which GPUs fill four at a time
+        n_counts = -(-n_parts * n_cells // 4) * 4  # GPUs clear four at a time
         sizes = {"counts": n_counts, "homes": 4 * self.n_atoms, "totals": n_cells}
         counts, homes, totals = (self._scratch(queue, name, size, np.int32) for name, size in sizes.items())
         starts = queue.empty(n_cells + 1, np.int32)

@@ -20,7 +20,7 @@ plain: dynamics alone, one surface of all; an eighth of the replicas begins at p
 FILE, .npz, has weights in bins of 5 degrees, of 8 groups of replicas and 4 parts of the time, written after each
 method. Groups are independent: each has its own MBAR, its own bias, its own rates. A surface is the mean of its groups,
 with the error of this mean; those of several files (make them with different seeds) count by the inverse of their mean
-squared error below 5 kcal/mol. Of a FILE:METHOD,... only these methods are taken.
+squared error below 5 kcal/mol. FILE:METHOD,... takes only these methods.
 
 `show` prints the shares of phi > 0 by parts of the time, which agree where the start is forgotten. Then for each pair
 of surfaces the greatest and the root mean square difference over bins that are below 5 kcal/mol in both, less the mean
@@ -95,10 +95,10 @@ def weights_in_bins(values: np.ndarray, weights: np.ndarray) -> Sums:
 def mixed(energies: Callable[[slice | np.ndarray], np.ndarray], states: np.ndarray, n_states: int) -> np.ndarray:
     """Weights (n_samples,) of samples of several states in the target, by MBAR, up to a factor.
 
-    energies : reduced, of the samples of a slice or of numbers, (n_states + 1, n): in all states, then in the target
+    energies : reduced energies of samples, by a slice or indices, (n_states + 1, n): in all states, then in the target
     states : (n_samples,)
     """
-    # Drawn at random: every so many samples may be those of some windows alone.
+    # Drawn at random, because a fixed stride may take the samples of some windows only.
     part = np.sort(np.random.default_rng(0).choice(len(states), min(SUBSET, len(states)), replace=False))
     f = pele_ocl.MBAR(np.asarray(energies(part)[:-1], np.float64), states[part]).f_k
     n = np.bincount(states, minlength=n_states)

@@ -17,8 +17,9 @@ at its lowest rung has an RMSD of CA below 2 A from 5AWL. Prints for each seed t
 time until it folds, and the share of folded replicas at the lowest rung in the last quarter.
 
 `witness` is plain dynamics at 300 K, half of the replicas from the extended chain, half from the native structure; once
-a minute it prints the shares that are folded and writes the files. It continues the run of a checkpoint that exists.
-`again` adds the passages of runs of different seeds: a chain that comes below 2 A has folded, until it is above 4 A.
+a minute it prints the shares that are folded and writes the files. If the checkpoint exists, its run is continued, with
+the RMSDs of --json. `again` adds up the passages of runs of different seeds: a chain that comes below 2 A has folded,
+until it is above 4 A.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ def print_witnesses(witnesses: list[dict[str, Any]]) -> None:
 
 
 def passages(rmsd: np.ndarray) -> np.ndarray:
-    """Count (n_times, 4) chains that fold, unfold, are unfolded and folded. rmsd : (n_times, n_starts, n)"""
+    """Count the chains that fold, unfold, are unfolded and are folded, (n_times, 4). rmsd : (n_times, n_starts, n) A"""
     found, is_folded = [], rmsd[0] < FOLDED
     for now in rmsd:
         folds, unfolds = ~is_folded & (now < FOLDED), is_folded & (now > UNFOLDED)
@@ -198,9 +199,9 @@ def share_by_rates(of: np.ndarray) -> str:
 
 
 def together(paths: list[Path]) -> dict[str, Any]:
-    """Read files: the ladders of the last that has them, and all witnesses, the longest first.
+    """Read files: the ladders of the last file with ladders, and all witnesses, the longest first.
 
-    Of a .csv, as data/folding/cln025.csv, the curves of ladders are drawn: time, share, the least RMSD of each seed.
+    A .csv, such as data/folding/cln025.csv, has curves of ladders: time, share, the least RMSD of each seed.
     """
     found: dict[str, Any] = {"witnesses": []}
     for path in paths:
@@ -215,7 +216,7 @@ def together(paths: list[Path]) -> dict[str, Any]:
 
 
 def show(found: dict[str, Any], figure: str | None) -> None:
-    """Print what was found, and draw it, of the witnesses the first."""
+    """Print what was found, and draw it with the first of the witnesses."""
     plain = found.get("witnesses", [])
     if "ladders" in found:
         rmsd = np.array(found["ladders"]["rmsd"])

@@ -4,8 +4,8 @@ python tests/benchmarks/map_walls.py DEVICE [SYSTEM[,SYSTEM...] [CALLS [METHOD[,
 
 Systems are those of tests/benchmarks/mesh.py, src3, ruvab, ball:10000 and ball:100000 by default; methods direct,
 cutoff and mesh; 256^3 points 0.5 A apart. The first of CALLS, 10 by default, does not count. Then, for the last system
-and the mesh: the main thread's time by stages, without the stages within; the same for a plan that is kept; and the
-first map of a process, without and with compiled kernels on disk, unless "walls" says that the walls are enough.
+and the mesh: the main thread's time by stages, each without the stages it calls; the same for a kept plan; and, unless
+"walls" is given, the first map of a process, without and with compiled kernels on disk.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 START = time.perf_counter()
 
 import numpy as np  # noqa: E402
-import pyopencl as cl  # noqa: E402
+from harness.commands import counted_calls  # noqa: E402
 from mesh import atoms_of  # noqa: E402
 
 from pele_ocl import Grid, Potmap, potmap  # noqa: E402
@@ -34,13 +34,12 @@ POINTS, SPACING = 256, 0.5
 COLUMNS = "system", "method", "kernels, ms", "wall clock, ms", "median", "beyond kernels, ms", "median"
 MESH = {"method": "mesh", "accuracy": 1e-4}
 METHODS = {"direct": {"method": "direct", "min_distance": 1e-3}, "cutoff": {"method": "cutoff"}, "mesh": MESH}
-# Functions by stage; what a commit lacks is left out.
+# Functions by stage; those that another commit does not have are left out.
 STAGES = {
     "charges and positions": "problem:MapProblem.of problem:MapProblem.moved",
     "points on atoms": "plan:require_apart",
     "atoms to the device": "sorting:DeviceAtoms.__init__",
-    "sorting": "sorting:DeviceAtoms.sort bins:Bins.of mesh.device_mesh:SortedCharges.of "
-    "mesh.device_mesh:Spreading._weights",
+    "sorting": "sorting:DeviceAtoms.sort bins:Bins.of mesh.device_mesh:Spreading.sorted",
     "tables": "mesh.far:FarMesh.__init__ bins:NearTables.__init__ bins:NearTables.arguments",
     "ways to the points": "mesh.device_mesh:Interpolation.__init__",
     "memory of the map": "slabs:MapSlab.on",
@@ -56,16 +55,13 @@ STAGES = {
 
 
 class Stages:
-    """Milliseconds of the main thread in each stage, and how many buffers, launches and copies it made."""
+    """Milliseconds of the main thread in each stage."""
 
     def __init__(self) -> None:
-        self.spent, self.made, self._inner = Counter[str](), Counter[str](), [0.0]
+        self.spent, self._inner = Counter[str](), [0.0]
         for stage, functions in STAGES.items():
             for place in functions.split():
                 self._watch(stage, *place.split(":"))
-        for name in ("enqueue_nd_range_kernel", "enqueue_copy", "enqueue_fill_buffer"):
-            self._count(cl, name)
-        self._count(importlib.import_module("pele_ocl.opencl.queue").Queue, "_buffer")
 
     def _watch(self, stage: str, module: str, name: str) -> None:
         try:
@@ -92,15 +88,6 @@ class Stages:
                 self._inner[-1] += took
 
         setattr(owner, name, classmethod(timed) if isinstance(real, classmethod) else timed)
-
-    def _count(self, owner: Any, name: str) -> None:
-        real = getattr(owner, name)
-
-        def counted(*args: Any, **options: Any) -> Any:
-            self.made[name] += 1
-            return real(*args, **options)
-
-        setattr(owner, name, counted)
 
 
 def grid_of(atoms: Any) -> Grid:
@@ -129,41 +116,41 @@ def main() -> None:
 
 
 def stages(atoms: Any, grid: Grid, calls: int) -> None:
-    """Print what the main thread does in a map, and in a map of a plan that is kept."""
+    """Print the main thread's time by stages, for a map and for a map of a kept plan."""
     plan = Potmap(atoms, grid, device=sys.argv[1], **MESH)
     moved = [atoms.positions + np.random.default_rng(k).normal(0, 0.01, atoms.positions.shape) for k in range(2)]
     plan.evaluate(moved[0])
     found = Stages()
     for title, call in (
         ("a map", lambda k: potmap(atoms, grid, device=sys.argv[1], **MESH)),
-        ("a plan that is kept, other positions", lambda k: plan.evaluate(moved[k % 2])),
+        ("a kept plan, other positions", lambda k: plan.evaluate(moved[k % 2])),
     ):  # fmt: skip
         each = []
         for k in range(calls):
             found.spent.clear()
-            found.made.clear()
-            start = time.perf_counter()
-            call(k)
-            each.append((1e3 * (time.perf_counter() - start), dict(found.spent)))
+            with counted_calls() as made:
+                start = time.perf_counter()
+                call(k)
+                each.append((1e3 * (time.perf_counter() - start), dict(found.spent)))
         best = min(wall for wall, _ in each[1:])
         middle = {stage: np.median([spent.get(stage, 0.0) for _, spent in each[1:]]) for stage in STAGES}
         median = np.median([wall for wall, _ in each[1:]])
         print(f"\n{title}, ms: {best:.1f}, median {median:.1f}; of the main thread, medians:")
-        print(", ".join(f"{stage} {ms:.2f}" for stage, ms in middle.items() if ms), f"({dict(found.made)})", flush=True)
+        print(", ".join(f"{stage} {ms:.2f}" for stage, ms in middle.items() if ms), f"({dict(made)})", flush=True)
 
 
 def first_calls(system: str) -> None:
-    """Print what the first map of a process takes, without and with compiled kernels on disk."""
+    """Print the time of the first map of a process, without and with compiled kernels on disk."""
     with tempfile.TemporaryDirectory() as folder:
         caches = {name: folder for name in ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "POCL_CACHE_DIR")}
         for title in ("kernels compiled", "kernels from disk", "kernels from disk"):
             command = [sys.executable, __file__, sys.argv[1], system, "first"]
-            told = subprocess.run(command, env={**os.environ, **caches}, check=True, stdout=subprocess.PIPE, text=True)
-            print(f"first map of a process, {title}, s: {told.stdout.strip()}", flush=True)
+            done = subprocess.run(command, env={**os.environ, **caches}, check=True, stdout=subprocess.PIPE, text=True)
+            print(f"first map of a process, {title}, s: {done.stdout.strip()}", flush=True)
 
 
 def first() -> None:
-    """Print the seconds of the first maps of this process and what they were spent on."""
+    """Print the seconds of the first two maps of this process, and of their parts, as JSON."""
     ready, built = time.perf_counter(), list[float]()
     atoms = atoms_of(sys.argv[2])
     device = get_device(sys.argv[1])

@@ -24,17 +24,16 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from tempfile import TemporaryDirectory
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-import pyopencl as cl
 from harness.charts import new_figure, save
+from harness.commands import counted_calls
 from timing_tables.pb import grid_for, write_input
 
 import pele_ocl
@@ -43,7 +42,6 @@ from pele_ocl.bench.systems import SYSTEMS, load
 from pele_ocl.binding.poisson_boltzmann import PBEnergy
 from pele_ocl.common.inputfile import read_file
 from pele_ocl.opencl.device import Device, get_device
-from pele_ocl.opencl.queue import Queue
 from pele_ocl.pb import SOLVERS, PBResult, centre_of, grid_at, levels
 from pele_ocl.pb.apbs import read_apbs
 from pele_ocl.pb.systems import solve_systems
@@ -239,34 +237,6 @@ def states(device: Device, name: str) -> None:
     row(Path(name).stem, f"{len(atoms):,}", points, f"{together:.2f}", f"{apart:.2f}")
 
 
-@contextmanager
-def counted_calls() -> Iterator[Counter[str]]:
-    """Count launches, buffers that are made or cleared, and copies that the host waits for."""
-    found, launch, copy, fill, make = (
-        Counter[str](), cl.enqueue_nd_range_kernel, cl.enqueue_copy, cl.enqueue_fill_buffer, Queue._buffer
-    )  # fmt: skip
-
-    def copied(*given: Any, **more: Any) -> Any:
-        between_buffers = isinstance(given[1], cl.Buffer) and isinstance(given[2], cl.Buffer)
-        found["copies waited for" if more.get("is_blocking", not between_buffers) else "other copies"] += 1
-        return copy(*given, **more)
-
-    def counting(what: str, own: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*given: Any, **more: Any) -> Any:
-            found[what] += 1
-            return own(*given, **more)
-
-        return call
-
-    with (
-        patch.object(cl, "enqueue_nd_range_kernel", counting("launches", launch)),
-        patch.object(cl, "enqueue_copy", copied),
-        patch.object(cl, "enqueue_fill_buffer", counting("buffers cleared", fill)),
-        patch.object(Queue, "_buffer", counting("buffers made", make)),
-    ):
-        yield found
-
-
 def frames(
     device: Device, name: str, count: int, most: int | None, equation: str, rows: int | None, spacing: float
 ) -> None:
@@ -408,7 +378,7 @@ def main() -> None:
     parser.add_argument("--atoms", type=int, help="of frames: the first residues with so many at most")
     parser.add_argument("--nonlinear", action="store_true", help="of frames: the nonlinear equation")
     parser.add_argument(
-        "--rows", type=int, help="of frames: problems in one set of launches, by default as the device has"
+        "--rows", type=int, help="of frames: problems in one set of launches, by default as many as fit the device"
     )
     parser.add_argument("--spacing", type=float, default=0.5, help="of frames, A")
     parser.add_argument("--picture", type=Path, help="of ladder: draw the residual against the seconds")

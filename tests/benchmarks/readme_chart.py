@@ -16,20 +16,20 @@ DOCS = Path(__file__).parents[2] / "docs"
 TABLES, CHART = Path(__file__).parent / "measured", DOCS / "figures" / "beside.png"
 NAMES = {"ubiquitin": "1,231 atoms", "src3": "4,427 atoms", "ruvab": "30,211 atoms"}
 COLOUR = "#1f6fb4"
-BEHIND: dict[str, Any] = {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0}}
+WHITE_BOX: dict[str, Any] = {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0}}
 SMALL: dict[str, Any] = {"fontsize": 8.5, "color": "#555555"}
 
 
 @dataclass(frozen=True)
 class Bar:
-    """What was computed, beside which program and where; the time, or the steps per second, of both.
+    """What was computed, with which other program and where; the time, or the steps per second, of both.
 
     command : what measured it
     unit : s, or steps/s, of which more is better
     """
 
     what: str
-    beside: str
+    program: str
     place: str
     ours: float
     theirs: float
@@ -111,22 +111,22 @@ def spoken(bar: Bar) -> str:
         theirs, ours, unit = f"{1e3 * bar.theirs:.3g} ms", f"{1e3 * bar.ours:.3g} ms", ""
     else:
         theirs, ours, unit = f"{plain(bar.theirs)} s", f"{plain(bar.ours)} s", ""
-    return f"{bar.beside} {theirs}, pele-ocl {ours}{unit} ({bar.place})"
+    return f"{bar.program} {theirs}, pele-ocl {ours}{unit} ({bar.place})"
 
 
 def draw(path: Path) -> None:
-    """Draw the bars into a PNG file, for a place half as wide as a page."""
+    """Draw the bars into a PNG file that is shown half as wide as a page."""
     shown = bars()
     figure = new_figure(5.2, 4.3)
     figure.suptitle("Compared with other programs", x=0.01, ha="left", fontsize=11, fontweight="bold")
     axes = figure.subplots()
     axes.barh(range(len(shown)), [bar.ratio - 1 for bar in shown], left=1, height=0.34, color=COLOUR)
-    for place, bar in enumerate(shown):
+    for row, bar in enumerate(shown):
         said = f"{bar.ratio:.1f}x" if bar.ratio < 10 else f"{bar.ratio:.0f}x"
-        axes.annotate(said, (bar.ratio, place), (5, 0), textcoords="offset points", va="center", fontsize=11,
+        axes.annotate(said, (bar.ratio, row), (5, 0), textcoords="offset points", va="center", fontsize=11,
                       color=COLOUR, fontweight="bold")  # fmt: skip
-        for line, text, look in ((18, bar.what, {"fontsize": 9.5}), (8, spoken(bar), SMALL)):
-            axes.annotate(text, (1, place), (0, line), textcoords="offset points", va="bottom", **look, **BEHIND)
+        for height, text, font in ((18, bar.what, {"fontsize": 9.5}), (8, spoken(bar), SMALL)):
+            axes.annotate(text, (1, row), (0, height), textcoords="offset points", va="bottom", **font, **WHITE_BOX)
     logarithmic(axes.xaxis)
     axes.set_xlim(1, 600)
     axes.set_ylim(len(shown) - 0.6, -0.95)

@@ -26,7 +26,7 @@ kernel void along_rows(
 kernel void along_planes(
     const int n_nodes, const int n_points, const int n_inner, const int from_node,
     const ulong to_first,
-    const int adds,                         // whether planes are added to what is there
+    const int adds,                         // whether to add the sums to `to`
     global const int *restrict first,       // (n_points) the first node of each, from_node that of the array
     global const real *restrict weights,    // (n_points, NODES)
     global const real *restrict from,       // (n_outer, n_nodes, n_inner)

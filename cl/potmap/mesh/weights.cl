@@ -1,6 +1,6 @@
-// Charges in the order of the blocks of nodes that each begins in (potmap/sort.clh), and weights of the NODES nodes
-// around each along each axis, by polynomials in the fraction of a spacing. Along x BLOCK zeros are on either side, so
-// that a row of nodes can be read from any beginning.
+// Sorts charges by the blocks that their first nodes lie in (potmap/sort.clh), and finds the weights of the NODES nodes
+// around each charge along each axis, by polynomials in the fraction of a spacing. Along x BLOCK zeros are on either
+// side, so that a row of nodes can be read from any beginning.
 #include "common/real.clh"
 #include "potmap/sort.clh"
 #include "potmap/mesh/spread.clh"
@@ -22,7 +22,7 @@ INLINE int node_before(real x, real rest, real4 spacing) {
     return past < 0 ? node - 1 : past < spacing.x ? node : node + 1;
 }
 
-// A work-item a part of the atoms.
+// Finds the first node of each atom, and counts the atoms of blocks. A work-item does a part of the atoms.
 kernel void count_blocks(
     const int n_atoms, const int per_part,
     const real4 spacing,                    // of the nodes [A]; y = what rounding took from it
@@ -32,7 +32,7 @@ kernel void count_blocks(
     global const real *restrict positions,  // (3, n_atoms) x, y, z [A]
     global const real *restrict rests,      // (3, n_atoms) what rounding took from them, where RESTS
     global int *restrict counts,            // (n_parts, blocks z, y, x), 0 at first
-    global int4 *restrict homes)            // (n_atoms) first node of an atom, its number in its part; -1 if it does not count
+    global int4 *restrict homes)            // (n_atoms) first node of an atom; w = its number in its part and cell, or -1
 {
     const int part = get_global_id(0), n_cells = blocks.x * blocks.y * blocks.z;
     const int end = min(n_atoms, (part + 1) * per_part);
@@ -45,12 +45,14 @@ kernel void count_blocks(
                                  node_before(z, REST_OF(also_z), spacing), 0);
         const int4 first = node - before - low, at = first / BLOCK;
         const bool counts_here = x > least.x && y > least.y && z > least.z && x < most.x && y < most.y && z < most.z;
-        const bool inside = first.x >= 0 && first.y >= 0 && first.z >= 0 && at.x < blocks.x && at.y < blocks.y && at.z < blocks.z;
+        const bool inside =
+            first.x >= 0 && first.y >= 0 && first.z >= 0 && at.x < blocks.x && at.y < blocks.y && at.z < blocks.z;
         const int cell = (at.z * blocks.y + at.y) * blocks.x + at.x;
         homes[atom] = (int4)(first.x, first.y, first.z, counts_here && inside ? own[cell]++ : -1);
     }
 }
 
+// Writes the first node and the weights of each atom to its place. A work-item does an atom.
 kernel void node_weights(
     const int n_atoms, const int per_part, const real4 spacing, const int4 low, const int4 blocks,
     global const real *restrict positions, global const real *restrict rests,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...atoms import Floats
-from ...common.threads import aside
+from ...common.threads import in_new_thread
 from ..slabs import Scratch
 from ..sorting import DeviceAtoms
 from .geometry import Box, MeshGeometry
@@ -49,7 +49,10 @@ class Spreading:
     def onto(
         self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, nodes: Buffer, box: Box = EVERYWHERE
     ) -> None:
-        """Fill nodes (nz, ny, nx). box : corners of the atoms that count, for which the geometry has nodes"""
+        """Fill nodes (nz, ny, nx).
+
+        box : low and high corner, A; only atoms inside count, and the geometry has their nodes
+        """
         charges = self.sorted(queue, geometry, atoms, box)
         items, doubles = 1 if queue.device.kind == "CPU" else BLOCK * BLOCK, int(queue.device.has_float64)
         kernel = queue.kernel("potmap/mesh/spread.cl", "spread", NODES=self._window.nodes, ITEMS=items, DOUBLES=doubles)
@@ -66,7 +69,7 @@ class Spreading:
     def sorted(
         self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, box: Box = EVERYWHERE
     ) -> SortedCharges:  # fmt: skip
-        """Sort the charges of the atoms in a box, and compute their weights."""
+        """Sort the charges of the atoms in a box by blocks, and compute their weights. box : of `onto`"""
         window, spacing = self._window, float(queue.dtype.type(geometry.spacing))
         bx, by, bz = (-(-n // BLOCK) for n in geometry.shape.tolist())
         first = queue.empty(4 * atoms.n_atoms, np.int32)
@@ -160,8 +163,8 @@ class DeviceMesh:
         self._name, self._scratch = name, scratch
         self._convolution, self._spreading = Convolution(queue, geometry), Spreading(queue, window, scratch)
         self._key = queue.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), kind
-        # A thread makes a new one while kernels are built and the near part is launched.
-        self._make: Callable[[], Floats] = table if self._key in queue.device.cached else aside(table)
+        # A new table is made while kernels are built and the near part is launched.
+        self._make: Callable[[], Floats] = table if self._key in queue.device.cached else in_new_thread(table)
         self._table: Buffer | None = None
 
     def potential(
@@ -169,7 +172,7 @@ class DeviceMesh:
     ) -> Buffer:  # fmt: skip
         """Compute the potential at the nodes (nz, ny, nx), to be taken through the window.
 
-        geometry : of the mesh's shape, anywhere; box : corners of the atoms that count
+        geometry : of the mesh's shape, anywhere; box : of Spreading.onto
         """
         nodes = self._scratch(queue, self._name, int(np.prod(geometry.shape)))
         self._spreading.onto(queue, geometry, atoms, nodes, box)

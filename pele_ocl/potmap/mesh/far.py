@@ -40,7 +40,7 @@ class Nodes(ABC):
         """Compute the far potential of atoms at the nodes (nz, ny, nx)."""
 
     def holds(self, problem: MapProblem) -> bool:
-        """Return whether all nodes around the atoms of a problem are there."""
+        """Return whether the mesh has all nodes around the atoms of a problem."""
         if not problem.n_atoms:
             return True
         first = self.geometry.placed(np.array(problem.ends))[0]

@@ -43,7 +43,7 @@ class MeshGeometry:
 
     @property
     def low(self) -> NDArray[np.int64]:
-        """(3,) the first nodes, counted from the origin of the problem."""
+        """Index of the first node along each axis, (3,), counted from the origin of the problem."""
         found: NDArray[np.int64] = np.rint(self.corner / self.spacing).astype(np.int64)
         return found
 
@@ -152,7 +152,7 @@ class SheetGeometry:
             for axis in range(3)
         ]
 
-    def reached(self, sheet: int) -> Box:
+    def box_of_atoms(self, sheet: int) -> Box:
         """Return the box of the atoms that count for the points of a sheet."""
         return self._box(sheet, self.reach)
 

@@ -13,7 +13,7 @@ from .geometry import MeshGeometry
 from .split import Middle, Split, Window
 
 AT_ONCE = 1 << 17  # wave numbers of the fine table that a thread holds at a time, in a cache
-SMALL = 1e-7  # of an angle, which is as good as 0
+SMALL = 1e-7  # wave number times distance, below which the spectrum is that of 0
 
 
 def green_table(geometry: MeshGeometry, split: Split, window: Window, finer: float = 0.0) -> Floats:
@@ -51,11 +51,11 @@ def _green_table(
     kx, ky, kz = (k[:n] for k, n in zip(waves, kept, strict=True))
     fx, fy, fz = (f[:n] for f, n in zip(factors, kept, strict=True))
     planes = np.empty((len(kz), len(y), len(x)))
-    split.spectrum_of_many(np.zeros(1))  # makes its steps, once for all threads
+    split.spectrum_of_many(np.zeros(1))  # tabulates the spectrum once, not in each thread
 
     def sum_planes(part: slice) -> None:
         across = split.largest_k**2 - kz[part.start] ** 2
-        ny, nx = (int(np.count_nonzero(k * k < across)) for k in (ky, kx))  # the others are beyond
+        ny, nx = (int(np.count_nonzero(k * k < across)) for k in (ky, kx))  # beyond them the spectrum is 0
         k2 = kz[part, None, None] ** 2 + ky[:ny, None] ** 2 + kx[:nx] ** 2
         values = _truncated(k2, split, farthest)
         values *= fz[part, None, None] * fy[:ny, None] * fx[:nx]
@@ -95,7 +95,7 @@ def fine_waves(shape: NDArray[np.int64], h: float, cutoff: float) -> NDArray[np.
 
 def _truncated(k2: Floats, split: Split, farthest: float) -> Floats:
     """Spectrum of the far part whose Green function is cut off at a distance, at squared wave numbers."""
-    k2 = np.maximum(k2, (SMALL / farthest) ** 2)  # 0 / 0
+    k2 = np.maximum(k2, (SMALL / farthest) ** 2)  # avoids 0 / 0
     k, kappa = np.sqrt(k2), split.kappa
     if kappa:
         away = np.exp(-kappa * farthest) * (np.cos(k * farthest) + kappa * farthest * np.sinc(k * farthest / np.pi))

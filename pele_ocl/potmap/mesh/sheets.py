@@ -83,7 +83,7 @@ class SheetsPart:
     def _potential(self, queue: Queue, sheet: int) -> Buffer:
         """Compute the middle and the far potential at the nodes of a sheet."""
         geometry = self._sheets.geometry
-        nodes = self._sheets.mesh.potential(queue, geometry.nodes_of(sheet), self._atoms, geometry.reached(sheet))
+        nodes = self._sheets.mesh.potential(queue, geometry.nodes_of(sheet), self._atoms, geometry.box_of_atoms(sheet))
         self._sheets.from_coarse(queue, sheet).add(queue, self._sheets.scratch, self._coarse_nodes, nodes)
         return nodes
 

@@ -26,7 +26,7 @@ class LastOpenFile:
         self._opened: tuple[int, FrameFile] | None = None
 
     def opened(self, index: int) -> FrameFile:
-        """Open the file of this index, and close the one before."""
+        """Open the file of this index, and close the previous one."""
         if self._opened is None or self._opened[0] != index:
             self.close()
             self._opened = index, self._open(self._paths[index])
