@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import numpy as np
 import pyopencl as cl
@@ -25,6 +26,7 @@ from pele_ocl import Atoms, Energy, Grid, potmap, read, solvent
 from pele_ocl.common.errors import CacheWarning, DeviceError, KernelBuildError
 from pele_ocl.common.installation import shipped
 from pele_ocl.opencl import Device, Queue, building, get_device, runtimes
+from pele_ocl.opencl import memory as memories
 from pele_ocl.opencl import queue as queues
 from pele_ocl.opencl.kernel import Parameter
 from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, ResultMemory, is_used
@@ -241,7 +243,10 @@ def test_memory_of_results_is_used_again_once_no_view_of_it_is_left():
     assert not any(map(is_used, [memory.array((10,), np.float64) for _ in range(2)]))
 
 
-def test_memory_of_results_is_registered_from_its_second_use_on(device):
+def test_memory_of_results_is_registered_from_its_second_use_on(device, monkeypatch):
+    def lacks_memory(*args: Any, **options: Any) -> NoReturn:
+        raise cl.MemoryError
+
     queue, values = Queue(get_device(device), "float32"), np.arange(LEAST_REUSED // 4, dtype=np.float32)
     memory, context, there = queue.device.results, queue.device.context, queue.upload(values)
     memory.clear()
@@ -250,6 +255,9 @@ def test_memory_of_results_is_registered_from_its_second_use_on(device):
     del first
     second = memory.array(values.shape, np.float32)
     assert ResultMemory().register(context, second) is None  # it is the device's
+    with monkeypatch.context() as without:
+        without.setattr(memories, "Buffer", lacks_memory)
+        assert memory.register(context, second) is None
     known = memory.register(context, second[5:])
     assert known is not None
     queue.read(second, there)

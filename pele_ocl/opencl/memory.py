@@ -162,7 +162,10 @@ class ResultMemory:
             return None
         if loan.pages.buffer is None:
             flags, pages = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR, loan.pages
-            pages.buffer = Buffer(context, flags, hostbuf=pages.bytes)
+            try:
+                pages.buffer = Buffer(context, flags, hostbuf=pages.bytes)
+            except cl.Error:  # the driver has no memory for it: results come through pinned pieces
+                return None
         return loan.pages.buffer
 
     def clear(self) -> None:
