@@ -1109,6 +1109,10 @@ def test_targets_of_a_run_are_exchanged(device, tmp_path):
         ({"phi": {"kind": "TORSION"}}, "phi, TORSION, lacks `atoms`"),
         ({"phi": {**WORDS["phi"], "at": 1}}, "phi, TORSION, has no word `at`; there are: atoms"),
         ({"phi": {"kind": "TORSION", "atoms": [0, 2, 3, 4]}}, "variable phi: atoms are 0; numbers of 1 to 30"),
+        (
+            {"phi": {"kind": "TORSION", "atoms": ["resid 99", 2, 3, 4]}},
+            "variable phi: the selection 'resid 99' takes no atom",
+        ),
         ({"phi": {"kind": "TORSION", "atoms": [1, 2]}}, "variable phi: TORSION has 4 atoms or groups of them; 2 are"),
         ({"hold": {**WORDS["hold"], "arg": "x"}}, "bias hold: 'x' is no variable; there are: phi, d"),
         ({"hold": {**WORDS["hold"], "kappa": [-1.0]}}, "bias hold: `kappa` is"),

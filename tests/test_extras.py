@@ -14,7 +14,7 @@ from timing_tables import installed
 from timing_tables.installed import AbsentError
 
 from pele_ocl import PeleError
-from pele_ocl.common.extras import extra
+from pele_ocl.common.extras import LIBRARIES, extra
 from pele_ocl.jobs.workers import connected
 
 ROOT = Path(__file__).parent.parent
@@ -44,6 +44,17 @@ def test_modules_load_with_what_the_package_brings():
     known = set(sys.stdlib_module_names) | dependencies()
     strangers = {path: imported_at_once(ast.parse(path.read_text())) - known for path in MODULES}
     assert not {str(path.relative_to(ROOT)): names for path, names in strangers.items() if names}
+
+
+def test_every_library_that_is_asked_for_has_a_sentence():
+    asked = {
+        node.args[0].value.split(".")[0]
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("extra", "missing")
+        if isinstance(node.args[0], ast.Constant)
+    }
+    assert {"openmm", "yaml"} <= asked <= LIBRARIES.keys()
 
 
 def test_a_missing_peer_names_what_to_install(monkeypatch):

@@ -20,6 +20,7 @@ LIBRARIES = {
     "matplotlib": ("matplotlib", "pip install 'pele-ocl[plot]'"),
     "plotly": ("plotly", "pip install 'pele-ocl[view]'"),
     "rdkit": ("RDKit", "pip install 'pele-ocl[ligands]'"),
+    "yaml": ("PyYAML", "pip install pyyaml"),
     "torch": ("torch", "pip install 'pele-ocl[torch]'"),
     "jax": ("JAX", "pip install 'pele-ocl[jax]'"),
     "pandas": ("pandas", "pip install pandas"),

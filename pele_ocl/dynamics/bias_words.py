@@ -162,7 +162,10 @@ def _variable(name: str, words: Words, atoms: Atoms) -> Variable:
 
 def _group(name: str, given: object, atoms: Atoms) -> Ints:
     if isinstance(given, str):
-        return np.flatnonzero(Selection(given).mask(selectable(atoms))).astype(np.int32)
+        try:
+            return np.flatnonzero(Selection(given).mask(selectable(atoms))).astype(np.int32)
+        except InputError as error:
+            raise InputError(f"variable {name}: {error}", code=error.code) from None
     values = np.atleast_1d(np.asarray(given))
     if (
         values.dtype.kind not in "iu"
