@@ -72,7 +72,7 @@ class NoFile(InputFile):
 def read_file(path: str | PathLike[str], most: int = _MOST_BYTES) -> InputFile:
     """Read a file; an InputFile is returned as it is.
 
-    Raises FormatError for a file that is missing, no regular file, larger than `most` bytes, or that cannot be read.
+    Raises FormatError for a file that is missing, not a regular file, larger than `most` bytes, or unreadable.
     """
     if isinstance(path, InputFile):
         return path
@@ -84,7 +84,7 @@ def read_file(path: str | PathLike[str], most: int = _MOST_BYTES) -> InputFile:
 
 
 def opened(path: str | PathLike[str]) -> BinaryIO:
-    """Open a file to read its bytes. Raises FormatError for one that cannot be opened, or is no regular file."""
+    """Open a file to read its bytes. Raises FormatError if it cannot be opened or is not a regular file."""
     file = file_path(path)
     with reading(file):
         return open_regular(file)
@@ -92,9 +92,9 @@ def opened(path: str | PathLike[str]) -> BinaryIO:
 
 @contextmanager
 def reading(path: str | PathLike[str]) -> Iterator[None]:
-    """A block that reads a file; FormatError with one sentence in place of what the system says.
+    """Context in which a file is read; errors of the system become a FormatError with one sentence.
 
-    It is for a file that is missing, a folder, one without permission, and for a name that the system does not take.
+    These are missing files, folders, files without permission, and names that the system does not accept.
     """
     try:
         yield

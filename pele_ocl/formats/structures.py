@@ -80,7 +80,7 @@ def read_conformations(
 ) -> tuple[list[int], Floats]:
     """Numbers of the models of a PDB file, plain or gzip, and the positions of their atoms, (m, n, 3) A.
 
-    The atoms are as in the first model, in its order, also among alternate locations; or in that of `atoms`. If the
+    The atoms are as in the first model, in the same order, including alternate locations, or in the order of `atoms`. If the
     faces of the file's unit cell cut molecules, they are made whole.
 
     failed : takes why models cannot be read, by index from 0; their positions are NaN. The first readable model then

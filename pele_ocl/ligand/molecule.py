@@ -423,9 +423,9 @@ def ligand_beside(
 def number_of_residue(
     path: str | PathLike[str], structure: Structure | None, *, hydrogens: Hydrogens = "given", ph: float | None = None
 ) -> int | None:  # fmt: skip
-    """Find the first molecule of a file that is a residue of a structure by elements and bonds, from 1; None for none.
+    """Number (from 1) of the first molecule in a file whose elements and bonds match a residue; None if none does.
 
-    One with all the residue's hydrogens comes before those that have others. Parameters as in `Ligand.read`
+    A molecule with exactly the residue's hydrogens is preferred. Parameters as in `Ligand.read`
     """
     if structure is None:
         return None

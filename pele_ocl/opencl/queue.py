@@ -417,7 +417,7 @@ class Queue(Binder):
 
     @contextmanager
     def beside(self) -> Iterator[Queue]:
-        """Lend a queue without times that nobody else uses; what waits in it runs beside what waits in others."""
+        """Lend a queue without profiling that nobody else uses; its commands can run concurrently with other queues."""
         spare = self.device.spare
         try:
             own = spare.pop()

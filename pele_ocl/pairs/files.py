@@ -81,9 +81,9 @@ _PARSERS: dict[str, tuple[Callable[[str], Any], Any, str]] = {
 
 
 def read_columns(path: InputFile) -> tuple[Columns, NDArray[np.int64]]:
-    """Read the columns of a text by name, and the line of each pair, from 1; n_pairs and n_atoms if its head says them.
+    """Read columns of a text by name, the line of each pair, from 1, and n_pairs and n_atoms if the header has them.
 
-    Raises FormatError, naming file and line, for rows of other lengths and words that are no numbers.
+    Raises FormatError, naming file and line, for rows of different lengths and words that are not numbers.
     """
     names: Sequence[str] = ()
     stored: Columns = {}
