@@ -116,8 +116,7 @@ def no_scales_note(name: str) -> str:
 
 
 def goes_by_names(name: str | None) -> bool:
-    """Return whether a set is one of PDB2PQR's, by names of residues and atoms: it needs no bonds, and has no GB
-    scales."""
+    """Return whether a set is one of PDB2PQR's, assigned by residue and atom names: no bonds needed, no GB scales."""
     return name is not None and tidy_set(name) in PDB2PQR_SETS
 
 

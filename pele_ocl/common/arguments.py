@@ -428,9 +428,9 @@ def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], key
 
 
 def several_structures(paths: Iterable[object]) -> KeywordError:
-    """Make the error about a trajectory, or all models, of several structures.
+    """Return the error for a trajectory, or all models, with several structures.
 
-    Some may be trajectories themselves: a shell puts files in place of a pattern.
+    Some may be trajectories themselves, because a shell expands patterns.
     """
     for path in map(str, paths):
         if word_of_file(path) == "trajectory":

@@ -136,8 +136,8 @@ def open_regular(path: str | PathLike[str]) -> BinaryIO:
 def require_unpacked(n_bytes: int, packed: int, source: object, kind: str, *, is_map: bool = False) -> None:
     """Raise FormatError if data of a kind, such as "gzip", unpacks to more bytes than data of a molecule may have.
 
-    Structures are packed to a third to a thirtieth; a thousand times as much is made of a few lines that repeat, to
-    fill memory. Text of maps may repeat, too, where they are zero, and takes less memory than atoms.
+    Structures are compressed by a factor of 3 to 30. A factor of 1,000 is a decompression bomb: a few lines,
+    repeated to fill memory. Zeros in text of maps may repeat, too; maps take less memory than atoms.
     """
     if n_bytes > max(_SMALL * (4 if is_map else 1), _MOST_RATIO * packed):
         raise FormatError(

@@ -227,7 +227,7 @@ class Held:
         return replace(self, reference=Reference.of(self.reference, reads))
 
     def settings(self) -> dict[str, str]:
-        """Write what is held as texts, by which a journal is known again; the reference counts by its content."""
+        """Return the restraints as texts that identify a journal; the reference is identified by its content."""
         found = {
             keyword: str([of.text for of in self.restraints if of.keyword == keyword])
             for keyword in FORMS

@@ -462,7 +462,7 @@ class State:
         return np.concatenate(there) if there else np.zeros(0, bool)
 
     def frozen_after(self, masks: int) -> NDArray[np.bool_]:
-        """Return whether each atom on the device is frozen, or was at any time since change number `masks` of the masks."""
+        """Return whether each atom on the device is frozen, or has been since change number `masks` of the masks."""
         there = [last > masks for last, n in zip(self._frozen_last, self.n_atoms, strict=True) if n]
         return self.frozen_atoms | (np.concatenate(there) if there else False)
 

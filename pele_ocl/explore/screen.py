@@ -86,7 +86,7 @@ class Screen:
         moves, is_open : for each row, (n_trials, n_tries); tries that are not open are skipped
         first : number of the first try
 
-        Returns the try accepted so far for each trial of each row, (n_trials,), -1 for none.
+        Returns the try found so far for each trial of each row, (n_trials,), -1 for none.
         """
         walk, n_tries = self._walk, next(iter(is_open.values())).shape[1]
         shape = len(walk.ensemble), self._trials, n_tries

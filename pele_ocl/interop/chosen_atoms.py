@@ -79,9 +79,9 @@ def require_backbones(source: InputFile, structure: Structure) -> None:
 
 
 def with_short_names(structure: Structure) -> tuple[Structure, dict[str, str]]:
-    """Return residues names that a PDB file can hold; returns the structure and the new names by the old ones.
+    """Rename residues whose names do not fit into a PDB file; return the structure and a mapping from old to new names.
 
-    Raises InputError if there are more than the PDB keeps for users.
+    Raises InputError if there are more than the PDB reserves for users.
     """
     labels = structure.labels
     names = labels.residue_names

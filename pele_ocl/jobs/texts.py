@@ -85,7 +85,7 @@ def ending(how: Computation, kernel_seconds: float, total: float) -> str:
 
 
 def choice_line(devices: str) -> str:
-    """Say by what variants and layouts were chosen on the devices of a result."""
+    """Describe how variants and layouts were chosen on the devices of a result."""
     from ..opencl.device import list_devices
     from ..plan.tuning import describe
 

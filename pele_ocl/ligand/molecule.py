@@ -492,7 +492,7 @@ def ligand_of_mol(
 
 
 def count_molecules(path: str | PathLike[str], template: str | None = None) -> int:
-    """Count the molecules of a file, also those that cannot be read; template : as in `Ligand.read`"""
+    """Count the molecules of a file, including unreadable ones; template : as in `Ligand.read`"""
     return sum(1 for _ in _records(read_file(path), Ways(template=template)))
 
 

@@ -515,8 +515,8 @@ class Queue(Binder):
     ) -> Sequence[Event]:
         """Start to write values, launch for as many conformations as they have rows, and read an array.
 
-        This is the shortest way of `start_write`, `launch_bound` and `start_read`, for launches that are not cut.
-        Arrays that are the memory of the buffers are not copied.
+        This combines `start_write`, `launch_bound` and `start_read`, for launches that are not split. Arrays that
+        share memory with the buffers are not copied.
         """
         command_queue, count, events = self.command_queue, len(values), list[Event]()
         try:
@@ -668,7 +668,7 @@ def start_making(values: NDArray[Any]) -> list[Future[None]]:
 
 @contextmanager
 def borrowed(queue: Queue, size: int, count: int) -> Iterator[list[NDArray[np.uint8]]]:
-    """Arrays of at least so many bytes, which the device keeps for later reads: to make them takes long."""
+    """Borrow arrays of at least `size` bytes, which the device keeps for later reads because allocation is slow."""
     kept = queue.device.staging
     arrays = []
     for _ in range(count):

@@ -295,7 +295,7 @@ def write_pairs(path: str | PathLike[str], pairs: Pairs, labels: Labels | None =
 
 @contextmanager
 def writing_pairs(path: str | PathLike[str], pairs: Pairs, labels: Labels | None = None) -> Iterator[None]:
-    """Write as write_pairs, for a file that must not stay without another: it is there once the block ends well."""
+    """Write like write_pairs, but keep the file only if the block ends without an error."""
     suffix = require_pairs_suffix(path)
     require_pairs(pairs)
     if labels is not None and len(arguments.instance("labels", labels, Labels, "Labels")) != pairs.n_atoms:

@@ -92,7 +92,7 @@ class Correcting(Solver):
 
     @abstractmethod
     def correct(self, residual: Buffer, correction: Buffer, scratch: Buffer) -> Sequence[Callable[[], None]]:
-        """Launches that make the correction."""
+        """Return the launches that compute the correction."""
 
 
 class Jacobi(Correcting):

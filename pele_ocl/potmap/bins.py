@@ -92,7 +92,7 @@ class Bins:
 
     @classmethod
     def of(cls, queue: Queue, atoms: DeviceAtoms, grid: BinGrid) -> Bins:
-        """Sort atoms into the bins of a grid that serves their problem."""
+        """Sort atoms into the bins of a grid made for their problem."""
         sorted_atoms = queue.empty(4 * atoms.n_atoms)
         rests = queue.empty(4 * atoms.n_atoms) if atoms.has_rests else sorted_atoms
         starts = atoms.sort(

@@ -82,7 +82,7 @@ class MoleculeRead:
 
     @property
     def taken(self) -> Taken:
-        """Atoms of the file that were taken, also where all were."""
+        """Atoms of the file that were selected, even if all were."""
         from ..atoms import Taken
 
         return self.chosen or Taken(np.ones(len(self.atoms), np.bool_), self.atoms.labels)

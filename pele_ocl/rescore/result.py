@@ -303,7 +303,7 @@ def require_picture(path: str | PathLike[str]) -> None:
 def draw_against(
     path: str | PathLike[str], energies: Mapping[str, tuple[Floats, Floats]], inputs: Iterable[str | PathLike[str]] = ()
 ) -> None:
-    """Draw a panel for each energy, ours over PELE's, with correlation and offset.
+    """Draw a panel for each energy, pele-ocl against PELE, with correlation and offset.
 
     path : ends in .png or .svg; energies : name -> PELE's and ours, (m,) kcal/mol; inputs : that `path` must not be
 

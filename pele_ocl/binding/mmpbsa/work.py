@@ -300,7 +300,7 @@ class ComputedFrames:
         return np.column_stack([self.columns[f"{system}_{term}"] for term in self.work.names]).astype(np.float64)
 
     def shares(self, system: str) -> FrameShares:
-        """Shares of a system's printed residues."""
+        """Energy contributions of a system's printed residues."""
         residues = self.work.residues_of(system)
         of = {
             split: self.residues[f"{system}_{split}"].reshape(len(self.frames), len(residues), len(GROUPS))
