@@ -228,7 +228,7 @@ class Binding(Settled):
 
 
 def binding_like(binding: Binding, atoms: Atoms, ligand: Chosen, receptor: Chosen) -> Binding:
-    """Make a Binding of other atoms with the options of one, but for its decomposition."""
+    """Make a Binding of other atoms with the options of an existing one, except its decomposition."""
     return Binding(atoms, ligand, receptor, model=binding.model, pb=binding.pb, **binding._choices)
 
 

@@ -115,7 +115,7 @@ def require_there(path: str | PathLike[str]) -> None:
 
 
 def require_regular(path: str | PathLike[str]) -> None:
-    """Raise FormatError for what is no regular file: a device may have no end, a pipe or a socket no beginning.
+    """Raise FormatError if it is not a regular file: reading from a device, pipe or socket may never end.
 
     A folder, and a file that is missing, are left to whoever opens it.
     """

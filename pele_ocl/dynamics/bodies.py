@@ -58,7 +58,7 @@ class Body:
 
     @property
     def freedom(self) -> int:
-        """Count the degrees of freedom: three of each atom that moves, less the bonds that are held."""
+        """Count the degrees of freedom: three per moving atom, minus the constrained bonds."""
         held = 0 if self.constraints is None else len(self.constraints.hydrogens)
         return 3 * int(self.free.sum()) - held
 

@@ -38,7 +38,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def locked(method: Method) -> Method:
-    """Let one thread at a time call a method of objects that share their `_lock`; others wait."""
+    """Allow only one thread at a time to call a method of objects that share their `_lock`."""
 
     @wraps(method)
     def called(self: Any, *args: Any, **options: Any) -> Any:
@@ -258,7 +258,7 @@ class State:
             self._versions += 1
 
     def changed(self, rows: Rows | Sequence[int] | None, *, moved: bool = True) -> None:
-        """Let it be known that rows changed, so that results that they had are of another state.
+        """Mark rows as changed, so that their earlier results are outdated.
 
         moved : whether their positions changed, or only restraints
         """
@@ -267,7 +267,7 @@ class State:
         self.moves[chosen] += moved
 
     def settled(self, rows: Rows | Sequence[int]) -> None:
-        """Let it be known that the results of rows are of the state that they are in."""
+        """Mark the results of rows as up to date."""
         self._see_rewrites()
         self._evaluated[rows] = self._versions[rows]
         for k in np.asarray(rows).tolist() if self.explained else ():

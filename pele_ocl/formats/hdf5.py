@@ -167,7 +167,7 @@ class SparseFile(io.RawIOBase):
         return count
 
     def truncate(self, size: int | None = None, /) -> int:
-        """Let the file have so many bytes, or as many as were written if they are more."""
+        """Extend the file to this many bytes, or to those already written if they are more."""
         self._size = max(self._size, self._place if size is None else size)
         return self._size
 

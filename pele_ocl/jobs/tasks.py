@@ -34,7 +34,7 @@ def in_order(
     client: Client, function: Callable[[Item], Result], items: Iterable[Item],
     died: Callable[[Item, WorkersDiedError], Result] | None = None,
 ) -> Iterator[Result]:  # fmt: skip
-    """Compute a function of items, in their order, each by whichever worker is free.
+    """Compute a function of items, each on the next free worker; results are in the items' order.
 
     A task whose worker dies is given to another worker.
 

@@ -297,7 +297,7 @@ def _terms(models: Sequence[Model]) -> list[str]:
 
 
 def label_columns(atoms: Atoms) -> dict[str, Any]:
-    """Give the atoms' labels as columns of a table; none if there are no labels."""
+    """Return the atoms' labels as columns of a table; none if there are no labels."""
     return {} if atoms.labels is None else columns_of(atoms.labels)
 
 

@@ -138,7 +138,7 @@ def write_scene(
     program: str, structure: str | PathLike[str], map_: Path, end: float, unit: str,
     inputs: Iterable[str | PathLike[str]] = (), quantity: str = "potential",
 ) -> Path:  # fmt: skip
-    """Write the script of a program beside a map file; its path.
+    """Write the script of a program next to a map file; return its path.
 
     end : of the colours, in the map's unit; inputs : files that are read, which the script must not be
     quantity : what the map's values are, such as "screened Coulomb potential"

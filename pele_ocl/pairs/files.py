@@ -52,7 +52,7 @@ def labels_from(stored: NDArray[Any], file: InputFile) -> Labels:
 
 
 def digest_of(labels: Labels) -> str:
-    """Mark by which the names and the order of atoms are known again."""
+    """Hash that identifies the names and the order of atoms."""
     return hashlib.sha256(b"\n".join(names_to_store(labels).tolist())).hexdigest()[:16]
 
 

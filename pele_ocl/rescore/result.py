@@ -106,7 +106,7 @@ class Poses:
         return [f"atoms are on top of each other in {counted(n, 'pose')}, with energies to match"] if n else []
 
     def pairs(self) -> dict[str, tuple[Floats, Floats]]:
-        """Pair PELE's columns with ours by name, as far as PELE's reports have them."""
+        """Pair PELE's columns with those of pele-ocl by name, if PELE's reports have them."""
         both = {"total energy": (self.pele_total, self.total), "binding energy": (self.pele_binding, self.binding)}
         return {name: pair for name, pair in both.items() if np.isfinite(pair[0]).any()}
 
