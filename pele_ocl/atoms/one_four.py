@@ -34,7 +34,7 @@ def written_terms(atoms: Atoms, what: str, others: tuple[str, ...] = ()) -> Bond
 def scales_of_pairs(atoms: Atoms, what: str) -> Floats:
     """Find the scales of Coulomb and Lennard-Jones energies of the 1-4 pairs, (m, 2), as in `atoms.bonded.one_four`.
 
-    Raises InputError for pairs whose parameters are no multiple of their atoms'.
+    Raises InputError for pairs whose parameters are not a multiple of their atoms'.
     """
     assert atoms.bonded is not None
     assert atoms.lj_sigma is not None

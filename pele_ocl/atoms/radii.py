@@ -75,7 +75,7 @@ def radii_set(name: str, labels: Labels, bonds: Ints) -> tuple[Floats, Floats]:
     name : one of RADII_SETS
     bonds : (m, 2) all bonds, also between residues
 
-    Raises InputError for an unknown set, and where there are no bonds that the radii would follow from.
+    Raises InputError for an unknown set, and if bonds that the radii depend on are missing.
     """
     name = gb_set(name)
     elements = elements_of(labels)

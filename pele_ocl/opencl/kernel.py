@@ -221,7 +221,7 @@ class Kernel:
             return cl.Kernel(self._program, self.name)
 
     def give_back(self, kernel_object: cl.Kernel) -> None:
-        """Let others have a borrowed kernel object."""
+        """Give back a borrowed kernel object for reuse."""
         self._free.append(kernel_object)
 
     def lend(self, owner: object) -> cl.Kernel:

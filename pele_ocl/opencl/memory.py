@@ -97,7 +97,7 @@ class BufferBytes:
             self.most = self._settled()
 
     def count(self, owner: object, size: int) -> None:
-        """Count `size` bytes until their owner is gone."""
+        """Count `size` bytes until their owner is deleted."""
         with self._lock:
             self._now = self._settled() + size
             self.most = max(self.most, self._now)

@@ -569,7 +569,7 @@ class Queue(Binder):
             yield done / whole
 
     def begin_step(self, name: str) -> None:
-        """Let the launches from now on belong to a step of this name."""
+        """Assign the following launches to a step of this name."""
         self.steps[name] = len(self.events)
 
     def step(self, name: str) -> slice:
@@ -592,7 +592,7 @@ class Queue(Binder):
             return cl.enqueue_nd_range_kernel(self.command_queue, kernel_object, shape, group, offset)
 
     def submit(self) -> None:
-        """Let the device begin with all that was started; some runtimes wait until they are asked for results."""
+        """Submit all commands to the device; some runtimes wait until they are asked for results."""
         with self.device:
             self.command_queue.flush()
 

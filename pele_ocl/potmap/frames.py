@@ -190,7 +190,7 @@ class MapFrames:
         return self._plan.method
 
     def add(self, atoms: Atoms) -> None:
-        """Let a frame count: the atoms at its positions.
+        """Add a frame: the atoms at its positions.
 
         Raises InputError, and leaves the frame out, if an atom is on a grid point or outside the mesh.
         """
