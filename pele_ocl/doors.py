@@ -251,7 +251,7 @@ def structure_of(control: ControlFile, instead: str) -> Path:
 def by_given_files(
     function: Callable[..., Any], what: Any, keywords: Mapping[str, Any], behind: PathGiven | None = None
 ) -> tuple[Any, dict[str, Any]]:
-    """Settle what the files of a call are: a control file of PELE, and coordinates behind their topologies.
+    """Determine the kinds of a call's files: a PELE control file, and coordinates that follow their topologies.
 
     behind : file of coordinates that follows one structure, whose `coordinates` it is if that is a topology
     """

@@ -38,12 +38,12 @@ _OF_FILE = ("model", "coordinates", "solvent", "structures", "trajectory")  # fi
 def converted(
     function: Callable[..., Any], what: Any, by_place: Mapping[str, Any], keywords: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Convert the structure of a call to what the function takes, which its mark says (`takes_structures`).
+    """Convert the structure of a call to what the function accepts, as marked by `takes_structures`.
 
-    what : the object, or a list with such; by_place, keywords : the other arguments by name
+    what : the object, or a list of objects; by_place, keywords : the other arguments by name
 
-    Keywords of reading are applied here where the function takes Atoms. Returns the structure, and the keywords that
-    are left. Raises InputError for an object that is no molecule.
+    Keywords for reading are applied here if the function accepts Atoms. Returns the structure and the remaining
+    keywords. Raises InputError for an object that is not a molecule.
     """
     kind, words = vars(function)["_structure"], dict(keywords)
     given = {**by_place, **words}

@@ -68,11 +68,11 @@ _TEXT = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S*)\s*")
 
 
 def in_unit(name: str, value: object, unit: str) -> Any:
-    """Return an amount as a number: of a text, with its unit or without, or of a Quantity of OpenMM.
+    """Convert a text, with or without a unit, or an OpenMM Quantity to a number.
 
-    name : of the keyword; unit : "fs", "ps", "K", "1/ps" or "Da", also that of a text without one
+    name : of the keyword; unit : "fs", "ps", "K", "1/ps" or "Da", also assumed for a text without a unit
 
-    Any other value is returned as it is. Raises InputError for another unit, and for a text that is no amount.
+    Any other value is returned unchanged. Raises InputError for another unit, and for a text that is not a quantity.
 
     >>> in_unit("timestep", "0.001ps", "fs"), in_unit("temperature", "310 K", "K"), in_unit("timestep", 2.0, "fs")
     (1.0, 310.0, 2.0)

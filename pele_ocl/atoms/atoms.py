@@ -437,7 +437,7 @@ def _checked_scales(one_four: object) -> tuple[float, float]:
 
 
 def placed(atoms: Atoms, positions: Floats) -> Atoms:
-    """Copy the atoms to positions (n, 3) A that are known to be finite; the positions are copied."""
+    """Copy the atoms with new positions (n, 3) A, which must be finite; the positions are copied, too."""
     moved = object.__new__(type(atoms))
     moved.__dict__.update(atoms.__dict__, positions=read_only(positions, np.float64))  # a fifth of what `copy` takes
     return moved

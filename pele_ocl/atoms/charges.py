@@ -9,10 +9,10 @@ from .labels import Floats
 
 
 def rounded_charges(charges: Floats) -> NDArray[np.float32]:
-    """Charges in float32 whose running sums are right to the last digit of the largest.
+    """Charges in float32 whose running sums are correct to the last digit of the largest.
 
-    Rounded one by one, an atom is off equally in every residue, and a large molecule by their sum. So whenever the rest
-    of rounding has grown to that digit, the charge at hand takes it.
+    If each charge were rounded independently, equal errors in all residues would add up in large molecules. So once the
+    accumulated rounding error reaches that digit, it is added to the current charge.
     """
     rounded = charges.astype(np.float32).astype(np.float64)
     digit = 2.0 ** (np.ceil(np.log2(max(float(np.abs(charges).max(initial=0.0)), 1e-30))) - 24)

@@ -62,7 +62,7 @@ class DefaultRadii:
     def of_set(self, name: str) -> RadiiAndScales:
         """Radii (k,) A and scales (k,) of a set, by name.
 
-        Raises ParameterError for a set that lacks atoms, InputError for a name that is no set.
+        Raises ParameterError for a set that lacks atoms, InputError for a name that is not a set.
         """
         if name not in self._sets:
             table = self.tables.get(name)

@@ -45,7 +45,7 @@ class Graph:
 
     @classmethod
     def of(cls, elements: Iterable[str], bonds: ArrayLike) -> Graph:
-        """Make a graph; deuterium counts as hydrogen, and a bond that is named twice once."""
+        """Make a graph; deuterium is treated as hydrogen, and duplicate bonds are ignored."""
         pairs = np.sort(np.asarray(bonds, np.int32).reshape(-1, 2), axis=1)
         symbols = tuple("H" if of in ("D", "T") else str(of) for of in elements)
         return cls(symbols, np.unique(pairs, axis=0) if len(pairs) else pairs)
@@ -86,12 +86,12 @@ class Graph:
 
     @cached_property
     def heavy(self) -> Indices:
-        """Atoms that are no hydrogens."""
+        """Atoms other than hydrogens."""
         return np.array([i for i, of in enumerate(self.elements) if of != "H"], np.intp)
 
 
 def bonds_by_distance(elements: Sequence[str], positions: Floats, reach: float = _BOND) -> Ints:
-    """Find bonds (m, 2) by distance: up to 1.2 of the sum of covalent radii; a hydrogen has its nearest atom alone.
+    """Find bonds (m, 2) by distance: up to 1.2 of the sum of covalent radii; hydrogens only bond to the nearest atom.
 
     reach : another multiple of the sum
     """
@@ -364,7 +364,7 @@ class Hands:
         return cls(graph, {i: _sign(positions, i, graph.neighbours[i]) for i in graph.centres})
 
     def seen(self, i: int, colours: Sequence[int]) -> int:
-        """Sign of atom i with its neighbours by rising colours; 0 if it is no centre, or two of them share a colour."""
+        """Sign of atom i with its neighbours by rising colours; 0 if it is not a centre, or two share a colour."""
         sign = self.signs.get(i, 0)
         around = [colours[j] for j in self.graph.neighbours[i]] if sign else []
         return sign * _parity(around) if len(set(around)) == len(around) else 0

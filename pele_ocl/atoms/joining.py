@@ -46,7 +46,7 @@ def chosen_indices(n: int, which: slice | ArrayLike) -> NDArray[np.intp]:
 
 
 def joined(first: Any, second: Any) -> dict[str, Any]:
-    """Fields of two Atoms together, the second's behind the first's; `Atoms.__add__` has the description."""
+    """Fields of two Atoms concatenated, the second's after the first's; `Atoms.__add__` has the description."""
     for name, what in (("combining", "combining rule"), ("one_four", "scales of 1-4 pairs")):
         one, other = getattr(first, name), getattr(second, name)
         if not np.allclose(one, other, atol=1e-3) if name == "one_four" else one != other:

@@ -115,7 +115,7 @@ def labels_of(labels: Labels, indices: NDArray[np.intp]) -> Labels:
 
 
 def labels_together(one: Labels, other: Labels) -> Labels:
-    """Put the labels of further atoms, in residues of their own, behind others."""
+    """Append the labels of further atoms, in separate residues."""
     columns = {f.name: np.concatenate([getattr(one, f.name), getattr(other, f.name)]) for f in fields(one)}
     shift = int(one.residue_index[-1]) + 1 if len(one) else 0
     columns["residue_index"] = np.concatenate([one.residue_index, other.residue_index + shift])

@@ -65,7 +65,7 @@ SPELLINGS: tuple[Callable[[Sequence[str]], tuple[str, ...]], ...] = (tuple, cano
 
 
 def differences(names: Sequence[str], others: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Names of a residue's atoms that `others` lack, and others that it lacks; another spelling is neither."""
+    """Return names that `others` lack, and names only in `others`; alternative spellings count as equal."""
     lacking = [name for name in names if name not in others]
     more = [name for name in others if name not in names]
     mine, theirs = _sites(names), _sites(others)

@@ -13,11 +13,11 @@ _TOLERANCE = 1e-4  # of a scale; charges of files have six digits
 
 
 def written_terms(atoms: Atoms, what: str, others: tuple[str, ...] = ()) -> Bonded:
-    """Return the bonded terms of atoms that are to be written.
+    """Return the bonded terms to write for atoms.
 
-    what : the file, for messages; others : tables that it has beside bonds, angles, torsions and impropers
+    what : the file, for messages; others : its tables other than bonds, angles, torsions and impropers
 
-    Raises InputError for atoms without parameters, and with terms that the file has no place for.
+    Raises InputError for atoms without parameters, and for terms that the file cannot contain.
     """
     atoms.require(("charges", "lj_sigma", "lj_epsilon"), what)
     if atoms.labels is None or atoms.bonded is None:
@@ -34,7 +34,7 @@ def written_terms(atoms: Atoms, what: str, others: tuple[str, ...] = ()) -> Bond
 def scales_of_pairs(atoms: Atoms, what: str) -> Floats:
     """Find the scales of Coulomb and Lennard-Jones energies of the 1-4 pairs, (m, 2), as in `atoms.bonded.one_four`.
 
-    Raises InputError for pairs whose parameters are no multiple of their atoms'.
+    Raises InputError for pairs whose parameters are not a multiple of their atoms'.
     """
     assert atoms.bonded is not None
     assert atoms.lj_sigma is not None

@@ -75,7 +75,7 @@ def radii_set(name: str, labels: Labels, bonds: Ints) -> tuple[Floats, Floats]:
     name : one of RADII_SETS
     bonds : (m, 2) all bonds, also between residues
 
-    Raises InputError for an unknown set, and where there are no bonds that the radii would follow from.
+    Raises InputError for an unknown set, and if bonds that the radii depend on are missing.
     """
     name = gb_set(name)
     elements = elements_of(labels)
@@ -116,8 +116,7 @@ def no_scales_note(name: str) -> str:
 
 
 def goes_by_names(name: str | None) -> bool:
-    """Return whether a set is one of PDB2PQR's, by names of residues and atoms: it needs no bonds, and has no GB
-    scales."""
+    """Return whether a set is one of PDB2PQR's, assigned by residue and atom names: no bonds needed, no GB scales."""
     return name is not None and tidy_set(name) in PDB2PQR_SETS
 
 

@@ -11,7 +11,7 @@ from ..opencl.device import Device
 def with_groups(device: Device, size: int | None) -> Device:
     """Return a device whose kernels of the thesis have groups of so many work-items; None for as many as in the thesis.
 
-    Raises InputError for a size that is no power of two, or that the device does not take.
+    Raises InputError for a size that is not a power of two, or that the device does not support.
     """
     most = device.largest_group
     if size is not None and (size & (size - 1) or size > most):

@@ -86,7 +86,7 @@ def _rung(ladder: str, name: str, seconds: float, evaluations: float) -> RungTim
 
 
 def why(rung: RungTime, ceilings: Ceilings) -> str:
-    """Say in a sentence what limits a rung."""
+    """Explain in a sentence what limits a rung."""
     if rung.counts is None:
         return f"{rung.rung}: not counted"
     shares = rung.shares(ceilings)

@@ -59,7 +59,7 @@ class Case:
 
     @cached_property
     def born_radii(self) -> Floats:
-        """Stand-in for Born radii that are not computed: their values do not change how long the pairs take."""
+        """Placeholder for Born radii, which are not computed: their values do not affect the time of the pairs."""
         assert self.atoms.gb_radii is not None
         return self.atoms.gb_radii * 2
 

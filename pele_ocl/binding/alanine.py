@@ -317,7 +317,7 @@ class AlanineScan:
         return [f"not turned into alanine: {', '.join(told[:_SHOWN])}{more}"] if told else []
 
     def statistics(self) -> list[Spread]:
-        """Return the Spread of the changes over the frames, of each site."""
+        """Return the Spread of the changes over the frames, for each site."""
         return [spread_of(of_site) for of_site in self.changes]
 
 

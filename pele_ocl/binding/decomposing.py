@@ -60,14 +60,14 @@ class ResiduePairs:
 
     @property
     def most_at_once(self) -> int:
-        """Conformations that are computed together at most."""
+        """Maximum number of conformations computed together."""
         return max(1, MOST_BYTES // (SUMS * self._n_groups**2 * self._queue.dtype.itemsize))
 
     def energies(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:
         """(m, 4, n_groups, n_groups) kcal/mol: Lennard-Jones, Coulomb, GB with the complex's radii, and the parts'.
 
-        Each pair of groups once, in the upper triangle; a group with itself on the diagonal; the last is 0 between
-        atoms of two parts.
+        Each pair of groups appears once, in the upper triangle, and each group with itself on the diagonal. The last
+        term is 0 between atoms of different parts.
 
         positions : (m, n, 3) A, at most `most_at_once`; born, born_of_parts : (m, n) A
         """

@@ -29,7 +29,7 @@ ORDER = (
 def amber_terms(terms: Terms) -> dict[str, Floats]:
     """Return the terms (...,) by AMBER's names, then GGAS, GSOLV and TOTAL; missing terms are left out.
 
-    DIHED holds impropers, EGB the self energies. The surface is ESURF, or ENPOLAR beside EPB.
+    DIHED holds impropers, EGB the self energies. The surface term is ESURF, or ENPOLAR with EPB.
     """
     found: dict[str, Floats] = {}
     for name in terms.names:

@@ -228,7 +228,7 @@ class Binding(Settled):
 
 
 def binding_like(binding: Binding, atoms: Atoms, ligand: Chosen, receptor: Chosen) -> Binding:
-    """Make a Binding of other atoms with the options of one, but for its decomposition."""
+    """Make a Binding of other atoms with the options of an existing one, except its decomposition."""
     return Binding(atoms, ligand, receptor, model=binding.model, pb=binding.pb, **binding._choices)
 
 
@@ -264,9 +264,9 @@ def binding_trajectory(
     binding: Binding, trajectory: Trajectory | Paths, frames: FrameWords = None, select: Selection | None = None,
     topology: str | PathLike[str] | None = None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
-    """A Trajectory of all the atoms that the plan was given, in which the complex is put beside its receptor.
+    """Return a Trajectory of all atoms of the input, with the ligand imaged next to its receptor.
 
-    Raises InputError if one is of others.
+    Raises InputError if a trajectory has other atoms.
     """
     over = opened(binding.given, trajectory, frames, select, topology, image)
     parts = binding.parts

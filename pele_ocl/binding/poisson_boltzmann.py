@@ -82,10 +82,10 @@ class PBSolvent:
 
 
 def default_model(model: SolventModel | None) -> SolventModel:
-    """Take the constants together with a PBSolvent; the nonpolar term is LCPO's unless the model chooses one.
+    """Return the constants to use with a PBSolvent; the nonpolar term is LCPO unless the model chooses one.
 
-    A surface tension that was given stays. Raises InputError for no solvent, a GB model of the surface, and for ACE's
-    nonpolar term where it was chosen: it needs Born radii.
+    An explicit surface tension is kept. Raises InputError for a model without solvent, surface GB models, and the ACE
+    nonpolar term, which needs Born radii.
     """
     model = SolventModel.or_default(model)
     if model.gb_model.vacuum or not model.gb_model.is_pairwise:

@@ -407,10 +407,10 @@ def _spread(
 
 
 def pose_rmsd(ligand: Atoms, poses: Floats) -> Floats | None:
-    """Rms distance (m,) A of the heavy atoms of poses (m, n, 3) A from the ligand's; None without elements.
+    """RMSD (m,) A of the heavy atoms of poses (m, n, 3) A from the ligand's; None without elements.
 
-    Equivalent atoms have the assignment that makes it least; atoms of ligands of more than 1,000 atoms, as of proteins,
-    have their own. NaN where the ligand has more symmetry than can be searched.
+    Equivalent atoms are assigned to minimize it, except in ligands of more than 1,000 atoms, such as proteins. NaN if
+    the ligand is too symmetric to search all assignments.
     """
     if ligand.labels is None:
         return None

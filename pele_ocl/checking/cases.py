@@ -217,7 +217,7 @@ def sum_cases(group: int) -> Sequence[Case]:
 
 @cache
 def potmap_cases(group: int) -> Sequence[Case]:
-    """Maps whose edges differ and are no multiples of a group; one atom, no charge at all, a long row."""
+    """Maps with different edges that are not multiples of a group; one atom, no charge at all, a long row."""
 
     def case(shape: tuple[int, int, int], n: int, uncharged: bool = False, simulated: bool = False) -> Case:
         spacing, corner = 0.5, np.array([-0.625, 0.25, -0.75])

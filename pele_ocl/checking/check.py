@@ -57,7 +57,7 @@ def in_this_process(request: dict[str, Any], device: Device) -> CheckResult:
 
 
 def step_by_step(request: dict[str, Any], device: Device) -> Iterator[CheckResult]:
-    """Yield what is known after each size: small ones first, as a large one may never end."""
+    """Yield the result after each size: small sizes first, because a large one may never end."""
     quantity, is_simulated = QUANTITIES[request["quantity"]], request["is_simulated"]
     found, findings = compiled(request["source"], quantity, device, request["kernel"])
     if found is None:

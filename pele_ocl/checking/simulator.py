@@ -73,7 +73,7 @@ def findings_of(report: str, source: str, place: str = "") -> list[Finding]:
 
 
 def lines_of_writes(report: str) -> list[int]:
-    """Find the lines at which a report has two work-items write one element of global memory."""
+    """Find the lines where, according to a report, two work-items write to the same element of global memory."""
     blocks = [block for block in BLOCKS.split("\n\n" + report) if block.lstrip().startswith(TWO_WRITES)]
     return sorted({int(line) for block in blocks for line, _ in PLACE.findall(block)})
 

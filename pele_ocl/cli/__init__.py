@@ -35,7 +35,7 @@ _COMMAND = r'^@click\.(?:command|group)\(.*?^def {}\(.*?"""(.*?)(?:"""|\n\n)'  #
 
 
 def commands() -> dict[str, str]:
-    """List the commands with their summaries: each is a function of its name, in a file of its name in this folder."""
+    """List the commands with their summaries: each is a function in a file of the same name in this folder."""
     names = sorted(path.stem for path in _FOLDER.iterdir() if path.suffix == ".py" or path.is_dir())
     return {name: summary for name in names if (summary := _summary_of(name))}
 

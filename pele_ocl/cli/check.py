@@ -48,7 +48,7 @@ def _group(context: click.Context, option: click.Parameter, given: str | None) -
     help="Points along x, or numbers of a sum, that a work-item has; by default the constant POINTS of the kernel.",
 )
 @device_option()
-@click.option("--timing/--no-timing", default=True, show_default=True, help="Time a right kernel beside our variants.")
+@click.option("--timing/--no-timing", default=True, show_default=True, help="Time a correct kernel and our variants.")
 @json_option()
 @debug_option
 def check(
@@ -57,10 +57,10 @@ def check(
 ) -> None:  # fmt: skip
     """Check the kernel in KERNEL.cl against the reference, and say what is wrong with it.
 
-    It is compiled, and run on awkward sizes. Some are one atom, one more and one less than a work-group, primes, and
-    charges of zero. If oclgrind is installed, that looks for races, invalid accesses and values that were never set,
-    and tells their lines. A right kernel is timed beside our variants. The exit code is 1 if the kernel is wrong. This
-    is no sandbox: a kernel runs with all rights of yours, so check those of people you trust.
+    It is compiled and run on awkward sizes, such as one atom, one more and one less than a work-group, primes, and
+    charges of zero. If oclgrind is installed, it finds races, invalid accesses and uninitialized values, and reports
+    their lines. A correct kernel is timed together with our variants. The exit code is 1 if the kernel is wrong. This
+    is not a sandbox: kernels run with all your rights, so only check those of people you trust.
     """
     from ..checking import check_kernel
     from ..checking.compiling import read_source

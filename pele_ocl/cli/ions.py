@@ -74,9 +74,9 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
 def ions(path: Path, read_atoms: ReadAtoms, as_json: bool, verbose: bool, call: Call, **options: Any) -> None:
     """Put ions around the molecule in IN.
 
-    IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. Ions are placed one by one, as cionize
-    does. Each goes to its lowest energy in the potential of the molecule and the ions before it. Species alternate in
-    the order given. Ions in IN stay, as atoms of the molecule. Energies in kcal/mol.
+    IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. Ions are placed one by one, as in
+    cionize, each at its lowest energy in the potential of the molecule and all previous ions. Species alternate in the
+    order given. Ions in IN are kept as atoms of the molecule. Energies in kcal/mol.
     """
     with failing_as_record(path, as_json), ProgressLine("Ions") as progress:
         result = compute(

@@ -75,10 +75,10 @@ def relax(
     """Relax predicted models as AlphaFold does, and report what was wrong before and after.
 
     The energy is Amber99SB in vacuum. Heavy atoms are restrained by 10 kcal/mol/A^2 (half of it times the square), and
-    bonds to hydrogen held, to an rms gradient of 2.39 kcal/mol/nm. Up to three rounds follow each other, and each frees
-    the residues with violations. Hydrogens are added if they are missing; B-factors and numbers are kept. Each model is
-    written once it is done. One that fails ends no run: it is named, and the exit code is 1. The exit code is 1, too,
-    if a model has more violations, or more clashes, than before.
+    bonds to hydrogen held, to an rms gradient of 2.39 kcal/mol/nm. Up to three rounds are run, each without
+    restraints on residues with violations. Hydrogens are added if missing; B-factors and numbers are kept. Each model
+    is written once it is done. If one fails, it is reported and the run continues. The exit code is 1 if a model failed
+    or has more violations, or more clashes, than before.
     """
     with StructureLine("Relaxing") as progress:
         found = library(

@@ -142,7 +142,7 @@ def _sentence(row: Row) -> str:
 
 
 def add_reasons(lines: list[str], rows: Sequence[Row]) -> None:
-    """Add the reasons of rows that failed to the lines of a table, whose first line is its head."""
+    """Append the reasons why rows failed to the lines of a table, of which the first is the header."""
     for k, row in enumerate(rows, 1):
         if "error" in row:
             reason = row["error"].removeprefix(f"{one_line(row['structure'])}: ")

@@ -50,13 +50,13 @@ def tune(
 ) -> None:  # fmt: skip
     """Measure which variants and tile sizes are best on a device, and remember them for `auto`.
 
-    Without this, rules choose by the kind of device. Every choice is timed beside the others on shipped structures from
-    96 to 30,211 atoms. A choice is remembered if it takes at least 5 % less than the rules' in three quarters of the
-    rounds. Each quantity, precision and size has its own, in a file in your cache folder (PELE_OCL_TUNING names
-    another, or is `off`). `auto` then takes what was best for the nearest size. Results change by rounding at most.
+    Without this, rules choose by the kind of device. All choices are timed alternately on shipped structures of 96
+    to 30,211 atoms. A choice is stored if it takes at least 5 % less time than the rules' choice in three quarters of
+    the rounds. There is one per quantity, precision and size, in a file in your cache folder (PELE_OCL_TUNING sets
+    another file, or is `off`). `auto` then uses the best choice for the nearest size. Results change only by rounding.
 
     "rules" is what the built-in rules choose, "auto" what is chosen now, "best" the fastest. Choices with wrong results
-    are left out and named. A device takes one to three minutes; do nothing else with it meanwhile.
+    are excluded and listed. Tuning takes one to three minutes per device, which must be otherwise idle.
     """
     if sum((dry_run, show, forget)) > 1:
         raise click.UsageError("choose one of --dry-run, --show and --forget")

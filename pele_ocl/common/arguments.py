@@ -254,7 +254,7 @@ def in_lower_case(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(function: F) -> F:
-    """Let a public function refuse unknown keywords, and values of the wrong kind for those of `_KINDS`.
+    """Make a public function reject unknown keywords, and values of the wrong kind for those of `_KINDS`.
 
     None passes, as a keyword that was not given. Raises InputError; TypeError, which names the keyword that was meant.
     """
@@ -428,9 +428,9 @@ def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], key
 
 
 def several_structures(paths: Iterable[object]) -> KeywordError:
-    """Make the error about a trajectory, or all models, of several structures.
+    """Return the error for a trajectory, or all models, with several structures.
 
-    Some may be trajectories themselves: a shell puts files in place of a pattern.
+    Some may be trajectories themselves, because a shell expands patterns.
     """
     for path in map(str, paths):
         if word_of_file(path) == "trajectory":
@@ -486,7 +486,7 @@ def _refuse_input_by_place(
 
 
 def former_keywords(**names: str) -> Callable[[F], F]:
-    """Let a function take keywords by their former names for one release, with a DeprecationWarning.
+    """Make a function accept former names of keywords for one release, with a DeprecationWarning.
 
     names : the present name of each former one
 

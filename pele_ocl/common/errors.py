@@ -55,7 +55,7 @@ _COUNTS = ("n_atoms", "natoms", "n_frames", "n_poses", "size", "count")  # of wh
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Suggest the known name that other programs call so, that begins so, or that is nearest; "" for none.
+    """Suggest a known name: one that other programs call `word`, that begins with it, or the closest; "" for none.
 
     >>> meant("salt", ["ionic_strength", "select"])
     "; did you mean 'ionic_strength'?"

@@ -72,7 +72,7 @@ class NoFile(InputFile):
 def read_file(path: str | PathLike[str], most: int = _MOST_BYTES) -> InputFile:
     """Read a file; an InputFile is returned as it is.
 
-    Raises FormatError for a file that is missing, no regular file, larger than `most` bytes, or that cannot be read.
+    Raises FormatError for a file that is missing, not a regular file, larger than `most` bytes, or unreadable.
     """
     if isinstance(path, InputFile):
         return path
@@ -84,7 +84,7 @@ def read_file(path: str | PathLike[str], most: int = _MOST_BYTES) -> InputFile:
 
 
 def opened(path: str | PathLike[str]) -> BinaryIO:
-    """Open a file to read its bytes. Raises FormatError for one that cannot be opened, or is no regular file."""
+    """Open a file to read its bytes. Raises FormatError if it cannot be opened or is not a regular file."""
     file = file_path(path)
     with reading(file):
         return open_regular(file)
@@ -92,9 +92,9 @@ def opened(path: str | PathLike[str]) -> BinaryIO:
 
 @contextmanager
 def reading(path: str | PathLike[str]) -> Iterator[None]:
-    """A block that reads a file; FormatError with one sentence in place of what the system says.
+    """Context in which a file is read; errors of the system become a FormatError with one sentence.
 
-    It is for a file that is missing, a folder, one without permission, and for a name that the system does not take.
+    These are missing files, folders, files without permission, and names that the system does not accept.
     """
     try:
         yield
@@ -115,7 +115,7 @@ def require_there(path: str | PathLike[str]) -> None:
 
 
 def require_regular(path: str | PathLike[str]) -> None:
-    """Raise FormatError for what is no regular file: a device may have no end, a pipe or a socket no beginning.
+    """Raise FormatError if it is not a regular file: reading from a device, pipe or socket may never end.
 
     A folder, and a file that is missing, are left to whoever opens it.
     """
@@ -136,8 +136,8 @@ def open_regular(path: str | PathLike[str]) -> BinaryIO:
 def require_unpacked(n_bytes: int, packed: int, source: object, kind: str, *, is_map: bool = False) -> None:
     """Raise FormatError if data of a kind, such as "gzip", unpacks to more bytes than data of a molecule may have.
 
-    Structures are packed to a third to a thirtieth; a thousand times as much is made of a few lines that repeat, to
-    fill memory. Text of maps may repeat, too, where they are zero, and takes less memory than atoms.
+    Structures are compressed by a factor of 3 to 30. A factor of 1,000 is a decompression bomb: a few lines,
+    repeated to fill memory. Zeros in text of maps may repeat, too; maps take less memory than atoms.
     """
     if n_bytes > max(_SMALL * (4 if is_map else 1), _MOST_RATIO * packed):
         raise FormatError(

@@ -59,7 +59,7 @@ def _unpickled(text: str, kind: Kind, code: str, fields: Mapping[str, Any]) -> N
 
 @contextmanager
 def collected_notes() -> Iterator[list[Note]]:
-    """Collect the notes that are told within the block, in place of logging them."""
+    """Collect the notes issued within the block instead of logging them."""
     _collectors.append([])
     try:
         yield _collectors[-1]
@@ -69,7 +69,7 @@ def collected_notes() -> Iterator[list[Note]]:
 
 @contextmanager
 def heard_notes() -> Iterator[list[Note]]:
-    """List the notes and warnings about results that are told within the block, for a report in JSON."""
+    """List the notes and warnings about results issued within the block, for a report in JSON."""
     heard: list[Note] = []
     _listeners.append(heard)
     try:
@@ -79,7 +79,7 @@ def heard_notes() -> Iterator[list[Note]]:
 
 
 def with_notes(result: Mapping[str, Any], heard: Sequence[str]) -> dict[str, Any]:
-    """Add sentences that were told to the `notes` of a result, each once, also one that was told with its file."""
+    """Add issued sentences to the `notes` of a result, without duplicates, even if one was issued with its file."""
     own = list(result.get("notes", ()))
     told = [*own, *(each for each in heard if not any(each.endswith(f": {note}") for note in own))]
     codes = dict(zip(own, result.get("note_codes", ()), strict=False))

@@ -106,9 +106,9 @@ def _sentences_of(file: InputFile, kind: str | None) -> Iterator[None]:
 
 
 def number(text: str) -> float | None:
-    """Read the number in a field of a file, NaN and infinities included; None if it holds none.
+    """Read the number in a field of a file, including NaN and infinities; None if it is not a number.
 
-    Stricter than `float`, which takes `1_0.0` and digits of other scripts.
+    Stricter than `float`, which accepts `1_0.0` and digits of other scripts.
     """
     text = text.strip()
     return float(text) if _NUMBER.fullmatch(text) else None

@@ -19,7 +19,7 @@ def steps_of(steps: int | None, time: float | str | None, timestep: float | str)
 
     time : ps, or a text with its unit, "10ns"; timestep : fs, or a text; either also as a Quantity of OpenMM
 
-    Raises InputError unless one of them is given, and for what is no time.
+    Raises InputError unless one of them is given, and for anything that is not a time.
     """
     if (steps is None) == (time is None):
         raise KeywordError("give one of `steps` and `time`")

@@ -61,7 +61,7 @@ class BiasWords:
     def of(cls, given: str | PathLike[str] | Words) -> BiasWords:
         """Read a TOML file, or take a mapping of the same words.
 
-        Raises FormatError for a file that is no TOML, InputError for words that are none.
+        Raises FormatError for a file that is not TOML, InputError for invalid keywords.
         """
         tables = given if isinstance(given, Mapping) else _read(given)
         found = cls(tuple((name, _checked(name, words)) for name, words in tables.items()))

@@ -58,7 +58,7 @@ class Body:
 
     @property
     def freedom(self) -> int:
-        """Count the degrees of freedom: three of each atom that moves, less the bonds that are held."""
+        """Count the degrees of freedom: three per moving atom, minus the constrained bonds."""
         held = 0 if self.constraints is None else len(self.constraints.hydrogens)
         return 3 * int(self.free.sum()) - held
 
@@ -76,11 +76,11 @@ def _has_hydrogens(atoms: Atoms, free: NDArray[np.bool_]) -> bool:
 
 
 def masses_of(atoms: Atoms, hydrogen_mass: float | None) -> Floats:
-    """Take the masses of the elements, (n,) Da, with hydrogens as heavy as asked for, at the cost of their neighbours.
+    """Return the masses of the elements, (n,) Da; mass can be moved to hydrogens from the atoms they are bonded to.
 
-    hydrogen_mass : Da; None leaves masses as they are
+    hydrogen_mass : Da; None leaves masses unchanged
 
-    Raises InputError for an unknown element, and for a hydrogen that would leave its neighbour no mass.
+    Raises InputError for an unknown element, and if no mass would remain for a neighbour.
     """
     masses = atoms.masses
     if hydrogen_mass is None:

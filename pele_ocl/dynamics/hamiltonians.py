@@ -65,7 +65,7 @@ def reduced_energies(ensemble: Ensemble, temperatures: Floats, ladders: Rows) ->
 
     temperatures : (n_rows,) K; ladders : (n_ladders, n_states) the row that has each state, every row once
 
-    Returns (n_states, n_rows); infinity where an energy is no number. Rows are evaluated as they were when it returns.
+    Returns (n_states, n_rows); infinity where an energy is NaN. Rows are evaluated as they were when it returns.
     Raises InputError if rows are of several molecules.
     """
     state = ensemble.state
@@ -94,7 +94,7 @@ def reduced_energies(ensemble: Ensemble, temperatures: Floats, ladders: Rows) ->
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let an interrupt wait for the end of a block that leaves the rows otherwise than they were in its midst."""
+    """Delay an interrupt to the end of a block in which rows are temporarily changed."""
     came: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:

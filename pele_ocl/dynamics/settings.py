@@ -139,7 +139,7 @@ def every_of(name: str, value: object, timestep: float) -> int:
 
     name : of the keyword; timestep : fs
 
-    Raises InputError for what is neither, and for a time that is no whole number of steps.
+    Raises InputError for anything else, and for a time that is not a whole number of steps.
     """
     if isinstance(value, str) and value.strip().isdecimal():
         value = int(value)
@@ -173,9 +173,9 @@ def solvent_in_bath(
 ) -> SolventModel:
     """Take the solvent of a simulation: its salt screens as at the temperature of the heat bath, if that is given.
 
-    A model with another temperature than the default, 298.15 K, keeps it; 298.15 K that were given are not told from
-    the default. The model also stays as it is where replicas have different temperatures, under annealing, and with a
-    bath at 0 K.
+    A model with another temperature than the default, 298.15 K, keeps it; an explicit 298.15 K is treated like the
+    default. The model is also unchanged if replicas have different temperatures, under annealing, and with a bath at 0
+    K.
 
     temperature : of all heat baths of a run, not of a part of its rows, K; None if it was not given
     """
@@ -208,9 +208,9 @@ def rungs_of(
 ) -> list[int]:
     """Return the place of each row's temperature in a list of so many.
 
-    As many temperatures as rows are theirs, in the order of rows. Else, and if they are exchanged, replica r of each
-    molecule takes number r modulo their count. Replicas from another number than 0 on may be a part of a run, and not
-    use all.
+    If there are as many temperatures as rows, they are assigned in order. Otherwise, and if they are exchanged, replica
+    r of each molecule has number r modulo their count. Replicas with a first number above 0 may be part of a run and
+    not use all of them.
 
     Raises InputError for temperatures that a molecule would leave out.
     """

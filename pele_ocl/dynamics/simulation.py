@@ -562,7 +562,7 @@ class Simulation(Suggests, Settled):
         """Reduced energies U / (k_B T) of all replicas in the states of all replicas, (n_rows, n_rows), for MBAR.
 
         A state is a temperature with the scales, restraints and biases of a row. States are the first index, in the
-        order of rows, or of rungs, ladder by ladder, with exchanges. Energies that are no numbers are infinite. Each
+        order of rows, or of rungs, ladder by ladder, with exchanges. NaN energies are replaced by infinity. Each
         state needs an evaluation of all rows.
 
         by_rung : for ladders that are alike, as in `rest2`: states are the rungs, `rungs` says which one each replica

@@ -40,7 +40,7 @@ class Store:
         self._rows: dict[Recorder, list[int]] = {}
 
     def take(self, recorder: Recorder) -> int | None:
-        """Take a region for a row, and one for its molecule if that has none; None if there is no room."""
+        """Allocate a region for a row, and one for its molecule if it has none; None if there is no space."""
         own = self._taken(recorder)
         if own is None and not any(self._users.values()):  # what is free is in parts that are too small
             self._drop(self.shared)
@@ -51,7 +51,7 @@ class Store:
         return own
 
     def give_back(self, recorder: Recorder, first: int) -> None:
-        """Free the region of a row; its molecule keeps its own until there is no room."""
+        """Free the region of a row; its molecule's region is kept until space is needed."""
         give_gap_back(self._gaps, first, recorder.own.size)
         self._users[recorder] -= 1
         self._rows[recorder].remove(first)
@@ -64,7 +64,7 @@ class Store:
         self.rewrites += 1
 
     def share(self, recorder: Recorder) -> bool:
-        """Place what the rows of a molecule share; give False if there is no room."""
+        """Allocate what the rows of a molecule share; return False if there is no space."""
         first = self._first(recorder.shared.size, recorder)
         if first is None:
             return False
@@ -135,7 +135,7 @@ class Recorded:
 
     @cached_property
     def pieces(self) -> Mapping[str, BufferPiece]:
-        """Return the places of a structure's arrays, by their names."""
+        """Return the offsets of a structure's arrays, by name."""
         raise NotImplementedError
 
     @cached_property

@@ -194,7 +194,7 @@ class Held:
         cls, restrain: Texts = (), distance: Texts = (), torsion: Texts = (),
         reference: str | PathLike[str] | None = None, freeze: str | None = None,
     ) -> Held:  # fmt: skip
-        """Read what is held from texts.
+        """Read restraints from texts.
 
         restrain : "SELECTION:K" or "SELECTION:K,FLAT", K in kcal/mol/A^2 and FLAT in A: "backbone:10"
         distance : "ATOM|ATOM:K,R0" or "ATOM|ATOM:K,R0,FLAT", K in kcal/mol/A^2, R0 and FLAT in A
@@ -227,7 +227,7 @@ class Held:
         return replace(self, reference=Reference.of(self.reference, reads))
 
     def settings(self) -> dict[str, str]:
-        """Write what is held as texts, by which a journal is known again; the reference counts by its content."""
+        """Return the restraints as texts that identify a journal; the reference is identified by its content."""
         found = {
             keyword: str([of.text for of in self.restraints if of.keyword == keyword])
             for keyword in FORMS
@@ -247,7 +247,7 @@ class Held:
 
     @property
     def to_starts(self) -> bool:
-        """True if each conformation is held to where itself began."""
+        """True if each conformation is restrained to its own initial positions."""
         return self.reference is None and any(of.keyword == "restrain" for of in self.restraints)
 
     def options(self, atoms: Atoms) -> dict[str, Any]:

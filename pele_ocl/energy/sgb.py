@@ -81,7 +81,7 @@ class SurfaceRadii:
         return float(self.n_slots) ** 2 * POINTS / 6
 
     def single(self, passes: TiledPasses) -> Launch:
-        """Bind the launch that puts the energies of single atoms right."""
+        """Bind the launch that corrects the energies of single atoms."""
         queue, tiles, model, names = passes.queue, passes.tiles, passes.model, self._names
         return passes.each_slot(
             "energy/sgb/single.cl", "sgb_single",

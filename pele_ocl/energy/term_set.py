@@ -75,7 +75,7 @@ class TermSet:
 
     @property
     def term_kernels(self) -> tuple[TermKernels, ...]:
-        """All that runs beside the passes, in order."""
+        """All launches in addition to the passes, in order."""
         return (*self.grouped, *self.further)
 
     @cached_property

@@ -104,12 +104,12 @@ def check_born(name: str, accuracy: float | None) -> float | None:
 
 
 def chosen_born(name: str, asked: float | None, machine: Machine, n_atoms: int, tile: int, suits: bool) -> Born:
-    """Find the way of a name on a machine; "auto" is the tree if that is faster.
+    """Choose how Born radii are computed on a machine; "auto" chooses the tree if it is faster.
 
-    asked : accuracy that was given; where none was, "auto" takes the tree in float32 alone, whose digits allow it
-    tile : atoms in a tile; suits : whether "auto" may take the tree
+    asked : requested accuracy; without it, "auto" uses the tree only in float32, whose precision allows it
+    tile : atoms in a tile; suits : whether "auto" may use the tree
 
-    Raises InputError for a tree over tiles that are no boxes.
+    Raises InputError for a tree over tiles that are not boxes.
     """
     fits = tile % LEAF == 0
     enough = asked or (DEFAULT if machine.precision == "float32" else None)

@@ -211,7 +211,7 @@ class MappedRows:
 def mapped(state: State) -> Iterator[MappedRows]:
     """Map what rows have; the host must not use the arrays after the block.
 
-    Raises InputError for a device that is no CPU, and for one without float64, whose positions are integers.
+    Raises InputError for devices other than CPUs, and for those without float64, whose positions are integers.
     """
     device = state.device
     if device.kind != "CPU" or state.coordinate.kind == "i":

@@ -38,7 +38,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def locked(method: Method) -> Method:
-    """Let one thread at a time call a method of objects that share their `_lock`; others wait."""
+    """Allow only one thread at a time to call a method of objects that share their `_lock`."""
 
     @wraps(method)
     def called(self: Any, *args: Any, **options: Any) -> Any:
@@ -258,7 +258,7 @@ class State:
             self._versions += 1
 
     def changed(self, rows: Rows | Sequence[int] | None, *, moved: bool = True) -> None:
-        """Let it be known that rows changed, so that results that they had are of another state.
+        """Mark rows as changed, so that their earlier results are outdated.
 
         moved : whether their positions changed, or only restraints
         """
@@ -267,7 +267,7 @@ class State:
         self.moves[chosen] += moved
 
     def settled(self, rows: Rows | Sequence[int]) -> None:
-        """Let it be known that the results of rows are of the state that they are in."""
+        """Mark the results of rows as up to date."""
         self._see_rewrites()
         self._evaluated[rows] = self._versions[rows]
         for k in np.asarray(rows).tolist() if self.explained else ():
@@ -315,9 +315,9 @@ class State:
         return self.read(rows, read, (3,))
 
     def read(self, rows: list[int], read: Callable[[Rows, System], Floats], shape: tuple[int, ...]) -> Arrays:
-        """Read arrays of rows, (n, *shape) each; NaN of rows that failed. One array if all are of one molecule.
+        """Read arrays of rows, (n, *shape) each; NaN for failed rows. One array if all rows are of one molecule.
 
-        read : gives those of some rows of one molecule
+        read : returns the arrays of some rows of one molecule
         """
         numbers_ = np.array(rows, np.int64)
         parts = self.by_system(numbers_)
@@ -360,9 +360,9 @@ class State:
             self.changed(rows, moved=False)
 
     def minimized(self, rows: list[int], offsets: Sequence[Floats]) -> None:
-        """Take note of rows that were moved and evaluated where they are, and add up their energies.
+        """Record that rows were moved and evaluated on the device, and add up their energies.
 
-        offsets : (3,) A of each, from the place that its molecule has on the device
+        offsets : (3,) A for each row, relative to its molecule's origin on the device
         """
         self.changed(rows)
         self.offsets[rows] = offsets
@@ -462,7 +462,7 @@ class State:
         return np.concatenate(there) if there else np.zeros(0, bool)
 
     def frozen_after(self, masks: int) -> NDArray[np.bool_]:
-        """Return whether each atom on the device is frozen, or was at any time after so many changes of masks."""
+        """Return whether each atom on the device is frozen, or has been since change number `masks` of the masks."""
         there = [last > masks for last, n in zip(self._frozen_last, self.n_atoms, strict=True) if n]
         return self.frozen_atoms | (np.concatenate(there) if there else False)
 

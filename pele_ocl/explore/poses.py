@@ -89,7 +89,7 @@ class Refined:
 
 
 def ranks_of(scores: Floats) -> NDArray[np.int64]:
-    """Rank energies (m,) from the lowest, from 1; 0 of what is no number."""
+    """Rank energies (m,) from the lowest, from 1; 0 for values that are not finite."""
     ranks = np.zeros(len(scores), np.int64)
     good = np.flatnonzero(np.isfinite(scores))
     ranks[good[np.argsort(scores[good], kind="stable")]] = np.arange(1, len(good) + 1)

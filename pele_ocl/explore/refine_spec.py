@@ -324,7 +324,7 @@ def _makers_of(path: Path, n: int) -> list[Maker | None]:
 
 
 def finite(values: Mapping[str, float]) -> dict[str, float | int | None]:
-    """Put None in place of what is no number; clashes are whole."""
+    """Replace values that are not finite by None; clashes become integers."""
     known = {name: value if math.isfinite(value) else None for name, value in values.items()}
     clashes = known.get("clashes")
     return known if clashes is None else {**known, "clashes": int(clashes)}

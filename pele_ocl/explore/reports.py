@@ -112,7 +112,7 @@ class Report:
     def numbers(self, *names: str) -> Floats | None:
         """Return the values (m,) of the first of these columns that is there, in any case; None if there is none.
 
-        Raises FormatError for values that are no numbers.
+        Raises FormatError for values that are not numbers.
         """
         places = [k for name in names for k, own in enumerate(self.names) if own.lower() == name.lower()]
         if not places:

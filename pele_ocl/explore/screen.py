@@ -81,12 +81,12 @@ class Screen:
         self._launch("gather", rows)
 
     def find(self, moves: Mapping[int, RigidMoves], is_open: Mapping[int, Flags], first: int) -> dict[int, Ints]:
-        """Screen tries of rows and relieve their clashes.
+        """Screen the tries of all rows and relieve their clashes.
 
-        moves, is_open : of rows, (n_trials, n_tries); tries that are not open are passed over
+        moves, is_open : for each row, (n_trials, n_tries); tries that are not open are skipped
         first : number of the first try
 
-        Returns the tries (n_trials,) that the trials of each row have by now, -1 for none.
+        Returns the try found so far for each trial of each row, (n_trials,), -1 for none.
         """
         walk, n_tries = self._walk, next(iter(is_open.values())).shape[1]
         shape = len(walk.ensemble), self._trials, n_tries

@@ -94,7 +94,7 @@ class Steps:
 
     @property
     def lowest(self) -> dict[str, float]:
-        """Lowest energy, and lowest binding energy if there is one, kcal/mol; without those that are no numbers."""
+        """Lowest energy, and lowest binding energy if there is one, kcal/mol; ignoring NaN."""
         found = {"energy": self.energies}
         if BINDING in self.columns:
             found["binding"] = self.values[:, self.columns.index(BINDING)]
@@ -190,7 +190,7 @@ class Exploration:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Settings by which an interrupted run is known again."""
+        """Settings that identify an interrupted run."""
         sources = {str(source): read_file(source).sha256 for source in set(self.sources)}
         tasks = [replace(task, changes=(), exit_conditions=()) for task in self.tasks]
         return {
@@ -264,7 +264,7 @@ class Exploration:
         return sorted(found, key=lambda own: own["explorer"])
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write down where the run is, in place of an earlier state; the groups that are done go with it."""
+        """Write the state of the run, replacing an earlier one; the groups that are done go with it."""
         StateFile(self.files.state, (Steps,)).write({**state, "done": self.done})
 
     def _earlier(self) -> dict[str, Any] | None:

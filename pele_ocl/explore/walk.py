@@ -304,9 +304,9 @@ def atoms_among(name: str, values: ArrayLike, atoms: Atoms) -> NDArray[np.bool_]
 
 
 def chosen_atoms(name: str, values: ArrayLike, atoms: Atoms) -> Ints:
-    """Give atoms, (m,) from 0 and in order, of a mask (n,) or of indices.
+    """Return sorted indices of atoms from 0, (m,), for a mask (n,) or indices.
 
-    Raises InputError for none, for all, and for atoms that there are not.
+    Raises InputError if no atoms or all atoms are chosen, and for atoms that do not exist.
     """
     chosen = np.flatnonzero(atoms_among(name, values, atoms)).astype(np.int32)
     if not 0 < len(chosen) < len(atoms):

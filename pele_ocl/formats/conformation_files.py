@@ -109,7 +109,7 @@ class ConformationFormat(ABC):
         return b""
 
     def begin(self, stream: io.FileIO) -> None:  # noqa: B027, as most formats have nothing to do
-        """Make a file that has its head ready for conformations."""
+        """Create a file with its header, ready for conformations."""
 
     def cut(self, stream: io.FileIO, size: int) -> None:
         """Take off all that follows so many bytes."""

@@ -167,7 +167,7 @@ class SparseFile(io.RawIOBase):
         return count
 
     def truncate(self, size: int | None = None, /) -> int:
-        """Let the file have so many bytes, or as many as were written if they are more."""
+        """Extend the file to this many bytes, or to those already written if they are more."""
         self._size = max(self._size, self._place if size is None else size)
         return self._size
 
@@ -211,9 +211,9 @@ def writing_hdf5(path: Path, progress: Progress | None = None, *, track_order: b
 def placed_dataset(
     file: h5py.File, name: str, shape: tuple[int, ...], kind: np.dtype[np.generic]
 ) -> h5py.Dataset:  # fmt: skip
-    """Make a dataset whose bytes have their place in the file from now on.
+    """Make a dataset whose space in the file is allocated immediately.
 
-    They are zeros, which need no room on disk.
+    It is filled with zeros, which take no disk space.
     """
     import h5py
 

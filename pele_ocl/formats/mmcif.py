@@ -142,7 +142,7 @@ def sequence_records(path: InputFile) -> list[str]:
 
 
 def atom_block(path: InputFile) -> gemmi.cif.Block:
-    """Find the first data block with atoms. Raises FormatError if there is none, and for a file that is no mmCIF."""
+    """Find the first data block with atoms. Raises FormatError if there is none, and for a file that is not mmCIF."""
     text = "".join(lines(path, "mmCIF"))
     try:
         document = gemmi.cif.read_string(text)

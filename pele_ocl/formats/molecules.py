@@ -55,7 +55,7 @@ class SdfRecord:
 
     @property
     def data(self) -> dict[str, str]:
-        """Texts behind the molecule, by the name in their head `> <NAME>`."""
+        """Data fields of the molecule, by the name in their header `> <NAME>`."""
         found, name = dict[str, list[str]](), ""
         for line in self.lines:
             if head := re.match(r">[^<]*<(.*)>", line):

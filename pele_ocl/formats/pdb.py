@@ -121,7 +121,7 @@ _HYBRID_36 = re.compile(r"[A-Z][0-9A-Z]{3}|[a-z][0-9a-z]{3}")
 
 
 def is_atom_line(line: str) -> bool:
-    """Return whether a line means to begin with `ATOM  ` or `HETATM` but is moved, in lower case or cut short."""
+    """Return whether a line begins with a shifted, lower-case or truncated `ATOM  ` or `HETATM`."""
     return _ATOM.match(line) is not None or line.strip() in ("AT", "ATO", "HE", "HETA", "HETAT")
 
 

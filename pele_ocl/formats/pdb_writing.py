@@ -45,8 +45,8 @@ def write_pdb_with_ions(
 
     The ions get a chain of their own, or continue the last one if no letter is left.
 
-    Lines of a PDB file are kept unchanged: the chosen model's, and all that belong to no model. Other files are written
-    anew, without their charges. So are files with atoms that were left out or moved.
+    Lines of a PDB file are kept unchanged: the chosen model's, and all that belong to no model. Other files are
+    rewritten without their charges. So are files with atoms that were left out or moved.
 
     target : written as given; see writing.replacing
     source : the file that atoms were read from, an InputFile best, as it does not change; None if there is none

@@ -21,9 +21,9 @@ POINT_SUFFIXES = (".npy", *_TEXTS)
 def read_points(path: str | PathLike[str]) -> Floats:
     """Positions (n, 3) A.
 
-    path : .npy with an array (n, 3), or text (.txt, .dat, .csv) with x, y and z a line, apart by blanks or commas. A
-        first line may name the columns. Then x, y and z are taken by name, also as `position_x [A]`, otherwise the
-        first three columns. `#` begins a comment
+    path : .npy with an array (n, 3), or text (.txt, .dat, .csv) with x, y and z in each line, separated by blanks or
+        commas. A first line may name the columns. Then x, y and z are found by name, also as `position_x [A]`;
+        otherwise the first three columns are used. `#` begins a comment
 
     Raises FormatError, naming the file and the line, for whatever is wrong.
     """

@@ -287,9 +287,9 @@ class _Listed:
 def read_pqr(path: str | PathLike[str], model: int | None = None) -> Atoms:
     """Atoms with the charges and radii of a PQR file.
 
-    Fields are separated by blanks, with or without a chain identifier. Coordinates that touch are told apart by their
-    sign or by the columns of the PDB format. The radii become gb_radii, unchanged. Overlap scales of HCT, gb_scales, go
-    by element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86. S has 0.96, Fe 0.88, all others 0.80. There are no
+    Fields are separated by blanks, with or without a chain identifier. Adjacent coordinates are separated by their sign
+    or by the columns of the PDB format. The radii become gb_radii, unchanged. Overlap scales of HCT, gb_scales, depend
+    on the element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86. S has 0.96, Fe 0.88, all others 0.80. There are no
     Lennard-Jones parameters and no bonds.
 
     model : number in the MODEL record (or counted by ENDMDL); the first model with atoms if None

@@ -80,12 +80,12 @@ def read_conformations(
 ) -> tuple[list[int], Floats]:
     """Numbers of the models of a PDB file, plain or gzip, and the positions of their atoms, (m, n, 3) A.
 
-    The atoms are as in the first model, in its order, also among alternate locations; or in that of `atoms`. If the
-    faces of the file's unit cell cut molecules, they are made whole.
+    Atoms are in the order of the first model, including alternate locations, or of `atoms`. Molecules that are split by
+    the faces of the unit cell are made whole.
 
-    failed : takes why models cannot be read, by index from 0; their positions are NaN. The first readable model then
-        defines the atoms. By default the first failure is an error
-    atoms : the same atoms, matched by name (`correspondence`), whose order the positions get
+    failed : filled with the reasons why models cannot be read, by index from 0; their positions are NaN, and the first
+        readable model defines the atoms. By default the first failure is an error
+    atoms : the same atoms, matched by name (`correspondence`), in whose order positions are returned
 
     Raises FormatError, with the line, where a model has other atoms than the first, for other formats, and for atoms
     that are not those of `atoms`.

@@ -39,19 +39,19 @@ def write_table(
     attributes: Attributes,
     inputs: Iterable[str | PathLike[str]] = (),
 ) -> None:
-    """Write columns of equal length, one row an atom, as HDF5, CSV or JSON; the suffix determines the format.
+    """Write columns of equal length, one row per atom, as HDF5, CSV or JSON; the suffix determines the format.
 
     path : file ending in a key of TABLE_WRITERS
-    columns : name -> (n,) or (n, k) numbers, or (n,) texts; numbers that are not known may be masked
+    columns : name -> (n,) or (n, k) numbers, or (n,) texts; unknown numbers may be masked
     units : name of a column -> its unit, if it has one
     attributes : what else to record (program, parameters, totals); mappings may be nested
     inputs : files that must not be overwritten
 
-    HDF5 has a dataset a column with the attribute `unit`. The attributes are at the root, nested names joined by
-    points. CSV begins with `# name: value` lines, and its header has the units, `born_radius [A]`. A column (n, 3) is
-    split into _x, _y and _z. JSON is one object: the attributes, `units` and `columns`. A number that is not finite
-    becomes null, as JSON has none. In CSV an apostrophe precedes a text that begins with =, +, - or @. Masked values
-    are empty in CSV, null in JSON and NaN in HDF5.
+    HDF5 files have one dataset per column with the attribute `unit`. Attributes are at the root; nested names are
+    joined by points. CSV begins with `# name: value` lines, and its header has the units, `born_radius [A]`. A column
+    (n, 3) is split into _x, _y and _z. JSON is one object: the attributes, `units` and `columns`. A number that is not
+    finite becomes null, as JSON has none. In CSV an apostrophe precedes a text that begins with =, +, - or @. Masked
+    values are empty in CSV, null in JSON and NaN in HDF5.
 
     Raises FormatError for an unknown suffix, columns of unequal length, or a folder that cannot be written to.
     """

@@ -96,12 +96,12 @@ class GBModel:
 
     @property
     def by_atom(self) -> bool:
-        """True if the coefficients of the radius function go by element."""
+        """True if the coefficients of the radius function depend on the element."""
         return self.alpha is None
 
     @property
     def has_negative(self) -> bool:
-        """True if elements have scales below 0: spheres that take away."""
+        """True if elements have scales below 0: their spheres reduce the integral."""
         return self.elements is not None and self.elements.has_negative
 
     @property

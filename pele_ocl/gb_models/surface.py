@@ -20,7 +20,7 @@ def unit_points(n: int = POINTS) -> Floats:
 
 
 def sgb_figures(atoms: Atoms, name: str) -> Floats:
-    """Atoms.sgb, (n, 4). name : of the GB model. Raises ParameterError for an atom without."""
+    """Atoms.sgb, (n, 4). name : of the GB model. Raises ParameterError if an atom lacks them."""
     assert atoms.sgb is not None
     lacking = np.flatnonzero(np.isnan(atoms.sgb).any(axis=1))
     if len(lacking):

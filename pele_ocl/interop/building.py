@@ -205,7 +205,7 @@ def positions_nm(fixer: PDBFixer) -> Floats:
 
 
 def key_of(residue: Residue) -> list[str]:
-    """Chain, number and insertion code, by which a residue is known again."""
+    """Chain, number and insertion code, which identify a residue."""
     return [residue.chain.id.strip(), residue.id.strip(), residue.insertionCode.strip()]
 
 

@@ -29,9 +29,9 @@ _TRACES = {"CA", "P", "C1'"}  # an atom that each residue of a chain has, a trac
 def chosen_text(source: InputFile, structure: Structure) -> str:
     """Write the text for the structure that was read from a file: one model, one alternate location without its mark.
 
-    A PDB file's own lines are taken, less atoms that were not chosen, and TER records between bonded residues. The
-    atoms of an mmCIF file are rewritten, after SEQRES and MODRES records with the author's chains. A TER record
-    stands between a chain and ligands, ions and waters of its letter, so that the chain has its ends.
+    Lines of a PDB file are kept, without atoms that were not chosen and TER records between bonded residues. The atoms
+    of an mmCIF file are rewritten, after SEQRES and MODRES records with the author's chains. A TER record separates a
+    chain from ligands, ions and waters with the same letter, so that its terminal residues are recognized.
 
     Raises FormatError for names of an mmCIF file that do not fit into a PDB file.
     """
@@ -79,9 +79,9 @@ def require_backbones(source: InputFile, structure: Structure) -> None:
 
 
 def with_short_names(structure: Structure) -> tuple[Structure, dict[str, str]]:
-    """Return residues names that a PDB file can hold; returns the structure and the new names by the old ones.
+    """Rename residues whose names do not fit into a PDB file; return the structure and a mapping from old to new names.
 
-    Raises InputError if there are more than the PDB keeps for users.
+    Raises InputError if there are more than the PDB reserves for users.
     """
     labels = structure.labels
     names = labels.residue_names

@@ -111,7 +111,7 @@ class Preparation(Framed, Suggests):
         return read(self.as_structure(), **options)
 
     def as_structure(self) -> InputFile:
-        """Return the structure as a file in memory, which functions take in the place of a path."""
+        """Return the structure as a file in memory, which functions accept in place of a path."""
         name = "prepared.pdb" if self.source is None else f"{self.source.path.name.split('.')[0]}.pdb"
         return InputFile(file_path(name), self.text.encode("latin-1"))
 

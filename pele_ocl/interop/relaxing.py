@@ -39,7 +39,7 @@ def cpu() -> Platform:
 
 
 def atom_keys(topology: Topology) -> set[Key]:
-    """Chain, number, insertion code and name of each atom, by which it is known again."""
+    """Chain, number, insertion code and name of each atom, which identify it."""
     return {atom_key(atom) for atom in topology.atoms()}
 
 

@@ -32,7 +32,7 @@ _GROMACS = ("[", "#", ";")  # a directive, an instruction of the preprocessor, a
 
 
 def read_top(file: InputFile) -> Topology:
-    """Read the topology of a .top file, AMBER's or GROMACS', which its first line tells apart."""
+    """Read the topology of a .top file of AMBER or GROMACS, recognized by its first line."""
     first = next((line for line in lines(file, "topology") if line.strip()), "")
     return read_gromacs(file) if first.lstrip().startswith(_GROMACS) else read_prmtop(file)
 
@@ -40,9 +40,9 @@ def read_top(file: InputFile) -> Topology:
 def read_gromacs(path: str | PathLike[str]) -> Topology:
     """Read the topology of a GROMACS .top file with all that it includes; needs the extra `openmm`.
 
-    Residues have the names and numbers of [ atoms ]. Each molecule is a chain of its own, "1" the first of them. Files
-    to include are looked for beside it, in the folders of GMXLIB, and in GROMACS' own folder of topologies, which
-    GMXDATA names. Raises FormatError if it cannot be read, and InputError for terms that are not computed here.
+    Residues have the names and numbers of [ atoms ]. Each molecule is a chain, numbered from "1". Included files are
+    searched in the file's folder, in the folders of GMXLIB, and in GROMACS' topology folder (GMXDATA). Raises
+    FormatError if it cannot be read, and InputError for unsupported terms.
     """
     app = extra("openmm.app", "a GROMACS topology")
     file = _plain(path, "a GROMACS topology")

@@ -49,7 +49,7 @@ class Checks:
         self.add(*(replace(finding, action="noted") for finding in of_structure(atoms, "noted")))
 
     def told(self, findings: Sequence[Finding]) -> None:
-        """Take findings that were told before. Raises InputError for one that is noted if the job is strict."""
+        """Add findings that were reported before. Raises InputError for one that is noted if the job is strict."""
         require(findings, self.strict)
         self.findings += findings
 

@@ -199,7 +199,7 @@ def add_note(path: Path, record: Record) -> None:
 
 
 def notes_in(path: Path) -> list[Record]:
-    """Read the notes of a group, less lines that were cut off; none if there is no file."""
+    """Read the notes of a group, without incomplete lines; none if there is no file."""
     found = list[Record]()
     with suppress(OSError):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():

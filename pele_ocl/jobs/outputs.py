@@ -72,7 +72,7 @@ class UniqueNames:
 
 
 def expanded(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """List the paths, each once, with the files that match in place of a pattern such as 'designs/*.pdb'."""
+    """List the paths without duplicates; patterns such as 'designs/*.pdb' are replaced by the matching files."""
     found: dict[Path, None] = {}
     for path in paths:
         matches = [] if path.exists() else sorted(glob.glob(str(path), recursive=True))

@@ -36,7 +36,7 @@ class Shard:
 
     @classmethod
     def given(cls, value: Shard | str | None) -> Shard | None:
-        """Read the keyword `shard` of a function, None for all. Raises InputError for anything else."""
+        """Convert a function's keyword `shard`; None means all. Raises InputError for anything else."""
         return value if value is None or isinstance(value, Shard) else cls.of(text("shard", value))
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Shard:
         return part  # type: ignore[return-value]  # a slice is of the same type
 
     def path(self, output: Path) -> Path:
-        """Name the file of its results: energies.h5 becomes energies.3of10.h5."""
+        """Return the name of its output file: energies.h5 becomes energies.3of10.h5."""
         return output.with_name(f"{output.stem}.{self.number}of{self.count}{output.suffix}")
 
 

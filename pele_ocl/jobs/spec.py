@@ -79,7 +79,7 @@ class StructureSpec(Spec[StructurePath]):
     units: ClassVar[Mapping[str, str]] = {}
 
     def record(self, item: StructurePath) -> Record:
-        """Compute the record of a file, also if it fails; `seconds` has its total."""
+        """Compute the record of a file, even if it fails; `seconds` has its total."""
         start, sha256 = time.perf_counter(), ""
         try:
             source = read_file(item)

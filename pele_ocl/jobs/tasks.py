@@ -34,12 +34,13 @@ def in_order(
     client: Client, function: Callable[[Item], Result], items: Iterable[Item],
     died: Callable[[Item, WorkersDiedError], Result] | None = None,
 ) -> Iterator[Result]:  # fmt: skip
-    """Compute a function of items, in their order, each by whichever worker is free.
+    """Compute a function of items, each on the next free worker; results are in the items' order.
 
-    A task whose worker dies is given to another; died : the result if they all die of it
+    A task whose worker dies is given to another worker.
 
-    Raises WorkersDiedError for such a task if there is no `died`, and what the function raises. Raises InputError if
-    the scheduler is gone.
+    died : returns the result of a task that kills all of them; without it, WorkersDiedError is raised
+
+    Also raises what the function raises, and InputError if the scheduler is gone.
     """
 
     def ended(item: Item, future: Future[Result]) -> Result:

@@ -85,7 +85,7 @@ def ending(how: Computation, kernel_seconds: float, total: float) -> str:
 
 
 def choice_line(devices: str) -> str:
-    """Say by what variants and layouts were chosen on the devices of a result."""
+    """Describe how variants and layouts were chosen on the devices of a result."""
     from ..opencl.device import list_devices
     from ..plan.tuning import describe
 
@@ -297,7 +297,7 @@ def _terms(models: Sequence[Model]) -> list[str]:
 
 
 def label_columns(atoms: Atoms) -> dict[str, Any]:
-    """Give the atoms' labels as columns of a table; none if there are no labels."""
+    """Return the atoms' labels as columns of a table; none if there are no labels."""
     return {} if atoms.labels is None else columns_of(atoms.labels)
 
 

@@ -24,7 +24,7 @@ def plain_kernel(name: str, device: Device | str | int | None = None) -> str:
 
     name : such as "potmap/gather", of KERNELS; device : whose layout it has
 
-    Lines for one vendor's compiler are left out, but for PTX on NVIDIA's GPUs. Raises InputError for an unknown name,
+    Lines for one vendor's compiler are left out, except PTX on NVIDIA's GPUs. Raises InputError for an unknown name,
     DeviceError.
     """
     choice("name", name, KERNELS)

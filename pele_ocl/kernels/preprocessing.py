@@ -213,7 +213,7 @@ _OPERATORS: dict[type, Callable[[int, int], int]] = {
 
 
 def value_of(text: str) -> int:
-    """Compute a condition's value. Raises ValueError for what is no whole number."""
+    """Compute a condition's value. Raises ValueError if it is not an integer."""
     text = _choice(CHOICE.sub(lambda found: f"({_choice(found[1])})", text))
     words = re.sub(r"!(?!=)", " not ", text.replace("&&", " and ").replace("||", " or ").replace("/", "//"))
     return _of_tree(ast.parse(words.strip(), mode="eval").body)

@@ -78,7 +78,7 @@ def _rotation(one: Floats, other: Floats, weights: Floats) -> Floats:
 
 
 def inserted(structure: Structure, behind: Sequence[int], names: Sequence[str], positions: Floats) -> Structure:
-    """Put hydrogens behind atoms of a structure, in the residues of these.
+    """Add hydrogens after the atoms of a structure, in their residues.
 
     behind : (m,) atoms that the new ones follow; names, positions : (m,), (m, 3) A
     """

@@ -423,9 +423,9 @@ def ligand_beside(
 def number_of_residue(
     path: str | PathLike[str], structure: Structure | None, *, hydrogens: Hydrogens = "given", ph: float | None = None
 ) -> int | None:  # fmt: skip
-    """Find the first molecule of a file that is a residue of a structure by elements and bonds, from 1; None for none.
+    """Number (from 1) of the first molecule in a file whose elements and bonds match a residue; None if none does.
 
-    One with all the residue's hydrogens comes before those that have others. Parameters as in `Ligand.read`
+    A molecule with exactly the residue's hydrogens is preferred. Parameters as in `Ligand.read`
     """
     if structure is None:
         return None
@@ -492,7 +492,7 @@ def ligand_of_mol(
 
 
 def count_molecules(path: str | PathLike[str], template: str | None = None) -> int:
-    """Count the molecules of a file, also those that cannot be read; template : as in `Ligand.read`"""
+    """Count the molecules of a file, including unreadable ones; template : as in `Ligand.read`"""
     return sum(1 for _ in _records(read_file(path), Ways(template=template)))
 
 

@@ -26,12 +26,12 @@ _RADII = "mbondi2"
 
 
 def knows(forcefield: str) -> bool:
-    """Return whether a name is of such a force field."""
+    """Return whether this is the name of an OpenFF force field."""
     return _NAME.fullmatch(forcefield) is not None
 
 
 def check(forcefield: str, charges: str) -> None:
-    """Raise InputError for other charges than the toolkit has."""
+    """Raise InputError for charges that the toolkit does not support."""
     if charges not in CHARGES and charges not in REPLACED:
         raise InputError(f"{forcefield} has charges {' and '.join(CHARGES)} here, not {charges!r}")
 

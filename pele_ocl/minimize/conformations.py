@@ -307,7 +307,7 @@ def _together(minimizing: Minimizing, records: Sequence[Record], seconds: float)
 
 
 def device_of(records: Sequence[Record], spec: MinimizeSpec) -> str:
-    """Name the devices that computed records, or the one that would have."""
+    """Name the devices that computed records; without any, the device that was chosen."""
     devices = dict.fromkeys(str(record["device"]) for record in records if "device" in record)
     return ", ".join(devices) or str(spec.facts()["device"])
 

@@ -99,13 +99,13 @@ class Driver:
 
     @property
     def scratch(self) -> Store:
-        """Store of what is brought."""
+        """Store of temporary data."""
         return self._stores[-1]
 
     def begin(self, limit: float | None, clock: float | None = None) -> None:
-        """Start the clock, for other structures than before.
+        """Start the clock for new structures.
 
-        limit : seconds after which all structures end where they are, None for no limit
+        limit : seconds after which all structures stop where they are, None for no limit
         clock : time.perf_counter() when it started
         """
         self.limit, self.looks, self.largest_rms = limit, 0, 0.0
@@ -479,12 +479,12 @@ def by_recipe(jobs: Iterable[Job]) -> dict[Recipe, list[Job]]:
 
 
 def places(jobs: Sequence[Job], piece: BufferPiece) -> Places:
-    """Return the bytes of its store at which structures of one molecule keep something."""
+    """Return the byte offsets of a piece in its store, for structures of one molecule."""
     return np.array([job.place(piece) for job in jobs], np.uint64)
 
 
 def begin_of(jobs: Sequence[Job]) -> dict[str, list[NDArray[Any]]]:
-    """Return what structures of one molecule keep when a round begins, but for positions."""
+    """Return the initial state of a round, without positions, for structures of one molecule."""
     states = [job.first_state() for job in jobs]
     none = [np.zeros(2, np.int32)] * len(jobs)
     begin = {"base": [job.start for job in jobs], "state": states, "next_state": states}

@@ -136,7 +136,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def require_bounds(words: Mapping[str, Any], function: Callable[..., Any]) -> None:
-    """Raise TypeError for further keywords of a function that are no fields of Stopping."""
+    """Raise TypeError for further keywords of a function that are not fields of Stopping."""
     for word in words:
         if word not in BOUNDS:
             raise UnexpectedKeywordError(word, {*BOUNDS, *signature(function).parameters}, function.__name__)

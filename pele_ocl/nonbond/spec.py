@@ -157,7 +157,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return {"settings": self.settings_of(of.atoms)}
 
     def settings_of(self, atoms: Atoms) -> dict[str, Any]:
-        """Return the constants that have an effect, the pairs, and what the total lacks."""
+        """Return the constants in use, the pairs, and the terms missing from the total."""
         pairs = "file" if isinstance(self.pairs, Path) else self.pairs
         reach = (DEFAULT_CUTOFF if self.cutoff is None else self.cutoff) if pairs == "cutoff" else None
         model = replace(self.model, surface="none", surface_tension=0.0)

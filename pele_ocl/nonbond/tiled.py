@@ -94,10 +94,10 @@ def entries_of(queue: Queue, task: PairListTask) -> Entries:
 
 
 def in_tiles(positions: Floats, size: int) -> NDArray[np.intp]:
-    """Order the atoms so that each `size` after the other make a tile; (n,), the last tile may be short.
+    """Order the atoms so that every `size` consecutive atoms form a tile; (n,), the last tile may be short.
 
-    Boxes are halved across their longest edge until they hold a tile. That makes rounder tiles than a curve through
-    space does, and so fewer atoms near them.
+    Boxes are halved across their longest edge until they contain one tile. The tiles are rounder than those of a
+    space-filling curve, so fewer atoms are near them.
 
     positions : (n, 3) A
     """

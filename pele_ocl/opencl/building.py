@@ -172,7 +172,7 @@ def get_kernel(
     device: Device, file: str, name: str, precision: str, width: int = 1, portable: bool = False,
     of_rows: bool = False, **defines: int,
 ) -> Kernel:  # fmt: skip
-    """Kernel `name` of cl/`file`, built for the device and kept.
+    """Kernel `name` of cl/`file`, built for the device and cached.
 
     precision : "float32" or "float64"
     width : reals in a vector

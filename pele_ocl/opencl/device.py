@@ -308,7 +308,7 @@ class Device:
 
     @cached_property
     def has_device_fence(self) -> bool:
-        """Return whether a group may take over sums of others in its launch: by PTX, or by OpenCL C 3.0."""
+        """Return whether a group can read sums of other groups of its launch, with PTX or OpenCL C 3.0."""
         if self.vendor == "NVIDIA" or "OpenCL 3" not in self.handle.version:
             return self.vendor == "NVIDIA"
         return FENCE_FEATURES <= {feature.name for feature in self.handle.opencl_c_features}

@@ -38,7 +38,7 @@ class Struct:
     def pack(self, precision: str, **values: float | Sequence[float]) -> np.void:
         """Pack a kernel's argument of these values, one for each member or a sequence.
 
-        Raises TypeError if a member is missing and for names that are no members.
+        Raises TypeError if a member is missing and for names that are not members.
         """
         if values.keys() != self.members.keys():
             wrong = ", ".join(sorted(values.keys() ^ self.members.keys()))

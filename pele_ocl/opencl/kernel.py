@@ -136,7 +136,7 @@ class Signature:
 
         values : arrays on the device, numbers, vectors and structs, by the names of the parameters
 
-        Raises InputError that names what is missing, unknown, of another type, or for reading alone and yet written.
+        Raises InputError for arguments that are missing, unknown, of another type, or read-only but written to.
         """
         if values.keys() != self._names:
             names = [of.name for of in self.parameters]
@@ -221,11 +221,11 @@ class Kernel:
             return cl.Kernel(self._program, self.name)
 
     def give_back(self, kernel_object: cl.Kernel) -> None:
-        """Let others have a borrowed kernel object."""
+        """Give back a borrowed kernel object for reuse."""
         self._free.append(kernel_object)
 
     def lend(self, owner: object) -> cl.Kernel:
-        """A kernel object that comes back when `owner` is gone."""
+        """Return a kernel object that is reused after `owner` is deleted."""
         kernel_object = self.borrow()
         weakref.finalize(owner, self.give_back, kernel_object).atexit = False
         return kernel_object

@@ -49,7 +49,7 @@ def part_of(buffer: Buffer, first: int, size: int) -> Buffer:
 
 
 def map_whole(queue: CommandQueue, buffer: Buffer) -> NDArray[Any]:
-    """Map a buffer, once everything before is done. The array keeps its memory and ends the mapping."""
+    """Map a buffer after all earlier commands. The array keeps the memory alive; deleting it unmaps the buffer."""
     access: Any = cl.map_flags.READ | cl.map_flags.WRITE
     shape = (buffer.size // buffer.dtype.itemsize,)
     array: NDArray[Any] = cl.enqueue_map_buffer(queue, buffer, access, 0, shape, buffer.dtype)[0]
@@ -59,8 +59,8 @@ def map_whole(queue: CommandQueue, buffer: Buffer) -> NDArray[Any]:
 def ask_for_large_pages(queue: CommandQueue, buffer: Buffer) -> None:
     """Ask for pages of 2 MiB, before anything is written to a CPU's buffer of at least LARGE bytes.
 
-    Usual pages take a while to make. They are also too many for the processor's table if numbers lie far apart. Fourier
-    transforms across the planes of a mesh meet such.
+    Normal pages are slow to allocate, and too many for the TLB if accesses are far apart, as in Fourier transforms
+    across the planes of a mesh.
     """
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
     if advice is None:  # no Linux
@@ -97,7 +97,7 @@ class BufferBytes:
             self.most = self._settled()
 
     def count(self, owner: object, size: int) -> None:
-        """Count `size` bytes until their owner is gone."""
+        """Count `size` bytes until their owner is deleted."""
         with self._lock:
             self._now = self._settled() + size
             self.most = max(self.most, self._now)

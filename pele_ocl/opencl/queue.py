@@ -417,7 +417,7 @@ class Queue(Binder):
 
     @contextmanager
     def beside(self) -> Iterator[Queue]:
-        """Lend a queue without times that nobody else uses; what waits in it runs beside what waits in others."""
+        """Lend a queue without profiling that nobody else uses; its commands can run concurrently with other queues."""
         spare = self.device.spare
         try:
             own = spare.pop()
@@ -515,8 +515,8 @@ class Queue(Binder):
     ) -> Sequence[Event]:
         """Start to write values, launch for as many conformations as they have rows, and read an array.
 
-        This is the shortest way of `start_write`, `launch_bound` and `start_read`, for launches that are not cut.
-        Arrays that are the memory of the buffers are not copied.
+        This combines `start_write`, `launch_bound` and `start_read`, for launches that are not split. Arrays that
+        share memory with the buffers are not copied.
         """
         command_queue, count, events = self.command_queue, len(values), list[Event]()
         try:
@@ -569,7 +569,7 @@ class Queue(Binder):
             yield done / whole
 
     def begin_step(self, name: str) -> None:
-        """Let the launches from now on belong to a step of this name."""
+        """Assign the following launches to a step of this name."""
         self.steps[name] = len(self.events)
 
     def step(self, name: str) -> slice:
@@ -592,7 +592,7 @@ class Queue(Binder):
             return cl.enqueue_nd_range_kernel(self.command_queue, kernel_object, shape, group, offset)
 
     def submit(self) -> None:
-        """Let the device begin with all that was started; some runtimes wait until they are asked for results."""
+        """Submit all commands to the device; some runtimes wait until they are asked for results."""
         with self.device:
             self.command_queue.flush()
 
@@ -668,7 +668,7 @@ def start_making(values: NDArray[Any]) -> list[Future[None]]:
 
 @contextmanager
 def borrowed(queue: Queue, size: int, count: int) -> Iterator[list[NDArray[np.uint8]]]:
-    """Arrays of at least so many bytes, which the device keeps for later reads: to make them takes long."""
+    """Borrow arrays of at least `size` bytes, which the device keeps for later reads because allocation is slow."""
     kept = queue.device.staging
     arrays = []
     for _ in range(count):

@@ -43,7 +43,7 @@ SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
 @contextmanager
 def announced_runtimes() -> Iterator[None]:
-    """Let the loader find pip's and the driver's runtimes beside the system's, within the block.
+    """Let the loader find runtimes of pip and the driver in addition to the system's, within the block.
 
     Does nothing where the user chose by OCL_ICD_VENDORS, or where there is nothing to add.
     """

@@ -43,12 +43,12 @@ class Colouring(ReadOnlyArrays):
 
     @property
     def place(self) -> str:
-        """Place of the values, in words; "" on the surface itself."""
+        """Where the values are taken, in words; "" on the surface itself."""
         return f"{self.outside:g} Å outside the surface" if self.outside else ""
 
     @property
     def label(self) -> list[str]:
-        """Lines beside a bar of colours: the quantity, the place of its values, its unit."""
+        """Lines next to a colour bar: the quantity, where its values are taken, its unit."""
         return [line for line in (self.quantity, self.place, self.unit) if line]
 
     @property

@@ -74,9 +74,9 @@ class SceneFiles(NamedTuple):
 def scene_files(
     program: str, structure: str | PathLike[str] | None, maps: Sequence[Path], is_whole: bool = True
 ) -> SceneFiles:  # fmt: skip
-    """Choose the script of a program, and the map among `maps` that it shows: the script is written next to it.
+    """Choose the script for a program, and which of `maps` it shows; the script is written next to that map.
 
-    A structure that the program does not read, such as a topology, or a part of one becomes a PDB file next to the map.
+    If the program cannot read the structure, or only part of it is shown, a PDB file is written next to the map.
 
     program : a key of PROGRAMS; structure : the file of the molecule, None of atoms
     is_whole : whether all atoms of the file's first model are shown, and no others
@@ -138,7 +138,7 @@ def write_scene(
     program: str, structure: str | PathLike[str], map_: Path, end: float, unit: str,
     inputs: Iterable[str | PathLike[str]] = (), quantity: str = "potential",
 ) -> Path:  # fmt: skip
-    """Write the script of a program beside a map file; its path.
+    """Write the script of a program next to a map file; return its path.
 
     end : of the colours, in the map's unit; inputs : files that are read, which the script must not be
     quantity : what the map's values are, such as "screened Coulomb potential"

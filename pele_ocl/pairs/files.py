@@ -52,7 +52,7 @@ def labels_from(stored: NDArray[Any], file: InputFile) -> Labels:
 
 
 def digest_of(labels: Labels) -> str:
-    """Mark by which the names and the order of atoms are known again."""
+    """Hash that identifies the names and the order of atoms."""
     return hashlib.sha256(b"\n".join(names_to_store(labels).tolist())).hexdigest()[:16]
 
 
@@ -81,9 +81,9 @@ _PARSERS: dict[str, tuple[Callable[[str], Any], Any, str]] = {
 
 
 def read_columns(path: InputFile) -> tuple[Columns, NDArray[np.int64]]:
-    """Read the columns of a text by name, and the line of each pair, from 1; n_pairs and n_atoms if its head says them.
+    """Read columns of a text by name, the line of each pair, from 1, and n_pairs and n_atoms if the header has them.
 
-    Raises FormatError, naming file and line, for rows of other lengths and words that are no numbers.
+    Raises FormatError, naming file and line, for rows of different lengths and words that are not numbers.
     """
     names: Sequence[str] = ()
     stored: Columns = {}
@@ -295,7 +295,7 @@ def write_pairs(path: str | PathLike[str], pairs: Pairs, labels: Labels | None =
 
 @contextmanager
 def writing_pairs(path: str | PathLike[str], pairs: Pairs, labels: Labels | None = None) -> Iterator[None]:
-    """Write as write_pairs, for a file that must not stay without another: it is there once the block ends well."""
+    """Write like write_pairs, but keep the file only if the block ends without an error."""
     suffix = require_pairs_suffix(path)
     require_pairs(pairs)
     if labels is not None and len(arguments.instance("labels", labels, Labels, "Labels")) != pairs.n_atoms:

@@ -64,7 +64,7 @@ def items_of(
 
 
 def is_smiles(text: str) -> bool:
-    """Return whether a text is no file, nor named as one, but a SMILES, perhaps."""
+    """Return whether a text may be a SMILES, because it neither is a file nor looks like a file name."""
     return not is_molecule_file(text) and not Path(text).exists() and "\n" not in text and bool(text.strip())
 
 

@@ -68,7 +68,7 @@ class ParametrizeResult(Reported):
         return [record.to_dict() for record in self.records]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the files of all molecules that have parameters, as `output` does: a file of one, or a folder."""
+        """Write the files of all molecules with parameters, as `output` does: one file, or a folder."""
         target = Target.of(path, ())
         for k, item in enumerate(self.items):
             if not self.records[k].failed:

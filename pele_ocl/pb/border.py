@@ -103,7 +103,7 @@ def interpolated(values: Floats, grid: Grid, points: Floats) -> Floats:
 
 
 def between_nodes(values: Floats, grid: Grid, points: Floats) -> Floats:
-    """Values of a grid at points, (m,), NaN for the ones that are not on it."""
+    """Interpolate a grid's values at points, (m,); NaN for points outside it."""
     inside = ((points >= grid.origin) & (points <= grid.last)).all(axis=1)
     found = np.full(len(points), np.nan)
     found[inside] = interpolated(values, grid, points[inside])

@@ -72,7 +72,7 @@ def pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) ->
 
 
 def linear_pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
-    """Ions' term of the linear equation as APBS's `calcenergy comps` has it, kT."""
+    """Ions' term of the linear equation, as in APBS's `calcenergy comps`, kT."""
     volume = float(np.prod(grid.spacing))
     return 0.5 * model.screening * float((accesses * potential**2).sum()) * volume / model.charge_factor
 

@@ -168,7 +168,7 @@ class Launching:
         return self._shared[key]
 
     def large(self, key: Hashable, make: Callable[[], Buffer]) -> Buffer:
-        """Return what many launches read alone as `shared` does, but keep it only where arrays are kept."""
+        """Return a read-only buffer of many launches, like `shared`, but cache it only if arrays are cached."""
         return self.shared(key, make) if self.keeps else make()
 
     def vector(self, values: NDArray[np.floating]) -> Buffer:

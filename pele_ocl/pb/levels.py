@@ -294,7 +294,7 @@ class Level:
         self._geometry, self._number = geometry, number
 
     def prepare(self, seconds: MutableMapping[str, float]) -> None:
-        """Make the coarser grids for `solve`, or take the ones that were kept."""
+        """Make the coarser grids for `solve`, or reuse stored ones."""
         begun, geometry, number = time.perf_counter(), self._geometry, self._number
         kept = geometry.multigrids.get(number)
         self._multigrid = self.equation.multigrid() if kept is None else kept

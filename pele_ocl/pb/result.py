@@ -130,7 +130,7 @@ class PBResult(Framed):
     scenes: tuple[Path, ...] = ()
 
     def compute_map_by(self, compute: Callable[[], Map]) -> None:
-        """Let the map be computed when it is first needed."""
+        """Set the function that computes the map when it is first needed."""
         vars(self).pop("map", None)
         vars(self)["_compute_map"] = compute
 

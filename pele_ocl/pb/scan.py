@@ -24,9 +24,9 @@ def add_up(launching: Launching, counts: Buffer, count: int) -> tuple[Buffer, in
 
 
 def add_up_rows(launching: Launching, counts: Buffer, count: int, rows: int) -> tuple[Buffer, list[int]]:
-    """Find where lists begin as `add_up` does, and where the lists of each row begin and the last row's end.
+    """Find where lists begin, as `add_up` does, where each row's lists begin, and where the last row's lists end.
 
-    rows : with the same number of lists each
+    rows : number of rows, which have equal numbers of lists
     """
     queue = launching.queue
     n_tiles = -(-count // (GROUP * EACH))

@@ -58,7 +58,7 @@ class Solver(ABC):
     def solve(self, goal: float, most: int) -> int:
         """Find the correction of `residual` until that is smaller than `goal`, by norm; the iterations it took.
 
-        It stops at a norm that is no finite number, too.
+        It also stops if the norm is not finite.
         """
         self.clear_solution()
         for buffer in self.further:
@@ -92,7 +92,7 @@ class Correcting(Solver):
 
     @abstractmethod
     def correct(self, residual: Buffer, correction: Buffer, scratch: Buffer) -> Sequence[Callable[[], None]]:
-        """Launches that make the correction."""
+        """Return the launches that compute the correction."""
 
 
 class Jacobi(Correcting):
@@ -170,7 +170,7 @@ class ConjugateGradients(Solver):
     def solve_rows(self, goals: Floats, most: int, meanwhile: Callable[[], None] | None = None) -> NDArray[np.integer]:
         """Solve each row until its residual is as small as its goal, by norm; the iterations of each, (rows,).
 
-        A row stops at a norm that is no finite number, too.
+        A row also stops if its norm is not finite.
 
         goals : (rows,); inf for rows that are to stay as they are
         meanwhile : called while the device does an iteration

@@ -107,7 +107,7 @@ class Coefficients:
 
 
 def codes_table(model: PBModel) -> Floats:
-    """Dielectric constants of the codes of a surface, (MOST_CODES,); numbers that are no code have the solvent's."""
+    """Dielectric constants of the codes of a surface, (MOST_CODES,); unused codes have the solvent's."""
     codes = np.arange(MOST_CODES)
     if model.is_uniform:
         return np.full(MOST_CODES, model.solute_dielectric)

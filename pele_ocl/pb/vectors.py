@@ -72,7 +72,7 @@ class Vectors:
         self.launching.queue.write(self.scalars, scalars)
 
     def take_goals(self, squares: NDArray[np.floating]) -> None:
-        """Let rows take no step once their sum of squares is as small as `squares`, (rows,)."""
+        """Set the sums of squares at which rows stop, (rows,)."""
         self.launching.queue.write(self._goals, squares)
 
     def _read(self) -> NDArray[np.floating]:

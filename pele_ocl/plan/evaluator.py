@@ -123,10 +123,10 @@ class Evaluator(ABC):
     ) -> Mapping[str, float]:
         """Fill `found` for conformations (m, n, 3) A, float32 or float64.
 
-        profile : whether times of kernels are wanted; then their seconds are returned by name, "kernel" among them
-        tell : called with the fraction done, `untold` where nobody asks; it may compute with other evaluators
+        profile : whether to time kernels; then their seconds are returned by name, including "kernel"
+        tell : called with the fraction done; it may compute with other evaluators
 
-        Positions and results that cannot be go to `failures`, which is checked whenever conformations are done.
+        Invalid positions and results are added to `failures`, which is checked whenever conformations are done.
         """
 
     def start(self, conformation: Floats, failures: Failures) -> None:

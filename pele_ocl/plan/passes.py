@@ -85,7 +85,7 @@ class Passes(ABC):
 
     @property
     def steps(self) -> Mapping[str, slice]:
-        """Launches whose seconds are told apart, by name."""
+        """Launches that are timed separately, by name."""
         return {}
 
     def start(

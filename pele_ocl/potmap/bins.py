@@ -59,11 +59,11 @@ class BinGrid:
         return cls(block, edge, reach, corner, lowest, shape, packed4(*offsets.T, dtype=np.int32))
 
     def walked(self, problem: MapProblem) -> float:
-        """Estimate how many atoms a group walks, on average."""
+        """Estimate how many atoms a group visits, on average."""
         return len(self.offsets) * self.edge**3 * problem.near_density
 
     def serves(self, problem: MapProblem) -> bool:
-        """Return whether it fits a problem that differs only in the positions of its atoms."""
+        """Return whether the bins suit a problem that differs only in its atoms' positions."""
         return _reach(problem) == self.reach
 
     def middles(self, slab: MapSlab) -> list[Ints]:
@@ -92,7 +92,7 @@ class Bins:
 
     @classmethod
     def of(cls, queue: Queue, atoms: DeviceAtoms, grid: BinGrid) -> Bins:
-        """Sort atoms into the bins of a grid that serves their problem."""
+        """Sort atoms into the bins of a grid made for their problem."""
         sorted_atoms = queue.empty(4 * atoms.n_atoms)
         rests = queue.empty(4 * atoms.n_atoms) if atoms.has_rests else sorted_atoms
         starts = atoms.sort(
@@ -140,9 +140,9 @@ def sorted_by_cell(cells: Sequence[NDArray[Any]], shape: NDArray[np.int64]) -> t
 
 
 def reached(halves: Floats, cutoff: float, edge: float) -> NDArray[np.int64]:
-    """List bins (n, 3) that may hold an atom within the cutoff of a box with its middle anywhere in bin 0.
+    """List bins (n, 3) that may contain an atom within the cutoff of a box centred anywhere in bin 0.
 
-    halves : (3,) half edges of the box, A; edge : of a bin, A
+    halves : (3,) half the edges of the box, A; edge : edge of a bin, A
     """
     return _reached(tuple(halves.tolist()), cutoff, edge)
 

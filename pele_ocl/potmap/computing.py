@@ -40,9 +40,9 @@ def one_map(atoms: Atoms, grid: Grid, *, progress: Progress | None = None, **opt
 
 
 def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
-    """Seconds of the kernels for the whole map, roughly, from one of its middle; options as in `potmap`.
+    """Estimate seconds of the kernels for a map from a part in its middle; options as in `potmap`.
 
-    Raises what `potmap` would for the whole map.
+    Raises the same errors as `potmap` for the whole map.
     """
     require_apart(atoms, grid, options.get("min_distance", 0.0), options.get("precision", "float32"))
     points = FIRST_EVALS / max(1, len(atoms))

@@ -61,12 +61,12 @@ def _reach(problem: MapProblem) -> float:
 
 
 def cubes(slab: MapSlab, reach: float) -> tuple[Ints, NDArray[np.intp]]:
-    """Find the cubes of a slab's points that atoms reach.
+    """Find the cubes of a slab's points within reach of atoms.
 
     reach : of an atom, at most two steps of the grid, A
 
-    Returns (n + 1, 4) the first point of each along x, y, z, counted in the slab, and the place of its first atom; the
-    last row has only the end of the atoms. Then which atoms reach them, cube after cube, each cube's in their order.
+    Returns (n + 1, 4), the first point of each cube along x, y, z, relative to the slab, and the position of its first
+    atom; the last row only has the end of the atoms. Also returns the indices of these atoms, cube by cube, sorted.
     """
     atoms, first, last = _reached(slab, reach)
     first //= EDGE

@@ -121,7 +121,7 @@ class SlabStatistics:
         self._doubles = int(queue.device.has_float64)
 
     def add(self, queue: Queue) -> None:
-        """Let the slab's map count, once all that the queue has launched is done."""
+        """Add the slab's map to the statistics, after all earlier launches of the queue."""
         self.n += 1
         sums = dict(means=self._means, squares=self._squares, lowest=self._lowest, highest=self._highest)
         self._launch(queue, "add_map", dict(n_maps=self.n, map=self._slab.map, **sums))
@@ -190,7 +190,7 @@ class MapFrames:
         return self._plan.method
 
     def add(self, atoms: Atoms) -> None:
-        """Let a frame count: the atoms at its positions.
+        """Add a frame: the atoms at its positions.
 
         Raises InputError, and leaves the frame out, if an atom is on a grid point or outside the mesh.
         """

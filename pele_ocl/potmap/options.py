@@ -40,7 +40,7 @@ class MapOptions:
 
     @property
     def permittivity(self) -> float:
-        """Relative permittivity of the medium, of methods without a solvent."""
+        """Relative permittivity of the medium, for methods without a solvent."""
         return 1.0 if self.dielectric is None else self.dielectric
 
     @property

@@ -99,7 +99,7 @@ class MapSlab:
         return dict(law=self.problem.law, n_atoms=n_atoms, nx=nx, ny=ny, nz=nz, x=x, y=y, z=z, map=self.map)
 
     def download(self, queue: Queue, values: NDArray[np.floating]) -> None:
-        """Fill values (components, slices, ny, nx), which lack the padding, in C order each."""
+        """Fill values (components, slices, ny, nx), without the padding, each in C order."""
         from ..opencl.queue import read_without_padding
 
         nx, ny, _ = self.shape
@@ -114,7 +114,7 @@ class MapSlab:
     def squares(self, queue: Queue) -> Callable[[], Floats]:
         """Launch the sums of the squared potentials, and of the field's squared components.
 
-        The function returned waits for the sums, (components, slices).
+        Returns a function that waits for the sums, (components, slices).
         """
         (nx, ny), components = self.problem.grid.shape[:2], self.problem.components
         n_slices = self.last - self.first

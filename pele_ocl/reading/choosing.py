@@ -22,7 +22,7 @@ def selection_of(select: str | None, without: str | None = None, only: str | Non
     without : residues to leave out by name, with commas, or by kind: water, ion, ligand
     only : the kinds to take, with commas
 
-    Raises InputError, before any file is read, for a text that is no selection.
+    Raises InputError, before any file is read, for a text that is not a selection.
     """
     given = None if select is None else selection_text("select", select)
     parts = [] if given is None else [given]

@@ -200,7 +200,7 @@ def _residues_of(path: str | PathLike[str], model: int | None) -> Structure | No
 
 
 def template_of_residue(template: str, path: str | PathLike[str], kind: _Kind, radii: str | None) -> LigandTemplate:
-    """Make the molecule of a SMILES or a component, which is to be a residue of the file at a path."""
+    """Parametrize a molecule given as SMILES or component, as a template for residues of the file at a path."""
     from ..ligand import Ligand, LigandTemplate
 
     forcefield, charges, _, ph = kind

@@ -82,7 +82,7 @@ class MoleculeRead:
 
     @property
     def taken(self) -> Taken:
-        """Atoms of the file that were taken, also where all were."""
+        """Atoms of the file that were selected, even if all were."""
         from ..atoms import Taken
 
         return self.chosen or Taken(np.ones(len(self.atoms), np.bool_), self.atoms.labels)
@@ -177,7 +177,7 @@ class Reading:
         return self.one(source, number).atoms
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
-        """Read the chosen atoms of a file, and return which they are, None for all."""
+        """Read the chosen atoms of a file, and return them and their indices, None for all."""
         found = self.one(source, number)
         return found.atoms, found.chosen
 

@@ -159,7 +159,7 @@ def smoothed_counts(codes: Codes) -> tuple[Codes, Codes]:
 
 
 def covered_pieces(grid: Grid, axis: int, centres: Floats, radii: Floats) -> NDArray[np.uint64]:
-    """Find the PIECES of each edge along an axis whose middle lies in a sphere, as bits, (nz, ny, nx)."""
+    """Find the PIECES of each edge along an axis with their midpoints in a sphere, as bits, (nz, ny, nx)."""
     shape, spacing = grid.shape, grid.spacing
     pieces = np.zeros(shape[::-1], np.uint64)
     across = [a for a in range(3) if a != axis]

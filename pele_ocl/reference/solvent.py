@@ -173,7 +173,7 @@ def gb_self(charges: Floats, born: Floats, model: SolventModel) -> Floats:
 
 
 def gb_pair(positions: Floats, charges: Floats, born: Floats, model: SolventModel) -> Floats:
-    """Eq. 10: half of the pair energies of each atom, so that their sum counts a pair once, (n,) kcal/mol."""
+    """Eq. 10: half the pair energies of each atom, so that each pair counts once in their sum, (n,) kcal/mol."""
     energy = np.empty(len(charges))
     for rows, r in _distances(positions, np.arange(len(charges))):
         apart = np.isfinite(r)

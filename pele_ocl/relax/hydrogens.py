@@ -44,7 +44,7 @@ def completed(structure: Structure, templates: Mapping[str, Template]) -> tuple[
 
 
 def tautomers(structure: Structure) -> Mapping[int, str]:
-    """HID or HIE for each residue HIS, as OpenMM chooses: HIE where NE2 alone has a hydrogen bond to give."""
+    """HID or HIE for each residue HIS, as OpenMM chooses: HIE if only NE2 can donate a hydrogen bond."""
     labels = structure.labels
     starts, ends = labels.residue_starts, np.append(labels.residue_starts[1:], len(labels))
     acceptors = np.isin(labels.elements, ("N", "O"))

@@ -83,7 +83,7 @@ def _wants_more(rule: Violations, after: Sequence[Violation], freed: NDArray[np.
 
 
 def is_heavy(atoms: Atoms) -> NDArray[np.bool_]:
-    """(n,) True for atoms that are no hydrogens."""
+    """(n,) True for atoms other than hydrogens."""
     assert atoms.labels is not None
     return np.asarray(atoms.labels.elements != "H")
 

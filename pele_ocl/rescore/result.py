@@ -106,7 +106,7 @@ class Poses:
         return [f"atoms are on top of each other in {counted(n, 'pose')}, with energies to match"] if n else []
 
     def pairs(self) -> dict[str, tuple[Floats, Floats]]:
-        """Pair PELE's columns with ours by name, as far as PELE's reports have them."""
+        """Pair PELE's columns with those of pele-ocl by name, if PELE's reports have them."""
         both = {"total energy": (self.pele_total, self.total), "binding energy": (self.pele_binding, self.binding)}
         return {name: pair for name, pair in both.items() if np.isfinite(pair[0]).any()}
 
@@ -303,7 +303,7 @@ def require_picture(path: str | PathLike[str]) -> None:
 def draw_against(
     path: str | PathLike[str], energies: Mapping[str, tuple[Floats, Floats]], inputs: Iterable[str | PathLike[str]] = ()
 ) -> None:
-    """Draw a panel for each energy, ours over PELE's, with correlation and offset.
+    """Draw a panel for each energy, pele-ocl against PELE, with correlation and offset.
 
     path : ends in .png or .svg; energies : name -> PELE's and ours, (m,) kcal/mol; inputs : that `path` must not be
 

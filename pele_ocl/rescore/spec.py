@@ -112,7 +112,7 @@ class PosesSpec(Spec[Walker]):
         return item.name
 
     def sha256(self, item: Walker) -> str:
-        """Compute the mark by which a walker's files are known again; empty if one cannot be read."""
+        """Compute a hash that identifies a walker's files; empty if one cannot be read."""
         try:
             return json.dumps([fingerprint(path) for path in (item.report, item.trajectory)])
         except OSError:

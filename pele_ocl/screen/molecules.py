@@ -62,7 +62,7 @@ class Entry:
 
     @cached_property
     def mark(self) -> str:
-        """SHA-256 by which it is known again, "" of one that cannot be read."""
+        """SHA-256 that identifies it, "" if it cannot be read."""
         of = self.given
         if isinstance(of, PeleError):
             return ""

@@ -210,7 +210,7 @@ class Natives:
 
     @classmethod
     def read(cls, path: Path) -> Natives:
-        """Read the molecules of an SDF or mol2 file. Raises FormatError for one that holds none."""
+        """Read the molecules of an SDF or mol2 file. Raises FormatError if it has none."""
         suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
         if suffix not in (".sdf", ".mol", ".mol2"):
             raise FormatError(f"{path}: poses with bonds are needed, an .sdf or .mol2 file")

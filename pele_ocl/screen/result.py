@@ -172,7 +172,7 @@ class ScreenResult(Reported):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Records as JSON data, with the rank of each, 0 for failed molecules, and the measured value."""
+        """Records as JSON data, each with its rank, 0 for failed molecules, and the measured value."""
         found = []
         for k, (record, rank) in enumerate(zip(self.records, self.ranks.tolist(), strict=True)):
             known = {"measured": float(self.measured[k])} if np.isfinite(self.measured[k]) else {}
@@ -183,7 +183,7 @@ class ScreenResult(Reported):
         return found
 
     def table(self) -> Report:
-        """Return a table with a row for each molecule, best first, or the reason of a failure."""
+        """Return a table with a row for each molecule, best first; failed molecules have the reason."""
         rows = sorted(self.rows, key=lambda row: row["rank"] or len(self) + 1)
         shown: dict[str, tuple[str, str]] = {
             "score": (UNIT, ",.2f"), "binding": (UNIT, ",.2f"), "binding_error": (UNIT, ",.2f"),

@@ -178,7 +178,7 @@ class Screener:
         return found  # type: ignore[return-value]
 
     def score(self, complexes: Sequence[tuple[Atoms, int]]) -> list[Scored | PeleError]:
-        """Score complexes without refinement, each with the number of ligand atoms, which come last."""
+        """Score complexes without refinement, each given with the number of its ligand's atoms, which come last."""
         if not isinstance(complexes, list | tuple) or not all(_is_complex(each) for each in complexes):
             raise InputError("complexes are needed as pairs of Atoms and the number of the ligand's atoms")
         found = list[Scored | PeleError]()

@@ -80,7 +80,7 @@ class Molecule:
 
     @property
     def pairs(self) -> float:
-        """Ordered pairs, the cost of each way."""
+        """Number of ordered pairs."""
         return float(self.n) ** 2
 
     def move(self, queue: Queue, positions: Floats) -> None:

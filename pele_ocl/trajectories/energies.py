@@ -180,7 +180,7 @@ def frame_energies(
     over: Trajectory, evaluate: Evaluate[FrameResults], workers: int, *, output: str | PathLike[str] | None = None,
     resume: bool = False, settings: Settings | None = None, progress: Progress | None = None,
 ) -> FrameEnergies:  # fmt: skip
-    """Energies of all frames by a function that `evaluate_with` made, or one like it. Options as in `recorded`."""
+    """Compute energies of all frames with a function such as `evaluate_with` returns. Options as in `recorded`."""
     tell = None if progress is None else lambda done: progress(done / len(over))
     parts = list(recorded(over, evaluate, workers, output=output, resume=resume, settings=settings or {}, tell=tell))
     return energies_of_parts(parts, over.notes)

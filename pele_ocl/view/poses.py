@@ -53,7 +53,7 @@ def save_poses_page(
 
     ligand : its atoms; poses : (m, n, 3) A of all atoms; names : of the poses
     columns : by short names; axes : the two columns that the plot begins with; rows are ordered by the second one
-    near : residues with an atom so close to the ligand in any pose are shown, A
+    near : residues with an atom within this distance of the ligand in any pose are shown, A
 
     Raises InputError if there is no pose.
     """

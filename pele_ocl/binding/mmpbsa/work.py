@@ -109,7 +109,7 @@ class TrajectoryWork:
     by_frame: bool = False
 
     def opened(self) -> OpenedWork:
-        """Work with its plans made and its frames opened."""
+        """Prepare the plans and open the frames."""
         return OpenedWork(self)
 
 
@@ -198,7 +198,7 @@ class OpenedWork:
         return PARTS if isinstance(self.plan, Binding) else (self.work.name,)
 
     def residues_of(self, system: str) -> NDArray[np.intp]:
-        """Residues of the work's atoms, (k,), that are printed of a system."""
+        """Indices of the residues to print for a system, (k,)."""
         printed = self.work.printed
         assert printed is not None
         if self.work.is_ligand is None or system == "complex":
@@ -300,7 +300,7 @@ class ComputedFrames:
         return np.column_stack([self.columns[f"{system}_{term}"] for term in self.work.names]).astype(np.float64)
 
     def shares(self, system: str) -> FrameShares:
-        """Shares of a system's printed residues."""
+        """Energy contributions of a system's printed residues."""
         residues = self.work.residues_of(system)
         of = {
             split: self.residues[f"{system}_{split}"].reshape(len(self.frames), len(residues), len(GROUPS))

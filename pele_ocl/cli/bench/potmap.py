@@ -92,15 +92,15 @@ def potmap(
     Times are the kernels' own, with the middle runs averaged. A variant that would take many seconds is timed on slices
     from the middle of the map and scaled, marked *. Rates are atoms times points per second. "sequential" and "gather"
     are speed-ups over these two, if they are timed. The error is by norm against the float64 reference at 512 points.
-    One ten times larger than the tests allow is marked "wrong", and the exit code is 1. Methods that are asked for
-    an accuracy keep 1e-4. They do less work than their rates say. So does cutoff, in which atoms count within 12 A, as
-    they do in its reference.
+    If it is ten times larger than the tests allow, it is marked "wrong", and the exit code is 1. Methods with
+    an adjustable accuracy use 1e-4. They do less work than their rates suggest, and so does cutoff, which only includes
+    atoms within 12 A, like its reference.
     "books" is what the textbooks measured on a GeForce 8800 in 2007.
 
-    With --group or --points-per-item there is a table for each rung that has them. It has rates in G evaluations a
-    second, a row for each group.
+    With --group or --points-per-item there is a table for each rung that has them. It has rates in G evaluations
+    per second, one row per group.
 
-    With several --device, such as --device 0 --device 0,1, each has a table, and "first" compares it with the first.
+    With several --device, such as --device 0 --device 0,1, each has a table; "first" compares it with the first one.
     """
     from ...bench.potmap import BOOKS, measure, random_system
     from ...bench.sizes import SIZED, measure_sizes

@@ -137,9 +137,9 @@ class MetricMaker:
 
 
 def constraint_terms(file: Path, blocks: Sequence[ConstraintBlock], atoms: Atoms) -> tuple[Term, ...]:
-    """Make the restraints of a control file, of the energy k d^2.
+    """Make the restraints of a control file, with energy k d^2.
 
-    Atoms that are held where they were have the positions of `atoms` as references.
+    Restraints to initial positions use those of `atoms`.
     """
     held: dict[float, list[tuple[int, tuple[float, float, float] | None]]] = {}
     terms: list[Term] = []

@@ -43,7 +43,7 @@ def parse_condition(text: str, words: str) -> Condition:
 
 
 def any_holds(conditions: Iterable[Condition], values: Values) -> bool:
-    """Return whether any of the conditions holds."""
+    """Return whether any of the conditions is true."""
     return any(condition(values) for condition in conditions)
 
 

@@ -27,9 +27,9 @@ def setting(
 ) -> Any:  # fmt: skip
     """Describe a setting as a field of a dataclass.
 
-    default : its value if the file has none, whose type it must be of
+    default : its value if the file has none; values must have the same type
     name : in the file; by default the field's name in camel case
-    within : the inner block that it stands in, "" for none
+    within : the inner block that contains it, "" for none
     least, above, most : bounds of a number; choices : texts that are known
     """
     about = {"name": name, "within": within, "least": least, "above": above, "most": most, "choices": choices}

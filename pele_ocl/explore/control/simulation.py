@@ -167,7 +167,7 @@ class Simulation:
 
 
 def read_simulation(path: str | PathLike[str], words: Mapping[str, str] | None = None) -> Simulation:
-    """Read a control file whose one command is a peleSimulation.
+    """Read a control file whose only command is a peleSimulation.
 
     words : texts in place of `$WORDS`, by their names
 

@@ -135,7 +135,7 @@ def _unusual(topology: Topology, model: str, rows: Floats, scales: Floats) -> li
 
 
 def set_of(radii: Floats, labels: Labels, bonds: Ints) -> str:
-    """`file`, with the name of the set that the radii are of, where they are of one."""
+    """Return `file`, followed by the name of the radii set if the radii match one."""
     for name in BONDI_SETS if len(bonds) else ():
         if np.allclose(radii_set(name, labels, bonds)[0], radii, rtol=0, atol=1e-6):
             return f"file ({name})"

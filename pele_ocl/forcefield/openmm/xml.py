@@ -62,8 +62,8 @@ class XmlFiles:
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure, which needs all its hydrogens.
 
-        Residues are matched by their elements and bonds, which follow from distances; a note names each that has the
-        template of another name. Raises ParameterError for residues without a template.
+        Residues are matched by their elements and bonds, which are found from distances; a note lists those that match
+        a template with another name. Raises ParameterError for residues without a template.
         """
         if len(structure.labels) == 0:
             raise InputError(f"{structure.source} has no atoms; give a structure that has some")

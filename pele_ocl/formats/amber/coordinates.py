@@ -51,7 +51,7 @@ def place(topology: Topology, path: str | PathLike[str], frame: int | None = Non
 
 
 def is_netcdf(path: str | PathLike[str]) -> bool:
-    """Return whether the file at a path is NetCDF, to read one frame from; False for an InputFile."""
+    """Return whether the file at a path is a NetCDF file; False for an InputFile."""
     try:
         with open_regular("" if isinstance(path, InputFile) else path) as stream:
             return stream.read(len(HDF5)).startswith((HDF5, *MAGICS))

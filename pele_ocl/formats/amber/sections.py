@@ -86,9 +86,7 @@ class Fields:
         return f"{self.where}:{self.first_line + index // self.per_line}: {self.what}"
 
     def whole_numbers(self) -> Integers:
-        """Return the fields as whole numbers; raise FormatError for a field that is none, or ends before its last
-        column.
-        """
+        """Return the fields as integers; raise FormatError for a field that is not an integer or is cut short."""
         cells = self.cells
         columns = np.ascontiguousarray(cells.T)  # a column at a time is five times faster
         values: Integers = np.zeros(len(cells), "i8" if self.width > 9 else "i4")

@@ -38,7 +38,7 @@ def read_numbers(text: Iterator[str], n: int, path: Path, line: int) -> tuple[Fl
 
     line : number of the next line, for messages
 
-    Raises FormatError for a word that is no number, and a text that ends too early.
+    Raises FormatError for a word that is not a number, and for a text that ends too early.
     """
     blocks = [np.empty(0)]
     left = n

@@ -45,7 +45,7 @@ def require_path() -> Path:
 
 
 def entries() -> tuple[Entry, ...]:
-    """All that is remembered, as it was when this process first asked; nothing where there is no file.
+    """All stored choices, as first read by this process; empty if there is no file.
 
     Warns with a TuningWarning, once, of a file that cannot be used.
     """

@@ -136,7 +136,7 @@ class Split:
 
     @cached_property
     def scale(self) -> float:
-        """1 / psi(i kappa cutoff / c), from psi's own Fourier integral; makes the far part right beyond the cutoff."""
+        """1 / psi(i kappa cutoff / c), from psi's own Fourier integral; makes the far part exact beyond the cutoff."""
         t, weights = self._nodes
         psi = prolate(self.c)(t)
         return float((weights * psi).sum() / (weights * psi * np.cosh(self.kappa * self.cutoff * t)).sum())

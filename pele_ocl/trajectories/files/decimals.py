@@ -25,7 +25,7 @@ _NEGATIVE = tuple(np.uint64(value) for value in (_MINUS, 0x1D10, 0x1D1010))
 def decimals(text: NDArray[np.uint8]) -> tuple[NDArray[np.float64], bool]:
     """Read the numbers (...) of fields (..., 8) of letters, and tell if all are as F8.3 writes them.
 
-    Each is the float64 nearest to its digits, as `float` has it; NaN if a field holds no number.
+    Each is the float64 nearest to its digits, as with `float`; NaN if a field is not a number.
     """
     fields = np.ascontiguousarray(text).reshape(-1, WIDTH)
     letters = fields.view("<u8").reshape(-1) ^ _ZEROS

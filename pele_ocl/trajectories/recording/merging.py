@@ -20,7 +20,7 @@ def parts_of_shards(
 ) -> Iterator[PieceResults[FrameResults]]:
     """Yield the results of files of shards, in the order of the shards.
 
-    settings : of each file. Raises FormatError for one that lacks frames.
+    settings : of each file. Raises FormatError if a file lacks frames.
     """
     for path, own in zip(paths, settings, strict=True):
         frames = part_of(own[SHARD], frames_in(own))

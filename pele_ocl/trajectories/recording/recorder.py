@@ -45,9 +45,9 @@ class Recorder(ABC):
 
     @abstractmethod
     def resume(self) -> FrameResults | None:
-        """Go on with the file where it ends; its rows, or None where it has none yet.
+        """Continue at the end of the file; return its rows, or None if it has none yet.
 
-        Raises FormatError for a file of other settings, or that is no such file.
+        Raises FormatError for a file with other settings, or of another format.
         """
 
     @abstractmethod
