@@ -337,7 +337,7 @@ def test_atoms_are_sorted_into_bins_as_numpy_sorts_them(device, precision, kind,
         monkeypatch.setattr(Device, "kind", kind)
     monkeypatch.setattr(sorting, "LEAST_PART", 16)
     atoms = random_atoms(700)
-    atoms = atoms.moved(3 * atoms.positions)
+    atoms = atoms.moved(1.5 * atoms.positions)
     grid, model = Grid(atoms.positions.mean(axis=0) - 4.1, 1.0, (9, 8, 7)), PotentialModel(cutoff=5.0)
     problem = MapProblem.of(atoms, grid, model, 1.0, False, precision)
     queue, bins = Queue(get_device(device), precision), BinGrid.of(problem, (8, 1, 4))
@@ -346,6 +346,7 @@ def test_atoms_are_sorted_into_bins_as_numpy_sorts_them(device, precision, kind,
     inside = np.flatnonzero(((places >= 0) & (places < bins.shape)).all(axis=1))
     assert 50 < len(inside) < 700
     keys = np.ravel_multi_index(places[inside].T[::-1], bins.shape[::-1])
+    assert np.bincount(keys).max() > 3  # atoms of a bin, of one part and of several
     order, n_bins = inside[np.argsort(keys, kind="stable")], int(np.prod(bins.shape))
     starts = np.append(0, np.cumsum(np.bincount(keys, minlength=n_bins)))
     np.testing.assert_array_equal(queue.download(found.starts, n_bins + 1, np.int32), starts)
