@@ -2,7 +2,7 @@
 
 PyOpenCL's wheel reads the folder OCL_ICD_VENDORS, or /etc/OpenCL/vendors, for files that name a runtime's library. Two
 common runtimes are missed that way. Intel's from PyPI has an .icd file with a path of the machine it was built on.
-Inside containers NVIDIA's library is mounted without an .icd file. On Windows runtimes stand in the registry, where pip
+Inside containers NVIDIA's library is mounted without an .icd file. On Windows runtimes are in the registry, where pip
 writes nothing, and OCL_ICD_FILENAMES adds libraries to them. So both are announced, and no user sets a variable.
 
 PyOpenCL's wheel has PoCL 3.0 with LLVM 14, which ends the compilation of each kernel with the linker of the system. The

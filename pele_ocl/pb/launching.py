@@ -112,6 +112,8 @@ class Launching:
         """Release the arrays that only launches still have; best while the device waits for the host anyway."""
         if not self.keeps:
             self._kept.clear()
+            if self.rows > 1:
+                self._alone.let_go()
 
     def over_nodes(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
         """Make a launch over all nodes of one colour of a grid."""
