@@ -98,10 +98,10 @@ def alanines_of(forcefield: ForceField) -> Atoms | None:
 def to_alanine(atoms: Atoms, residue: int, alanines: Atoms | None = None) -> Mutant:
     """Mutate a residue, by index, to alanine.
 
-    The side chain beyond CB is removed. Hydrogens of CB are kept, and other atoms bonded to CB are replaced by hydrogens
-    in the same direction. Charges and Lennard-Jones parameters are those of an ALA with the same backbone atoms in this
-    topology or in `alanines`, which have the same force field (see `alanines_of`). If there is none and the backbone has
-    the charges of Amber99SB, its ALA is used. New hydrogens have the GB radius of HA.
+    The side chain beyond CB is removed. Hydrogens of CB are kept, and other atoms bonded to CB are replaced by
+    hydrogens in the same direction. Charges and Lennard-Jones parameters are those of an ALA with the same backbone
+    atoms in this topology or in `alanines`, which have the same force field (see `alanines_of`). If there is none and
+    the backbone has the charges of Amber99SB, its ALA is used. New hydrogens have the GB radius of HA.
 
     Raises InputError for a residue without CB, with a side chain bonded to another residue, or without suitable
     parameters.

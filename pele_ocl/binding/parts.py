@@ -24,8 +24,8 @@ _COUNTER_IONS = ("Li", "Na", "K", "Rb", "Cs", "F", "Cl", "Br", "I")  # elements 
 _SHOWN = 8  # number of residue names in a message
 NONE = "none"  # value of `strip` for no atoms
 
-# Single-atom residues that other programs strip; names may end in *. Those of MMPBSA.py are its default strip_mask, used
-# only for solvated topologies; those of gmx_MMPBSA are the molecules that it removes from a topology.
+# Single-atom residues that other programs strip; names may end in *. Those of MMPBSA.py are its default strip_mask,
+# used only for solvated topologies; those of gmx_MMPBSA are the molecules that it removes from a topology.
 _AMBER_IONS = ("Cl*", "CIO", "Cs+", "IB", "K*", "Li+", "MG*", "Na+", "Rb+", "CS", "RB", "NA", "F", "CL")
 _GROMACS_IONS = ("NA", "CL", "K", "SOD", "Na+", "Na", "CLA", "Cl-", "Cl", "POT", "K+")
 _STRIPPED = {"mmpbsa.py": _AMBER_IONS, "sander": _AMBER_IONS, "gmx": _GROMACS_IONS}
@@ -98,7 +98,7 @@ class Parts:
         is_chosen = is_ligand | is_receptor
         if receptor is not None:
             notes += left_out_notes(atoms, ~is_chosen)
-        elif not isinstance(strip, str) or strip.strip().lower() == NONE:  # no note if the user chose the atoms to strip
+        elif not isinstance(strip, str) or strip.strip().lower() == NONE:  # no note if the user chose atoms to strip
             notes += _structural_note(atoms, ~is_chosen)
         chosen = np.flatnonzero(is_chosen)
         in_receptor, in_ligand = np.flatnonzero(is_receptor[chosen]), np.flatnonzero(is_ligand[chosen])

@@ -24,7 +24,10 @@ _ITEMS = 64  # work-group size
 
 @dataclass(frozen=True, eq=False)
 class AtomGroups:
-    """Groups of atoms. index : (n,) group of each atom; charged : mask (g,) of charged groups; sides : (g,) their parts"""
+    """Groups of atoms.
+
+    index : (n,) group of each atom; charged : mask (g,) of charged groups; sides : (g,) part of each group
+    """
 
     index: NDArray[np.intp]
     charged: NDArray[np.bool_]

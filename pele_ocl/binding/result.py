@@ -55,7 +55,7 @@ class BindingResult(Reported, Suggests):
     ligand, receptor, like : as given; naming : names of terms in files
     entropy, scan, comparison : further results, None if not requested
     kind : kind of conformations, None for a single structure
-    grid_errors : grid errors of Poisson-Boltzmann energies by system, kcal/mol; None with Generalized Born and for frames
+    grid_errors : grid errors of Poisson-Boltzmann energies by system, kcal/mol; None with GB and for frames
     molecule : molecule as read; findings : findings about structure and energies, as JSON data
     record, frames : settings of the output file of frames, and their trajectory
     heard : reported notes; call : facts about the call, for files; seconds : total time, s

@@ -44,7 +44,7 @@ class Spread:
 
 
 def spread_of(values: ArrayLike) -> Spread:
-    """Compute the Spread of a series (n,), ignoring NaN. Raises InputError for another shape, and without any values."""
+    """Compute the Spread of a series (n,), ignoring NaN. Raises InputError for another shape, and without values."""
     series = numbers("values", values)
     if series.ndim != 1:
         raise InputError(f"values have shape {series.shape}; a series (n,) is needed")
@@ -136,8 +136,8 @@ def _error(numbers: _Numbers) -> float:
     return _of(numbers, "sem") if blocked is None else float(blocked)
 
 
-# kcal/mol; for larger standard deviations of the interaction energy neither entropy converges (Ekberg and Ryde, J. Chem.
-# Theory Comput. 17, 5379 (2021)).
+# kcal/mol; for larger standard deviations of the interaction energy neither entropy converges (Ekberg and Ryde,
+# J. Chem. Theory Comput. 17, 5379 (2021)).
 MOST_SIGMA = 3.6
 RESAMPLES = 2000
 SEED = 20  # fixed seed, so that errors are reproducible

@@ -86,7 +86,7 @@ def random_directions(words: Words) -> Floats:
 
 
 def directions_about(steering: Floats, words: Words) -> Floats:
-    """Convert random words (..., 4) to unit vectors (..., 3) at normally distributed angles from `steering` (..., 3)."""
+    """Convert random words (..., 4) to unit vectors (..., 3) at normally distributed angles to `steering` (..., 3)."""
     angle, turn = SPREAD * normals(words[..., 0], words[..., 1])[0], 2 * np.pi * uniform(words[..., 2])
     across = np.eye(3)[np.argmin(np.abs(steering), axis=-1)]
     first = np.cross(steering, across)

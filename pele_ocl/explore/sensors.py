@@ -91,7 +91,7 @@ class Sensors:
                 self.values[k] = sensor.metric.evaluate(states)
 
     def count(self, rows: Sequence[int], accepted: NDArray[np.bool_], energies: Floats) -> None:
-        """Count a step of rows. accepted : mask (n,) of all rows; energies : (n,) current energies of all rows, kcal/mol"""
+        """Count a step of rows. accepted : mask (n,) of all rows; energies : (n,) energies of all rows, kcal/mol"""
         self.accepted += accepted
         self.since[list(rows)] += 1
         self.since[accepted] = 0

@@ -57,7 +57,9 @@ class Clusters:
         thresholds: ArrayLike = (2.0, 3.0, 4.0, 5.0), ratios: ArrayLike = (1.0, 0.75, 0.5),
         density: Literal["continuous", "constant"] = "continuous",
     ) -> None:  # fmt: skip
-        """Raises InputError for another density, without ligand atoms, or unless thresholds are one more than ratios."""
+        """Raises InputError for another density, without ligand atoms, and unless there is one more threshold than
+        ratios.
+        """
         choice("density", density, ("continuous", "constant"))
         self._density = density
         self._ligand, self._alpha = _indices("ligand", ligand), _indices("alpha", alpha)

@@ -31,9 +31,9 @@ _NOISE = 0.1  # e, tolerance for the sum of partial charges
 def mol_of_mol2(block: str) -> Mol:
     """Convert the mol2 block of one molecule to an RDKit Mol. Raises FormatError.
 
-    mol2 files have no formal charges. RDKit derives them from Tripos types and bonds. If the file has GAFF types, or the
-    charges contradict the sum of the partial charges, as for nitro groups and anions written by antechamber, charges
-    are derived from the bond orders, or bond orders from the total charge.
+    mol2 files have no formal charges. RDKit derives them from Tripos types and bonds. If the file has GAFF types, or
+    the charges contradict the sum of the partial charges, as for nitro groups and anions written by antechamber,
+    charges are derived from the bond orders, or bond orders from the total charge.
     """
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     file = InputFile(Path("molecule"), block.encode())

@@ -102,11 +102,11 @@ class Ligand:
         residue_name : residue name to assign, by default that of the residue in the file, or LIG
         template : SMILES, or code of the PDB's chemical components (`ccd:BEN`), for files without bond orders; in PDB
             and mmCIF files, residues that match the template are read
-        ph : protonate by typical pKa values of functional groups, and add hydrogens; formal charges of the file are then
-            ignored
+        ph : protonate by typical pKa values of functional groups, and add hydrogens; formal charges of the file are
+            then ignored
 
-        Raises FormatError for a file that cannot be read, and InputError for unsupported molecules: fragments, radicals,
-        other elements, and 2D drawings.
+        Raises FormatError for a file that cannot be read, and InputError for unsupported molecules: fragments,
+        radicals, other elements, and 2D drawings.
         """
         return _numbered(path, number, Ways(hydrogens, residue_name, template, ph))
 

@@ -71,8 +71,8 @@ def parametrize(
 
     Parameters are cached: a molecule is computed only once, for any order and positions of its atoms.
 
-    Raises InputError for invalid molecules and if AmberTools is not installed, FormatError for files that cannot be read
-    or written, ParameterError if parameters cannot be assigned.
+    Raises InputError for invalid molecules and if AmberTools is not installed, FormatError for files that cannot be
+    read or written, ParameterError if parameters cannot be assigned.
 
         result = pele_ocl.parametrize("ligands.sdf", output="parameters/")
         result.atoms(0)  # Atoms of the first

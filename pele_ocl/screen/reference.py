@@ -51,7 +51,8 @@ class Reference:
 
         column : column or property with the values; by default the first one that is named like an affinity
 
-        Concentrations (Ki, Kd, IC50, EC50 in M to pM) and their logarithms (pIC50) are converted to RT ln c at 298.15 K.
+        Concentrations (Ki, Kd, IC50, EC50 in M to pM) and their logarithms (pIC50) are converted to RT ln c at
+        298.15 K.
 
         Raises FormatError for a file without such values.
         """

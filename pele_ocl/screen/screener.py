@@ -78,7 +78,7 @@ class Scored:
 
 @dataclass(eq=False)
 class _Complex:
-    """A complex during refinement. start : initial positions (n, 3) A; n_ligand : number of ligand atoms, which are last"""
+    """A complex during refinement. start : initial positions (n, 3) A; n_ligand : number of ligand atoms, at the end"""
 
     atoms: Atoms
     n_ligand: int
@@ -178,7 +178,7 @@ class Screener:
         return found  # type: ignore[return-value]
 
     def score(self, complexes: Sequence[tuple[Atoms, int]]) -> list[Scored | PeleError]:
-        """Score complexes without refinement, given as pairs of Atoms and the number of ligand atoms, which are last."""
+        """Score complexes without refinement, given as pairs of Atoms and the number of ligand atoms at the end."""
         if not isinstance(complexes, list | tuple) or not all(_is_complex(each) for each in complexes):
             raise InputError("complexes are needed as pairs of Atoms and the number of the ligand's atoms")
         found = list[Scored | PeleError]()

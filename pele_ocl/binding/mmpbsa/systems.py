@@ -112,8 +112,8 @@ def _spelled(name: str, value: str | None) -> str | None:
 class Source:
     """A system and the source of its frames.
 
-    atoms : atoms of the system; paths : trajectories; whole : atoms of a frame; chosen : (k,) the system's indices among
-        these
+    atoms : atoms of the system; paths : trajectories; whole : atoms of a frame; chosen : (k,) the system's indices
+        among these
     """
 
     atoms: Atoms
@@ -162,7 +162,7 @@ class Source:
 
 
 def parts_by_topologies(complex_: Atoms, receptor: Atoms, ligand: Atoms) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the ligand, which must be contiguous in the complex. Raises InputError if it is not found."""
+    """Return a mask (n,) of the ligand, which must be contiguous in the complex. Raises InputError if it is missing."""
     names, n, own = _keys(complex_), len(complex_), len(ligand)
     wanted, rest = _keys(ligand), _keys(receptor)
     if len(receptor) + own != n:
