@@ -133,8 +133,8 @@ class Decomposer:
     """Accumulates the contributions of residues and of pairs of residues over conformations.
 
     A pair energy is divided equally between the residues of its two atoms, a bonded term equally among its atoms. GB
-    self energies and surface energies belong to the residue of their atom. Contributions of pairs form a matrix with
-    these row sums. Its diagonal contains bonded terms and terms within a residue.
+    self energies and surface energies belong to the residue of their atom. Contributions of pairs form a matrix whose
+    row sums are the contributions of residues. Its diagonal contains bonded terms and terms within a residue.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ class PartFrames:
 class SoluteFrame:
     """First frame of a trajectory of all atoms, or of one without water and stripped atoms.
 
-    choice : options for the frames; strip : as in Binding; like : program whose stripped ions are missing
+    choice : options for the frames; strip, like : atoms to strip, as in Binding
     """
 
     choice: FrameOptions

@@ -152,7 +152,7 @@ def solute(atoms: Atoms, strip: Chosen | None = None, like: str | None = None) -
 def solutes(atoms: Atoms) -> Iterator[Bools]:
     """Yield masks (n,) of the atoms in frames that were stripped in common ways.
 
-    These are without water and counter-ions of gmx_MMPBSA, or those of MMPBSA.py, or no ions, or all ions.
+    Water is removed, together with the counter-ions that gmx_MMPBSA or MMPBSA.py strips, with no ions, or all ions.
     """
     is_water, is_ion = _kind(atoms, "water"), _kind(atoms, "ion")
     for like in ("gmx", "mmpbsa.py"):

@@ -48,14 +48,14 @@ class Binding(Settled):
     """Binding energy E(complex) - E(receptor) - E(ligand) at the positions of the complex, by MM/GBSA or MM/PBSA.
 
     This is the single-trajectory method (docs/theory/binding.md): Born radii are computed for each part, nothing is
-    relaxed, and bonded terms within a part cancel. For separate trajectories of the parts see `over`.
+    relaxed, and bonded terms within a part cancel. For separate trajectories of the parts use `pele_ocl.binding`.
 
-    atoms : atoms of the complex, a subset of the `given` Atoms; positions to evaluate are of the latter
+    atoms : atoms of the complex; given : the input Atoms, which may contain further atoms
     parts : Parts, the atoms of receptor and ligand; notes : messages about their choice
     findings : findings about frames
     plans : Energy of "complex", "receptor" and "ligand", by name
     systems : Systems, which evaluates these plans together
-    names : names of the terms; n_atoms : number of `given` atoms; idecomp : decomposition scheme, None without one
+    names : names of the terms; n_atoms : number of input atoms; idecomp : decomposition scheme, None without one
     model, precision, variant, device, options : those of the complex's plan; quantity : "binding"
     pb : PBSolvent, None with Generalized Born
 

@@ -81,8 +81,8 @@ def explore(
     free energies can be computed from them.
 
     control : path of a control file such as "pele.conf" (`pele_ocl.explore.write_example` writes one); or a structure,
-        with `ligands`: then a control file, the complex and the ligand's parameters are written to `output`
-    output : folder for all files, instead of the paths in the control file; for a structure `complex.pdb` the default
+        together with `ligands`, for which a control file and the ligand's parameters are written to `output`
+    output : folder for all files, instead of the paths in the control file; the default for a structure `complex.pdb`
         is complex_explore
     explorers : number of explorers, run as one batch; by default one, or with mpirun or srun one per process except
         the first
@@ -93,7 +93,7 @@ def explore(
     templates, obc, pele_data, guess_radii : additional force field files, as in ForceField.load
     precision, device : as in `energy`
     resume : continue an interrupted run in the same folder
-    overwrite : replace an earlier run in the same folder, and remove its files
+    overwrite : remove the files of an earlier run in the same folder
     workers : number of local processes to divide the explorers among, each with its own device or group of cores
     scheduler : address tcp://HOST:PORT, or scheduler file, of a Dask cluster to divide the explorers among
     shard : "K/N" to run part K of N of the explorers; "mpi" for one part per process of mpirun or srun, each on the
@@ -105,8 +105,8 @@ def explore(
     ligands : if `control` is a structure, the molecule to explore: a residue of the structure, or a molecule placed in
         its frame; further molecules are cofactors. `ligands` and all `ligand_` options are as in `read`
 
-    Raises FormatError or InputError before the first step; with the code "exists" if the folder contains a run, and
-    "no_part" in an MPI process that has no explorers.
+    Raises FormatError or InputError before the first step. The error code is "exists" if the folder contains a run, and
+    "no_part" in an MPI process without explorers.
 
     >>> result = pele_ocl.explore("pele.conf", "out2", explorers=2, steps=1)
     >>> [path.name for path in result.reports]

@@ -42,8 +42,8 @@ class ANM(Move):
         the main mode
     thermal : with "all", whether modes are weighted by the inverse square root of their eigenvalues
     magnitude : how the size of a move follows from Settings.displacement: "fixed", "biased", "scaled" or "random"
-    norm : norm that is scaled to this size: "max", the largest displacement of a node, or "rms" over all nodes
-    steering : kcal/mol/A; the force constant towards the target positions is this divided by the displacement
+    norm : how this size is measured: "max", the largest displacement of a node, or "rms" over all nodes
+    steering : steering force, kcal/mol/A; divided by the displacement, it is the force constant towards the targets
     relaxation : force constant that restrains the nodes until the end of the step, kcal/mol/A^2; 0 for none
     region : atoms that move, as in Minimization
     options : options of Minimizer; the defaults are PELE's: truncated Newton, one round of 30 iterations to

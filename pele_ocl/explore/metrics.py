@@ -100,8 +100,8 @@ class InternalEnergy(Metric):
 class Rmsd(Metric):
     """Root mean square distance in A from a native structure.
 
-    Atoms are matched by chain, residue and name, with the spellings of other programs (`correspondence`). Atoms that
-    the native structure lacks are ignored. Without superposition both structures must be in the same frame.
+    Atoms are matched by chain, residue and name, allowing for names used by other programs (`correspondence`). Atoms
+    that the native structure lacks are ignored. Without superposition both structures must be in the same frame.
 
     n_chosen, n_compared : number of selected atoms, and of those that the native structure also has
     """

@@ -130,7 +130,7 @@ class Perturbation(Move):
     def _poses(
         self, walk: Walk, rows: Sequence[int], centers: Mapping[int, Floats], steering: Mapping[int, Floats | None]
     ) -> dict[int, Ints]:
-        """Return the number of the valid try of each trial, (n_trials,) per row, -1 for none.
+        """Return the first valid try of each trial, (n_trials,) per row, -1 for none.
 
         Tries are screened in batches.
         """

@@ -126,7 +126,7 @@ def _molecules(structure: Path, reading: Reading) -> list[LigandTemplate]:
 
 
 def _places(molecules: Sequence[LigandTemplate], atoms: Atoms) -> Iterator[tuple[int, Indices]]:
-    """Yield each residue that matches a molecule: the molecule's index, and the residue's atoms in its order."""
+    """Yield the molecule's index and the atoms, in the molecule's order, of each residue that matches a molecule."""
     labels = atoms.labels
     assert labels is not None
     starts = labels.residue_starts
@@ -169,7 +169,7 @@ def _residue_names(wanted: str) -> Iterator[str]:
 
 
 def _notes_of(structure: Path, atoms: Atoms, explored: Indices, copies: Sequence[Indices], preset: Preset) -> None:
-    """Report what users may not expect. Raises InputError if there are no atoms besides the molecule."""
+    """Report notes about the structure. Raises InputError if there are no atoms besides the molecule."""
     labels = atoms.labels
     assert labels is not None
     rest = np.delete(np.arange(len(atoms)), explored)

@@ -224,7 +224,7 @@ class Refiner(Suggests):
         return [k for k in order if apart[k] <= self.side_chains and not own & set(self._chains[k].moved.tolist())]
 
     def _measured(self, complexes: Floats, failed: Mapping[int, str]) -> tuple[Measures, dict[int, str]]:
-        """Measure complexes (m, n, 3) A; return the measures, and error messages of complexes without any."""
+        """Measure complexes (m, n, 3) A; return the measures, and error messages of failed complexes."""
         good = np.array([k for k in range(len(complexes)) if k not in failed], np.int64)
         values = {of.name: np.full(len(complexes), np.nan) for of in fields(Measures)}
         if not len(good):

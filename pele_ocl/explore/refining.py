@@ -282,7 +282,7 @@ def refine(
 ) -> RefineBatch:
     """Relax poses of a ligand together with the surrounding receptor, and rank them by binding energy and strain.
 
-    Side chains near the ligand are predicted if it clashes; then the ligand and residues near it are minimized
+    If the ligand clashes, side chains near it are predicted first. Then the ligand and residues near it are minimized
     (docs/refine.md). For repeated calls use Refiner.
 
     what : the complex: Atoms with a force field, a path, or an object of another library (docs/libraries.md)

@@ -46,7 +46,7 @@ class Region:
 def is_close(x: Floats, points: Floats, radius: float) -> Mask:
     """Return a mask (n,) of the positions x (n, 3) A that are within a radius of any of the points (m, 3) A.
 
-    All points are compared only if the distance to the first point does not decide it.
+    All points are compared only if the distance to the first point is inconclusive.
     """
     away, reach = _lengths(x - points[0]), _lengths(points - points[0]).max()
     close: Mask = away <= radius

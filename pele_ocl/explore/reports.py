@@ -110,9 +110,9 @@ class Report:
         return len(self.rows)
 
     def numbers(self, *names: str) -> Floats | None:
-        """Return the values (m,) of the first of these columns that exists, None without any. Case is ignored.
+        """Return the values (m,) of the first of these columns that the report contains, None if it contains none.
 
-        Raises FormatError for values that are not numbers.
+        Names are case-insensitive. Raises FormatError for values that are not numbers.
         """
         places = [k for name in names for k, own in enumerate(self.names) if own.lower() == name.lower()]
         if not places:

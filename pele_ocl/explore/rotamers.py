@@ -152,8 +152,8 @@ def read_side_file(path: str | Path) -> Floats:
     """Read rotamers from a file in PELE's `.side` format, (k, n_chi) rad.
 
     The header contains the residue, the numbers of chi angles and rotamers, and the resolution in degrees. It is
-    followed by the atoms of each chi, a line POLARH if a polar hydrogen is scanned, and a line of multiples of the
-    resolution per rotamer.
+    followed by the atoms of each chi, and a line POLARH if a polar hydrogen is scanned. Then each rotamer has a line
+    with its angles as multiples of the resolution.
 
     Raises FormatError for a file that cannot be read.
     """

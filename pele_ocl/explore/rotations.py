@@ -13,7 +13,7 @@ from ..atoms.names import residue_names
 from ..atoms.torsions import Graph
 from ..common.errors import InputError
 
-# Side-chain atoms along the chi angles, by residue; each chi has four consecutive atoms of N, CA and these.
+# Side-chain atoms along the chi angles, by residue; each chi is defined by four consecutive atoms of N, CA and these.
 CHI_ATOMS = {
     "ARG": "CB CG CD NE CZ", "ASN": "CB CG OD1", "ASP": "CB CG OD1", "CYS": "CB SG", "GLN": "CB CG CD OE1",
     "GLU": "CB CG CD OE1", "HIS": "CB CG ND1", "ILE": "CB CG1 CD1", "LEU": "CB CG CD1", "LYS": "CB CG CD CE NZ",

@@ -1,4 +1,4 @@
-"""Run a control file, in this process, by workers, or one part of it: the implementation of `pele_ocl.explore`."""
+"""Implementation of `pele_ocl.explore`: run a control file, or a part of its explorers, locally or by workers."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Call:
     def _part(self) -> Shard:
         """Return the part of the explorers that this process runs.
 
-        Raises InputError if it has none, e.g. an MPI process that is not needed.
+        Raises InputError if it has none, such as a surplus MPI process.
         """
         if self.shard is not None and self.place.is_remote:
             raise KeywordError("choose one of `shard`, `workers` and `scheduler`")
@@ -160,7 +160,7 @@ class Call:
         return part
 
     def _known_words(self) -> dict[str, str]:
-        """Return the $WORDS of templates that follow from arguments."""
+        """Return values of template $WORDS that are determined by the arguments."""
         words = {"REPORT_NAME": "report", "TRAJECTORY_NAME": "trajectory.pdb", "TRAJ_NAME": "trajectory.pdb"}
         words |= {} if self.output is None else {"OUTPUT_PATH": str(self.output)}
         words |= {} if self.seed is None else {"SEED": str(self.seed)}

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 GROUP, SIDES = 64, 16  # on GPUs: size of work-groups, and number of work-groups per trial
 TURN_REACH = 8.0  # A, maximum distance over which a rotated atom of a residue can clash
-MOST_GROUPS = 64  # bits of a mask
-MOST_TORSIONS = 64  # per side chain, bits of a mask
+MOST_GROUPS = 64  # maximum number of groups, stored in a 64-bit mask
+MOST_TORSIONS = 64  # maximum number of torsions per side chain, stored in a 64-bit mask
 RIGID, NO_TRY = -1, 0x7FFFFFFF
 
 Flags = NDArray[np.bool_]

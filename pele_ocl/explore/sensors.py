@@ -111,7 +111,7 @@ class Sensors:
         ]
 
     def of(self, k: int, step: int) -> dict[str, float]:
-        """Return the values for conditions of explorer k before a step, by name."""
+        """Return the values that conditions of explorer k use before a step, by name."""
         tagged = {sensor.block.tag: float(self.values[j, k]) for j, sensor in enumerate(self.sensors)}
         return {**tagged, **self._trackers(k, step)}
 

@@ -216,7 +216,7 @@ class Exploration:
         return list(dict.fromkeys(found))
 
     def run(self, resume: bool = False, state_seconds: float = STATE_SECONDS) -> Iterator[Steps]:
-        """Run all steps; yield the explorers before the first step and after each step.
+        """Run all steps; yield Steps before the first step and after each step.
 
         resume : whether to continue an interrupted run with the same settings, if there is one
         state_seconds : minimum interval between writes of the state file
@@ -247,7 +247,7 @@ class Exploration:
         self.files.state.unlink(missing_ok=True)
 
     def begin_anew(self, parts: Sequence[Files]) -> None:
-        """Remove the files of an earlier run. parts : files of the parts of this run, which start from the beginning"""
+        """Remove the files of an earlier run. parts : files of the parts that start from the beginning"""
         told = [remove_earlier(files, self.numbers, self.inputs) for files in parts]
         self.notes = tuple(dict.fromkeys([*self.notes, *filter(None, told)]))
 
@@ -386,7 +386,7 @@ class ExplorerGroup:
         return list(found)
 
     def run(self, journal: Journal, state: dict[str, Any] | None, state_seconds: float) -> Iterator[Steps]:
-        """Run the remaining steps; yield the explorers after each. state : state of an interrupted run"""
+        """Run the remaining steps; yield Steps after each. state : state of an interrupted run"""
         of, rows = self._of, list(range(len(self.numbers)))
         first = 0
         with ExitStack() as stack:
@@ -425,7 +425,7 @@ class ExplorerGroup:
             self._write_final()
 
     def now(self, step: int) -> Steps:
-        """Return the current explorers as those after a step in which none accepted a move."""
+        """Return the current state of the explorers after a step, without acceptances and messages."""
         return self._steps(step, np.zeros(len(self.numbers), bool), {}, {})
 
     def _step(self, journal: Journal, step: int) -> Steps | None:

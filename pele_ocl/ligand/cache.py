@@ -38,8 +38,7 @@ def entry(*depends_on: str) -> Path:
 def held(path: Path, source: str, limit: float | None = None) -> Iterator[None]:
     """Lock an entry, so that only one process at a time computes it.
 
-    source : source of the molecule, for messages; limit : maximum waiting time, s, after which a ParameterError is
-        raised
+    source : source of the molecule, for messages; limit : time limit, s, after which a ParameterError is raised
 
     The operating system releases the lock if a process crashes. There is no lock if the folder is not writable.
     """

@@ -21,7 +21,7 @@ _VALENCES = {
     "H": (1,), "B": (3,), "C": (4,), "N": (3,), "O": (2,), "F": (1,), "Si": (4,), "P": (3, 5), "S": (2, 4, 6),
     "Cl": (1, 3, 5, 7), "Br": (1, 3, 5, 7), "I": (1, 3, 5, 7),
 }  # fmt: skip
-_LIKE_BORON, _LIKE_CARBON = ("B", "Si"), ("C",)  # negative with more bonds, and with fewer bonds
+_LIKE_BORON, _LIKE_CARBON = ("B", "Si"), ("C",)  # negative if they have more bonds, or fewer bonds, than neutral atoms
 _SECOND_ROW = ("B", "C", "N", "O", "F")
 ATOM_NAME, PARTIAL_CHARGE = "_TriposAtomName", "_TriposPartialCharge"  # properties of atoms that RDKit sets
 _MOST_STEPS = 100_000  # maximum number of iterations of RDKit's search for bond orders

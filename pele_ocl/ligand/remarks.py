@@ -15,7 +15,7 @@ _LINE = re.compile(rf"{_HEAD} (\w{{1,5}}) (\w+) (\w+) (\S+)\s*")
 
 @dataclass(frozen=True)
 class LigandRemark:
-    """Molecule of a residue. residue : name; forcefield, charges : as in Ligand.parametrize; smiles : SMILES"""
+    """Molecule of a residue. residue : residue name; forcefield, charges : as in Ligand.parametrize; smiles : SMILES"""
 
     residue: str
     forcefield: str

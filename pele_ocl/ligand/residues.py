@@ -51,10 +51,12 @@ class LigandTemplate:
         return Graph.of(self.atoms.labels.elements.tolist(), self.atoms.bond_pairs)
 
     def fit(self, labels: Labels, positions: Floats) -> tuple[Indices | None, str]:
-        """Match the molecule to a residue: return the residue's atom for each of its atoms, (n,), or the difference.
+        """Match the molecule to a residue: return the residue's atom for each of its atoms, (n,), or why this fails.
+
+        labels, positions : labels and positions of the residue's atoms
 
         Atoms are matched by name if names are equal and all bonds are plausible, otherwise by elements and bonds, which
-        are determined by distance. labels, positions : of the residue
+        are determined by distance.
         """
         own = self.atoms.labels
         assert own is not None
@@ -167,7 +169,7 @@ class LigandTemplates:
         return replace(ordered, labels=structure.labels, notes=(*more, *ordered.notes, *notes))
 
     def _fits(self, structure: Structure) -> list[tuple[int, int, Indices]]:
-        """Return the matches: index of the molecule, index of the residue, and its atom for each of the molecule's."""
+        """Return the matches: indices of molecule and residue, and the residue's atom for each of the molecule's."""
         found = list[tuple[int, int, Indices]]()
         for residue in self._unknown(structure) if self.used else ():
             for k in sorted(self.used):

@@ -65,7 +65,7 @@ def items_of(
 
 
 def is_smiles(text: str) -> bool:
-    """Return whether a text may be a SMILES: it is neither an existing file nor has a suffix of molecule files."""
+    """Return whether a text may be a SMILES: it is no existing file and has no suffix of molecule files."""
     return not is_molecule_file(text) and not Path(text).exists() and "\n" not in text and bool(text.strip())
 
 

@@ -12,7 +12,7 @@ from ..forcefield.bonding import POLYMER_BOND_A
 
 Indices = NDArray[np.intp]
 
-GAP_A = 4.0  # A, C-N distance between an overstretched bond and a gap in the chain
+GAP_A = 4.0  # A, C-N distance above which the chain has a gap
 
 
 def in_chains(structure: Structure, close_gaps: bool = False) -> Structure:

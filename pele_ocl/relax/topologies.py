@@ -29,7 +29,7 @@ from .stereochemistry import standard_residue
 from .violations import Violations
 
 _OF_RESIDUES = ("residue_numbers", "insertion_codes", "chains")
-_BACKBONE = frozenset({"N", "CA", "C", "O", "CB"})  # atoms of models from backbone design
+_BACKBONE = frozenset({"N", "CA", "C", "O", "CB"})  # atoms of backbone-only models
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Topologies:
 
         Hydrogens are placed by bond geometry; models with other missing atoms are completed by `prepare`.
 
-        Raises FormatError or ParameterError for residues that Amber99SB does not support, and for models without most
+        Raises FormatError or ParameterError for residues that Amber99SB does not support, and for models that lack most
         side chains. Raises InputError if `prepare` is needed and PDBFixer is not installed.
         """
         source = read_file(path)
@@ -102,7 +102,7 @@ class Topologies:
     ) -> tuple[Structure, tuple[str, ...]]:
         """Complete a structure that does not match the templates; return it with notes.
 
-        Raises ParameterError for changes of `prepare` that the user did not ask for.
+        Raises ParameterError if `prepare` would make changes that the user did not ask for.
         """
         _refuse_strangers(structure)
         refuse_ends(structure, self._field.templates)

@@ -64,7 +64,7 @@ def as_json(found: dict[str, Correlation]) -> dict[str, Any]:
 
 
 def _weighted_ranks(values: Floats, counts: Floats) -> Floats:
-    """Return the mean ranks of values (n,) with multiplicities `counts` (m, n), (m, n)."""
+    """Return the mean ranks, (m, n), of values (n,) with multiplicities `counts` (m, n)."""
     distinct, which = np.unique(values, return_inverse=True)
     of_each = np.zeros((len(counts), len(distinct)))
     for k in range(len(values)):

@@ -225,8 +225,9 @@ class Natives:
     def rmsd(self, atoms: Atoms, positions: Floats) -> float | None:
         """Compute the rmsd of heavy atoms from the known pose, A, with optimal assignment of equivalent atoms.
 
-        atoms : atoms of the molecule; positions : (n, 3) A. No superposition is done. None for a molecule without a
-        known pose.
+        atoms : atoms of the molecule; positions : (n, 3) A, which are not superposed
+
+        Returns None for a molecule without a known pose.
         """
         labels = atoms.labels
         if labels is None:

@@ -58,7 +58,7 @@ def layout_of(
 
 
 def _with_names_of(own: Labels, found: Labels, path: Path) -> tuple[Labels, tuple[str, ...]]:
-    """Match the residues of a structure; their atoms may differ, e.g. lack hydrogens."""
+    """Take chains and residue numbers from the matching residues of a structure; their atoms may differ."""
     matched = correspondence(_residues(own), _residues(found), str(path), "the topology",
                              advice="the residues of receptor and ligand are needed, in their order")  # fmt: skip
     first = found.residue_starts[matched.order][_residue_places(own)]

@@ -122,7 +122,7 @@ class MetricMaker:
         return Angle((a, b, c))
 
     def _dihedral(self, block: MetricBlock) -> Metric:
-        """Build the torsion angle of four atoms, in the order of the file."""
+        """Build the metric of a torsion angle, with its four atoms in the order of the file."""
         words = f"{self._file}: {block.place}.selection_group_1"
         given = block.settings.get("selection_group_1")
         identities = given.get("atoms", {}).get("ids", []) if isinstance(given, Mapping) else []

@@ -214,7 +214,8 @@ def _rotamer_file(atoms: Atoms, ligand: Ints, folders: Sequence[Path]) -> Path |
 def settings_of(task: SimulationTask, blocks: Mapping[str, Any], box: Box | None) -> Settings:
     """Build the settings of an explorer.
 
-    blocks : current blocks of the explorer, by the names in sensors.CHANGING; box : for the ligand's centre, or None
+    blocks : current blocks of the explorer, by the names in sensors.CHANGING; box : box for the ligand's centre, or
+        None
     """
     parameters: PeleParameters = blocks["parameters"]
     perturbation: PerturbationBlock = blocks["perturbation"] or PerturbationBlock()
@@ -259,7 +260,7 @@ def restore_explorer(explorer: Explorer, state: Mapping[str, Any]) -> None:
 def _hold_where_they_began(
     explorer: Explorer, terms: Sequence[PositionalRestraint], atoms: Atoms, starts: Floats
 ) -> None:
-    """Restrain atoms of each explorer to its own initial positions, unless the control file gives a point."""
+    """Restrain atoms of each explorer to its own initial positions, unless the control file specifies a point."""
     for term in terms:
         given = np.asarray(term.reference)
         has_point = (given != atoms.positions).any(axis=1)

@@ -80,7 +80,7 @@ class ConstraintBlock:
     """Constraint that acts in all minimizations.
 
     kind : `type` in the file; constant : kcal/mol/A^2 or kcal/mol/rad^2; target : A or degrees
-    atoms : identities of its atoms; point : A, None for the atom's initial position
+    atoms : identifiers of its atoms; point : A, None for the atom's initial position
     """
 
     kind: str
