@@ -205,7 +205,7 @@ def _with_parameters(
     elements, names, residues = labels.elements.copy(), labels.names.copy(), labels.residue_names.copy()
     elements[new] = "H"
     assert atoms.bonded is not None
-    pairs = atoms.bonded.lj_pairs  # drop those of atoms that become hydrogens
+    pairs = atoms.bonded.lj_pairs  # pairs with atoms that become hydrogens are removed
     kept = ~np.isin(pairs.atoms, new).any(axis=1)
     bonded = replace(atoms.bonded, lj_pairs=LennardJonesPairs(pairs.atoms[kept], pairs.parameters[kept]))
     residues[own] = "ALA"

@@ -291,7 +291,7 @@ def _copies_note(atoms: Atoms, is_ligand: Bools) -> list[str]:
 
 
 def _molecules(atoms: Atoms, is_chosen: Bools, residues: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return for each residue the lowest residue of its molecule, (k,), by bonds between the chosen atoms."""
+    """Return for each residue the first residue of its molecule, (k,), by bonds between the chosen atoms."""
     assert atoms.labels is not None
     number = np.repeat(np.arange(len(atoms.labels.residue_starts)),
                        np.diff(atoms.labels.residue_starts, append=len(atoms)))  # fmt: skip

@@ -93,7 +93,7 @@ class Binding(Settled):
         ligand, receptor : a selection (docs/selection.md), a mask or indices; the default receptor is all atoms except
             the ligand, water and stripped atoms
         strip : atoms to exclude from both parts in addition to water, or "none"; by default the ions that the program
-            `strip_like`, or else `like`, strips: "mmpbsa.py", "sander" and "gmx" strip some
+            `strip_like`, or else `like`, strips, which may be "mmpbsa.py", "sander" or "gmx"
         model : SolventModel; like : alternatively, the name of a program whose constants to use, as in
             SolventModel.like
         one_four, cutoff, precision, variant, device : as in `energy`

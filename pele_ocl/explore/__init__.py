@@ -103,7 +103,8 @@ def explore(
     preset : if `control` is a structure, settings of pele_platform: "induced_fit_fast" (default), "induced_fit_long",
         "induced_fit_exhaustive", "rescoring", "out_in", "in_out", "gpcr_orth" or "global"
     ligands : if `control` is a structure, the molecule to explore: a residue of the structure, or a molecule placed in
-        its frame; further molecules are cofactors. `ligands` and all `ligand_` options are as in `read`
+        its frame; further molecules are cofactors. `ligands`, `ligand_forcefield` and the other `ligand_` options are
+        as in `read`
 
     Raises FormatError or InputError before the first step. The error code is "exists" if the folder contains a run, and
     "no_part" in an MPI process without explorers.

@@ -34,6 +34,8 @@ class RelaxSpec(Spec[StructurePath]):
 
     protocol, close_gaps, max_iterations, precision, device : as in pele_ocl.Relaxer
 
+    `relaxer` is built on first use.
+
     >>> spec = pele_ocl.RelaxSpec(output="{name}-relaxed.pdb", max_iterations=2)
     >>> next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))["is_clean"]
     True
