@@ -21,7 +21,7 @@ DELTA = "delta"
 SYSTEMS = (*PARTS, DELTA)
 LARGEST = 1e6  # kcal/mol, up to which float32 resolves 0.1
 LARGEST_LJ = 2e4  # kcal/mol, the same for Lennard-Jones, since errors of steep pairs are larger
-CLOSE = 0.1  # A, distance between an atom without Lennard-Jones parameters and another one
+CLOSE = 0.1  # A, distance below which an atom without Lennard-Jones parameters overlaps with another one
 _STEEP = ("lennard_jones", "lennard_jones_14")
 
 

@@ -43,7 +43,7 @@ def amber_terms(terms: Terms) -> dict[str, Floats]:
 
 
 def amber_name(term: str, terms: Sequence[str]) -> str:
-    """Return AMBER's name of a term. terms : all terms of the energy, since with "pb" the surface term is ENPOLAR"""
+    """Return AMBER's name of a term. terms : all terms of the energy; with "pb" the surface term is ENPOLAR"""
     if term == "nonpolar" and "pb" in terms:
         return "ENPOLAR"
     return _NAMES.get(term, term.upper())

@@ -252,7 +252,7 @@ def evaluate_together(
 def _with_born_radii(atoms: Atoms, model: SolventModel) -> Atoms:
     """Give atoms with too small radii, such as hydrogens of CHARMM's sets, a radius that allows Born radii.
 
-    Born radii are computed along with the nonpolar term, although LCPO does not depend on them.
+    Born radii are always computed along with the nonpolar term, although LCPO does not use them.
     """
     if atoms.gb_radii is None or not (small := atoms.gb_radii <= model.offset).any():
         return atoms

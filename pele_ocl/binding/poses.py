@@ -78,8 +78,8 @@ def _suffix(path: Path) -> str:
 def read_poses(path: str | PathLike[str], ligand: Atoms) -> Poses:
     """Read poses of a ligand: molecules of an SDF (V2000, V3000) or mol2 file, or models of a .pdb or .cif file.
 
-    Atoms may have any order: they are matched by elements and bonds, or in .pdb and .cif files by name if the names
-    are those of the ligand. Unusable poses have NaN and an error message: those with other atoms, without hydrogens,
+    Atoms may have any order: they are matched by elements and bonds, or by name in .pdb and .cif files that use the
+    ligand's atom names. Unusable poses have NaN and an error message: those with other atoms, without hydrogens,
     with 2D coordinates, or of another stereoisomer.
 
     Raises FormatError if the file cannot be read, or has no usable pose.

@@ -95,7 +95,7 @@ class BindingResult(Reported, Suggests):
 
     @property
     def poses(self) -> BindingEnergies | None:
-        """Energies of poses; None for frames and models, whose energies are averaged."""
+        """Energies of poses; None for frames and models, for which means are reported."""
         return self.energies if isinstance(self.energies, BindingEnergies) and self.energies.rmsd is not None else None
 
     @property

@@ -106,7 +106,7 @@ class ANM(Move):
         walk.ensemble.evaluate(keep_radii=walk.holds_radii)
 
     def _in_order(self, labels: Labels | None) -> Modes | None:
-        """Return the user's modes, reordered to match the nodes if they have labels; None without modes."""
+        """Return the user's modes, reordered to match the nodes if they have labels; None if there are none."""
         if self.modes is None or labels is None or self.modes.vectors.shape[1] != len(self._nodes):
             return self.modes
         modes, self.notes = self.modes.of_nodes(labels_of(labels, self._nodes.astype(np.intp)))

@@ -34,7 +34,8 @@ class Perturbation(Move):
 
     ligand : rotatable bonds of the ligand, by default from `flexible_ligand`
     direction : "random", or "steered" along a vector that is kept for `Settings.steering_update_frequency` steps
-    kind : distribution of translation lengths: "centered", 0.75 to 1.25 times the range, or "spherical", 0 to 1 times
+    kind : distribution of translation lengths: "centered" for 0.75 to 1.25 times the range, "spherical" for 0 to 1
+        times the range
     side_chains : whether to rotate side chains to relieve clashes; resolution : angle step of rotations, degrees
     keeps_radii : whether energies of poses use the Born radii of the previous state, provided that the ensemble's
         gradients use fixed radii

@@ -33,7 +33,8 @@ class Preset:
     epochs, steps : number of AdaptivePELE epochs, and of PELE steps in each
     radius : radius of the box for the ligand's centre of mass, A; None for no box
     steric_trials : numberOfStericTrials; com_constant : perturbationCOMConstraintConstant
-    held, every : force constant of restrained alpha carbons within a chain, and number of residues between them
+    held, every : force constant of restrained alpha carbons within a chain, kcal/mol/A^2, and number of residues
+        between them
     changes : parametersChanges: condition, settings if it is true, settings if it is false
     starts_anywhere : whether explorers start at random positions around the receptor, in a box that encloses it
     temperature, anm_frequency, side_chain_frequency : as in the control file, K and steps

@@ -20,7 +20,7 @@ from .rotations import RotamerChain
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-_MOST_MOVED = 24  # at least the number of atoms of any standard side chain, so that all use the same kernels
+_MOST_MOVED = 24  # enough for the atoms of any standard side chain, so that all use the same kernels
 _PAIR_COLUMNS = 4  # product of charges, sigma, well depth, and whether the pair is checked for clashes
 
 

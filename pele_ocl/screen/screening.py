@@ -140,7 +140,7 @@ def screen(
         text("reference_column", reference_column)
     words, model = _with_scoring(words, model, inside)
     solvent, reads = described_by(screen, words, model, reading, receptor)
-    reads = replace(reads, solvent=None)  # radii depend on two solvent models, and are chosen later
+    reads = replace(reads, solvent=None)  # refinement and score may use different radii, which are chosen later
     if not isinstance(cofactors, Sequence) or len(cofactors):
         if isinstance(receptor, Atoms):
             raise KeywordError(
