@@ -20,7 +20,7 @@ PARTS = ("complex", "receptor", "ligand")
 DELTA = "delta"
 SYSTEMS = (*PARTS, DELTA)
 LARGEST = 1e6  # kcal/mol, up to which float32 resolves 0.1
-LARGEST_LJ = 2e4  # kcal/mol, the same for Lennard-Jones, since errors of steep pairs are larger
+LARGEST_LJ = 2e4  # kcal/mol, lower limit for Lennard-Jones energies, as steep pairs have larger errors in float32
 CLOSE = 0.1  # A, distance below which an atom without Lennard-Jones parameters overlaps with another one
 _STEEP = ("lennard_jones", "lennard_jones_14")
 

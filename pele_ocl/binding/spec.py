@@ -215,7 +215,7 @@ class BindingSpec(StructureSpec):
         return results
 
     def planned(self, molecule: MoleculeRead, ligand: Chosen) -> tuple[Binding, MoleculeRead]:
-        """Build the plan of one ligand, and the molecule of its frames: only the complex for stripped frames."""
+        """Build the plan of one ligand, and the molecule that its frames contain (only the complex if stripped)."""
         strip = self._stripped(ligand, molecule.atoms)
         plan = self._plan(molecule.atoms, ligand, self.receptor, strip)
         if not self.frames.paths or self.is_separate or not is_stripped(plan, molecule, self.frames):

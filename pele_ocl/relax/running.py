@@ -86,7 +86,7 @@ def relaxed(
 
 
 def _targets(spec: RelaxSpec, paths: Sequence[Path], table: Path | None) -> OutputTargets | None:
-    """Plan the output files. Raises an error if one would overwrite an input or foreign file."""
+    """Plan the output files, and refuse to overwrite inputs and files of other runs."""
     if not spec.output:
         return None
     output = Path(spec.output)

@@ -188,7 +188,7 @@ def _require_pairs(*pairs: Mapping[str, object]) -> None:
 
 
 def _refuse_sharing(wanted: MmpbsaInput, resume: bool, place: Place) -> None:
-    """Raise KeywordError if the requested analysis supports neither resuming nor workers."""
+    """Raise KeywordError for `resume` or workers if the requested decomposition does not support them."""
     if wanted.decomp is not None and resume:
         raise KeywordError("a decomposition is of all frames of one run; leave out `resume`, or &decomp")
     if wanted.decomp is not None and wanted.decomp.idecomp > 2 and place.is_remote:
