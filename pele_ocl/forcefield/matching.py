@@ -218,7 +218,7 @@ def without_hydrogens(source: str) -> str:
 
 
 def has_hydrogens(structure: Structure) -> bool:
-    """Return whether there are hydrogens, by element, or by name if it is unknown, because HG may be mercury."""
+    """Return whether there are hydrogens, by element, or by name if the element is unknown (HG may be mercury)."""
     labels = structure.labels
     unknown = labels.names[np.isin(labels.elements, ("", "X"))]
     return bool(np.isin(labels.elements, ("H", "D")).any()) or any(map(_is_hydrogen, unknown))

@@ -32,6 +32,7 @@ class ListedAtoms:
     pieces : counter that increases when a chain ends (TER, END, another label_asym_id)
     copies : atoms with the same name are duplicates only if this number is also equal
     lines : line number in the file, from 1; 0 for formats without lines
+
     The other fields are those of Labels.
     """
 

@@ -84,7 +84,7 @@ class ConformationFormat(ABC):
     decimals: int | None = None
     takes_velocities: bool = False
     holds_one: bool = False
-    velocities_behind: int | None = None  # bytes from the end of the positions to the velocities; None if 0
+    velocities_behind: int | None = None  # bytes between a conformation and its velocities; None if adjacent
 
     def __init__(self, content: Content) -> None:  # noqa: B027, as a format may need nothing
         """Prepare the format. content : the molecule and the number of conformations"""

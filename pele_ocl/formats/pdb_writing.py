@@ -182,7 +182,7 @@ def atom_lines(
 
 
 def _letters_of_segments(chains: list[str]) -> dict[str, str]:
-    """Choose a letter for each chain name of three or four letters, preferably its last one, while there are any."""
+    """Choose an unused letter for each chain name of three or four letters, preferably its last one."""
     letters: dict[str, str] = {}
     names = dict.fromkeys(chains)
     for name in names:

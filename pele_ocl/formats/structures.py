@@ -85,7 +85,8 @@ def read_conformations(
 
     failed : dictionary for the errors of unreadable models, by index from 0. Their positions are NaN, and the first
         readable model defines the atoms. By default an error is raised
-    atoms : the same atoms, matched by name (`correspondence`), which define the order of the positions
+    atoms : Atoms that define the order of the positions. They are matched to those in the file by name
+        (`correspondence`)
 
     Raises FormatError, with the line, for models with different atoms, for other formats, and if the atoms differ from
     `atoms`.

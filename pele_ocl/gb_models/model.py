@@ -73,7 +73,7 @@ class GBModel:
 
     @property
     def is_pairwise(self) -> bool:
-        """True if all sums run over pairs of atoms, so that they can be cut off, approximated by trees or split."""
+        """True if all sums run over pairs of atoms (cutoffs and tree approximations are possible)."""
         return not self.of_surface
 
     @property
@@ -83,7 +83,7 @@ class GBModel:
 
     @property
     def holds_radii(self) -> bool:
-        """True if gradients treat Born radii and surface areas as constants, whose derivatives are not computed."""
+        """True if gradients treat Born radii and surface areas as constants."""
         return self.of_surface
 
     @property

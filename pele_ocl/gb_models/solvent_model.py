@@ -406,7 +406,7 @@ accept_former(SolventModel, rgb_max="born_cutoff")
 
 
 def choose_radii_of(model: SolventModel, molecules: Iterable[Atoms]) -> list[Atoms]:
-    """Choose the radii of several molecules. Identical objects stay identical; molecules with errors are unchanged."""
+    """Choose the radii of several molecules, once per distinct object. Molecules that raise errors are unchanged."""
     found: dict[int, Atoms] = {}
     given = list(molecules)
     for atoms in given:

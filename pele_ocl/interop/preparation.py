@@ -39,7 +39,7 @@ class Preparation(Framed, Suggests):
     not_built : reasons why missing residues within chains were not built, by the preceding residue
     atoms_added : added heavy atoms by residue
     disulphides : pairs of bonded cysteines
-    protonation : protonation state of residues that differ from the standard form: HID, HIE, HIP, ASH, GLH, LYN, CYX
+    protonation : form of histidines, and of other residues in nonstandard forms: HID, HIE, HIP, ASH, GLH, LYN, CYX
     pka : source of the pKa values: "usual", or PROPKA with its version
     pkas : pKa of side chains from PROPKA by residue; empty with "usual"
     hydrogens_removed, hydrogens_added, hydrogens_moved : numbers of hydrogens; those moved had bond lengths with an

@@ -86,7 +86,7 @@ def ions(
     map_output : map file to write, with the potential of the molecule and all ions
     reading, read : options for reading files, as a jobs.Reading or as its keywords: `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
-    call : function of the structure's path that returns information about the call, to be written to files
+    call : function that returns metadata about the call for the path of the structure, to be written to files
     All other arguments are those of `place_ions`.
 
     Returns an IonsResult. Raises InputError for options that cannot be combined, and the errors of `place_ions`.

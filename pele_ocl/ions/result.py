@@ -41,7 +41,7 @@ class IonsResult(Framed):
         "ions" for the placement; "total" is the elapsed time including overhead
     source : structure file, None if Atoms were given; model : number of the model in the file, None for the first
     settings : parameters of the potential by name
-    heard : notes reported during the calculation; call : function that returns information about the call, for files
+    heard : notes reported during the calculation; call : function that returns metadata about the call, for files
 
     >>> result = pele_ocl.ions("data/structures/hexapeptide.pdb", add={"NA": 1, "CL": 1}, spacing=2.0)
     >>> result.table()["ion"].tolist()

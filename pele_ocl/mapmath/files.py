@@ -111,7 +111,7 @@ def convert(
     unit : unit of the result; by default that of the file, or hartree/e in a cube file. from_unit : unit of the values
         in `path`, if the file does not name it
     temperature : K, for the unit kT/e of the output, or of `path` if the file does not name it
-    call : function of the path that returns information about the call, to be written to files
+    call : function that returns metadata about the call for a path, to be written to files
     progress : called with the written fraction, 0 to 1
 
     Returns a MapResult. Raises FormatError for files that cannot be read or written, InputError for incompatible units.
@@ -158,7 +158,7 @@ def mapmath(
     scale : factor applied to the result
     onto_first : True to interpolate the other maps at the points of the first, in the region covered by all maps
     output : map file to write; png : picture of the slices to write
-    call : function of the path that returns information about the call, to be written to files
+    call : function that returns metadata about the call for a path, to be written to files
     progress : called with the written fraction, 0 to 1
 
     Returns a MapResult, in the unit of the first map. Raises InputError for missing or extra signs, for maps on
@@ -207,7 +207,7 @@ class Samples(Framed):
 
     positions : (n, 3) A; values : (n,) in the unit of the map, NaN outside the map
     labels : Labels if the points are atoms; source, points : files of the map and of the points, if any
-    call : function that returns information about the call, for files
+    call : function that returns metadata about the call, for files
 
     >>> map_ = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=2, min_distance=1.0).map
     >>> samples = pele_ocl.sample_map(map_, "data/structures/trialanine.pdb")
@@ -280,7 +280,7 @@ def sample_map(
         x, y and z (A) per line
     model : number of the model in a structure file with several
     outside : "error" to raise InputError for points outside the map, or "nan" to return NaN for them
-    output : table to write; call : function of the path that returns information about the call, to be written to files
+    output : table to write; call : function that returns metadata about the call for a path, to be written to files
 
     Returns Samples. Raises FormatError for files that cannot be read or written.
 

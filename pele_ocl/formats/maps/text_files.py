@@ -127,5 +127,5 @@ def understood(lines: Iterable[str]) -> dict[str, Any]:
 
 
 def on_one_line(text: str) -> str:
-    """Convert a text of any origin to one line, with single blanks and escaped control characters."""
+    """Convert arbitrary text to one line, with single blanks and escaped control characters."""
     return printable(" ".join(text.split()))
