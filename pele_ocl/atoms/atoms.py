@@ -448,7 +448,7 @@ def noted(atoms: Atoms, notes: tuple[str, ...]) -> Atoms:
 
 
 def with_default_set(atoms: Atoms, name: str) -> Atoms:
-    """Return a copy of atoms with DefaultRadii, with the GB radii of another set. Raises as DefaultRadii.of_set."""
+    """Return a copy of atoms with DefaultRadii that has the GB radii of another set."""
     assert atoms.default_radii is not None
     own = atoms.default_radii
     radii, scales = (read_only(values, np.float64) for values in own.of_set(name))

@@ -55,7 +55,7 @@ def correspondence(
     matched in order and their elements are compared.
 
     reference, given : Labels; None if there are no names
-    source, reference_source : file or object with the given labels and with those of the reference, for messages
+    source, reference_source : files or objects that contain the given labels and the reference, for messages
     n_atoms : numbers of reference and given atoms, needed if one side has no labels
     advice : end of the error message about atoms that differ, with what to do
     among : True to allow additional given atoms; `counterparts` then does the matching

@@ -170,7 +170,7 @@ def embedded_radii(radii: str) -> ObcTable:
 def load_templates(path: Path) -> dict[str, Template]:
     """Read the templates in a file or, recursively, in a directory, by name. Other files are ignored.
 
-    Raises InputError if the path does not exist, FormatError for several templates with the same name.
+    Raises InputError if the path does not exist, FormatError if several templates have the same name.
     """
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder; give an IMPACT template or a folder of them")

@@ -52,7 +52,7 @@ def records_of_group(group: AtomGroup) -> ListedAtoms:
 
 
 def positions_of_group(group: AtomGroup) -> Floats:
-    """Return the positions (n, 3) A of the current frame, with the decimals of text files restored."""
+    """Return the positions (n, 3) A of the current frame. Those read from text files get their exact decimals."""
     if group.universe.trajectory.format in _IN_FLOAT32:  # as in the readers of this package
         return np.asarray(group.positions, np.float64)
     return of_float32(group.positions)

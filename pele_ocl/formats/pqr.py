@@ -357,7 +357,7 @@ def _refuse_pdb(file: InputFile, listed: _Listed, fields: PqrFields) -> None:
 
 
 def _are_occupancies(fields: PqrFields) -> bool:
-    """Return whether the charges look like occupancies, 0.00 to 1.00; biomolecules have negative charges."""
+    """Return whether the charges of a biomolecule or water look like occupancies: all from 0.00 to 1.00."""
     all_positive = all(re.fullmatch(r"0\.\d\d|1\.00", text) for text in fields.charges_as_written)
     return (
         all_positive

@@ -27,7 +27,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # spreadsheets evaluate texts that 
 
 
 class JsonText(str):
-    """JSON text of an attribute. It is written as a text in other formats, and as its value in JSON files."""
+    """Attribute in JSON: written as parsed JSON to JSON files, and as text to other formats."""
 
     __slots__ = ()
 

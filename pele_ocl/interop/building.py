@@ -277,7 +277,7 @@ def delete(fixer: PDBFixer, parts: Sequence[object]) -> None:
 
 
 def tidy_bonds(fixer: PDBFixer) -> None:
-    """Remove duplicate bonds, and all S-S bonds except the shortest of each sulphur, up to 2.5 A."""
+    """Remove duplicate bonds and wrong disulphides: longer than 2.5 A, or not the shortest of a sulphur atom."""
     positions = positions_nm(fixer)
     counts = Counter(frozenset(bond) for bond in fixer.topology.bonds())
     twice = [bond for bond, n in counts.items() if n > 1]

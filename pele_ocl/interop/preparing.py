@@ -222,7 +222,7 @@ class _Work:
     def _accepted(
         self, wanted: list[tuple[Residue, str]], replace: Mapping[str, str]
     ) -> list[tuple[Residue, str]]:  # fmt: skip
-        """Check replacements. Those in which atom names have other meanings are rejected with a warning.
+        """Return the possible replacements. Adds a warning about each residue that cannot be replaced.
 
         Raises InputError if a rejected replacement was requested by name.
         """

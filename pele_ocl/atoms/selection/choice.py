@@ -46,7 +46,7 @@ class Selection:
         return bool(self._words & ({*ALONE, *NAMED, "resid", "resnum", "byres"} - {"all"}))
 
     def mask(self, atoms: SelectableAtoms) -> Bools:
-        """Return a mask (n,) of the selected atoms. Raises as `pele_ocl.selection`."""
+        """Return a mask (n,) of the selected atoms. Raises the errors of `pele_ocl.selection`."""
         return self.mask_and_unknown(atoms)[0]
 
     def mask_and_unknown(self, atoms: SelectableAtoms) -> tuple[Bools, tuple[str, ...]]:

@@ -148,7 +148,7 @@ NUMBERED: dict[str, Callable[[SelectableAtoms], tuple[Ints, Strings | None]]] = 
 
 
 def with_names(column: Strings, patterns: Sequence[tuple[str, bool]]) -> Bools:
-    """Return a mask (n,) of matching names. patterns : each a text and whether wildcards in it are literal"""
+    """Return a mask (n,) of matching names. patterns : names, and whether `*` and `?` in them are literal"""
     found = np.zeros(len(column), np.bool_)
     plain = [text for text, is_literal in patterns if is_literal or not re.search(r"[*?]", text)]
     wild = [text for text, is_literal in patterns if not is_literal and re.search(r"[*?]", text)]

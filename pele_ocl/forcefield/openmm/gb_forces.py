@@ -56,7 +56,7 @@ def gb_parameters(
     charges : (n,) e, which must agree with those of the GB force
     radii : a name in RADII_SETS; by default the radii of the GB force, or mbondi2 if there is none
 
-    Raises InputError for several GB forces, a CustomGBForce that is not one of openmm.app's, and different charges.
+    Raises InputError for several GB forces, a CustomGBForce that is not one of openmm.app's, and inconsistent charges.
     """
     if radii is not None:
         return GBParameters(*radii_set(radii, labels, bonds), radii)

@@ -34,7 +34,7 @@ def texts(rows: NDArray[Any], per_line: int, form: str, indent: str = "") -> Ite
 
 
 def read_numbers(text: Iterator[str], n: int, path: Path, line: int) -> tuple[Floats, list[str]]:
-    """Read the next n numbers, (n,), with any number per line. Also returns the words read beyond them.
+    """Read the next n numbers, (n,), on any number of lines. Also returns the words after them in the lines read.
 
     line : number of the next line, for messages
 

@@ -47,7 +47,7 @@ class MdcrdFile(RecordFile):
 
     @staticmethod
     def _may_be(path: Path, full: int, has_box: bool) -> bool:
-        """Return whether a file fits frames with only full lines: the first shorter line must be the first box."""
+        """Return whether a file has no short line, or the first one is the box after the `full` lines of a frame."""
         with open(path, "rb") as stream:
             stream.readline()
             for k, line in enumerate(stream):
