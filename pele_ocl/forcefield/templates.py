@@ -280,7 +280,7 @@ def _is_header(fields: list[str]) -> bool:
 def element_of(padded_name: str, template: str) -> str:
     """Return the element of an atom from its padded four-column name: C for `_CA_`, Ca for `CA__`.
 
-    template : name of the template; without its Z, it may be that of an ion
+    template : name of the template; that of an ion may end in Z
     """
     return element(padded_name.replace("_", " ").ljust(4), template.removesuffix("Z"))
 

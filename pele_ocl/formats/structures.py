@@ -179,7 +179,7 @@ def _placed(topology: Topology, coordinates: str | PathLike[str] | Floats, model
 
 
 def _ordered(atoms: Atoms, source: str) -> Atoms:
-    """Add notes if positions without labels seem to be in another order. Broken bonds are reported elsewhere."""
+    """Add notes if positions without labels seem to be in another order, except if bonds are impossibly long."""
     found = [] if len(impossible_bonds(atoms)) else of_order(atoms, atoms.bonds, atoms.positions)
     if not found:
         return atoms

@@ -299,7 +299,7 @@ class SolventModel:
     def choose_radii(self, atoms: Atoms) -> Atoms:
         """Assign the GB radii of this model unless the file or the user chose others.
 
-        All functions that take a model do this. Chosen radii are kept, with a note if they do not match the GB model.
+        Functions that take a model call it. Chosen radii are kept, with a note if they do not match the GB model.
         Without solvent, atoms are returned unchanged.
 
         Raises ParameterError if the set has no radius for an atom, InputError if radii cannot be assigned without

@@ -303,7 +303,7 @@ def trajectory_for(
     plan: AnyPlan, trajectory: Trajectory | Paths, frames: FrameWords = None, select: Selection | None = None,
     topology: str | PathLike[str] | None = None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
-    """Open a Trajectory for the atoms of a plan. Raises InputError for other atoms, or options with a Trajectory."""
+    """Open a trajectory for the atoms of a plan. Raises the errors of `opened`, and InputError for other plans."""
     if not isinstance(plan, Plan):
         raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
     return opened(plan.atoms, trajectory, frames, select, topology, image)

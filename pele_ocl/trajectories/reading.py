@@ -422,7 +422,10 @@ def opened(
     atoms: Atoms, trajectory: Trajectory | Paths, frames: FrameWords, select: Selection | None,
     topology: str | PathLike[str] | None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
-    """Open a Trajectory with its atoms in the order of `atoms`. Raises InputError for other atoms or unused options."""
+    """Open a Trajectory with its atoms in the order of `atoms`.
+
+    Raises InputError if the atoms differ, and for options given together with a Trajectory, which has its own.
+    """
     if not isinstance(trajectory, Trajectory):
         trajectory = Trajectory(trajectory, atoms, frames, select, topology, image=image)
     elif not (frames is None and select is None and topology is None and image == "auto"):
