@@ -68,7 +68,7 @@ class SdfRecord:
         return {name: "\n".join(lines) for name, lines in found.items()}
 
     def molecule(self) -> Molecule:
-        """Parse the molecule, V2000 or V3000. Raises FormatError, without the name of the file."""
+        """Parse the molecule, V2000 or V3000. Raises FormatError, whose message does not contain the path."""
         lines = list(self.lines)
         if len(lines) < 4:
             raise FormatError("is no molecule of an SDF file")

@@ -127,7 +127,7 @@ class Preparation(Framed, Suggests):
         return Report(title, {"what": [what for what, _ in rows], "changes": [text for _, text in rows]})
 
     def lines(self, rest: str = "`to_json` has them all") -> Iterator[tuple[str, str]]:
-        """Yield the changes as lines with headings. rest : hint where complete lists are"""
+        """Yield the changes as lines with headings. rest : where to find the complete lists"""
         yield from _under("Chosen", self.alternates)
         yield from _under("Removed", [", ".join(f"{n:,} {name}" for name, n in self.removed.items())])
         if self.phosphates_removed:
