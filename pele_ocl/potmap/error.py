@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..potential_model import PotentialModel
 from .problem import MapProblem
+from .slabs import Scratch
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -190,19 +191,20 @@ def _on_device(device: Device, problem: MapProblem, points: Floats) -> Callable[
     queue, n_atoms, width = Queue(device, problem.precision), problem.n_atoms, device.vector_width(problem.precision)
     padded = np.pad(points, ((0, -len(points) % width), (0, 0)), mode="edge")
     n_points, n_parts = len(padded), max(1, -(-n_atoms // PART))
-    sums = queue.empty(n_parts * problem.components * n_points)
+    scratch, n_sums = Scratch.kept(device, "sample"), n_parts * problem.components * n_points
     kernel = queue.kernel("potmap/direct.cl", "direct_values", width, **problem.switches)
     queue.launch(
         kernel, (n_points // width, n_parts), (32 if width == 1 else 1, 1),
         dict(
-            law=problem.law, n_points=n_points, n_atoms=n_atoms, per_part=PART, points=queue.hold(padded.T),
-            atoms=queue.hold(problem.positions.T), charges=queue.hold(problem.charges), values=sums,
+            law=problem.law, n_points=n_points, n_atoms=n_atoms, per_part=PART, points=queue.table(padded.T),
+            atoms=scratch.posted(queue, "positions", problem.positions.T),
+            charges=scratch.posted(queue, "charges", problem.charges), values=scratch(queue, "sums", n_sums),
         ),
     )  # fmt: skip
     queue.submit()
 
     def values() -> Floats:
-        parts = queue.download(sums, n_parts * problem.components * n_points)
+        parts = queue.download(scratch(queue, "sums", n_sums), n_sums)
         found: Floats = parts.reshape(n_parts, problem.components, n_points).sum(axis=0)
         return found[:, : len(points)].T
 

@@ -64,7 +64,6 @@ class Spreading:
                 first=charges.first, weights=charges.weights, density=nodes,
             ),
         )  # fmt: skip
-        queue.held += charges.starts, charges.first
 
     def sorted(
         self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, box: Box = EVERYWHERE
@@ -72,10 +71,11 @@ class Spreading:
         """Sort the charges of the atoms in a box by blocks, and compute their weights. box : of `onto`"""
         window, spacing = self._window, float(queue.dtype.type(geometry.spacing))
         bx, by, bz = (-(-n // BLOCK) for n in geometry.shape.tolist())
-        first = queue.empty(4 * atoms.n_atoms, np.int32)
+        first = atoms.scratch(queue, "first nodes", 4 * atoms.n_atoms, np.int32)
+        starts = atoms.scratch(queue, "starts of blocks", bx * by * bz + 1, np.int32)
         weights = self._scratch(queue, "narrow", atoms.n_atoms * (3 * window.nodes + 2 * BLOCK))
-        starts = atoms.sort(
-            queue, "potmap/mesh/weights.cl", ("count_blocks", "node_weights"), bx * by * bz,
+        atoms.sort(
+            queue, starts, "potmap/mesh/weights.cl", ("count_blocks", "node_weights"), bx * by * bz,
             dict(
                 spacing=queue.vector4(spacing, geometry.spacing - spacing), blocks=queue.int4(bx, by, bz),
                 low=queue.int4(*geometry.low.tolist()),
