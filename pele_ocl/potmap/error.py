@@ -172,11 +172,24 @@ def exact_values(problem: MapProblem, indices: NDArray[np.int64], device: Device
     points = problem.corner + indices * problem.grid.spacing
     model = replace(problem.model, cutoff=None, smooth=False)
     whole = replace(problem.in_float64(), model=model, near=None)
-    few = FEW_EVALUATIONS / (FEWER_BESIDE_A_GPU if device.kind == "GPU" else 1)
-    if len(points) * problem.n_atoms > few and device.has_float64:
+    if _is_for_device(device, problem, len(points)):
         return _on_device(device, whole, points)
     found = _on_host(whole, points)
     return lambda: found
+
+
+def sample_bytes(device: Device, problem: MapProblem) -> int:
+    """Count the bytes that a sample of a map takes on a device."""
+    n_points = min(POINTS, len(problem.grid))
+    if not _is_for_device(device, problem, n_points):
+        return 0
+    n_sums = max(1, -(-problem.n_atoms // PART)) * problem.components * n_points
+    return np.dtype(np.float64).itemsize * (3 * n_points + 4 * problem.n_atoms + n_sums)
+
+
+def _is_for_device(device: Device, problem: MapProblem, n_points: int) -> bool:
+    few = FEW_EVALUATIONS / (FEWER_BESIDE_A_GPU if device.kind == "GPU" else 1)
+    return n_points * problem.n_atoms > few and device.has_float64
 
 
 def sum_of_squares(values: NDArray[Any]) -> float:

@@ -79,3 +79,13 @@ def parts_of(device: Device, n_atoms: int, n_cells: int) -> int:
     """Parts of the atoms, each of which a work-item counts."""
     parts = min(n_atoms // LEAST_PART, COUNTS_AN_ATOM * n_atoms // n_cells)
     return max(1, parts if device.kind == "GPU" else min(device.compute_units, parts))
+
+
+def atom_bytes(device: Device, precision: str, n_atoms: int, n_bins: int, n_blocks: int) -> int:
+    """Count the bytes of atoms on a device and of their sorting by bins and by blocks of nodes, without weights."""
+    real, rests, integer = np.dtype(precision).itemsize, int(precision == "float32"), np.dtype(np.int32).itemsize
+    coordinates = 3 * (8 if device.has_float64 else 2 * real) + real
+    places = 4 * (real + rests * real) + 2 * 4 * integer  # in bins; homes and first nodes
+    counts = max(parts_of(device, n_atoms, n_cells) * n_cells for n_cells in (n_bins, n_blocks))
+    cells = max(n_bins, n_blocks) + n_bins + n_blocks  # totals, and two times starts
+    return n_atoms * (coordinates + places) + integer * (counts + cells + 2)

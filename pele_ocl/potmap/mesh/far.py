@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class Nodes(ABC):
     """Nodes that are ready on a device, for the atoms of a problem wherever there is room for them.
 
-    near : the near part of the problem; scratch : memory of the nodes and of the atoms; window : by which charges and points share in the nodes around them
+    near : the near part of the problem; window : by which charges and points share in the nodes around them
+    scratch : memory of the nodes and of the atoms
     sheets : finer nodes between these and the points, if there are any
     """
 
