@@ -32,8 +32,8 @@ LAUNCH_SECONDS = 0.5
 MOST_POINTS = 1 << 28  # of a slab on a device, padding and field included
 MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
 AT_ONCE = 1 << 20  # values with padding that are downloaded at a time; they are copied from a cache
-SPARE_SHARE = 16  # the part of a device's memory that buffers between two maps take at most
-MOST_SPARE = 1.25  # times the memory that is wanted, of a buffer that is used again
+MOST_LEFT = 1 << 28  # bytes that a scratch leaves on a device, at most
+FEW_MORE = 1.25  # times the memory that was wanted, at most, of a buffer that is left
 MOST_VALUES = 2**31 - 1  # in a slab: the kernels count them with an int
 
 
@@ -47,14 +47,13 @@ class Scratch:
 
     @classmethod
     def kept(cls, device: Device, kind: str) -> Scratch:
-        """Make a scratch that takes the buffers over which an earlier one of this kind left on the device.
+        """Make a scratch that takes over what an earlier one of this kind left on the device, and leaves its own.
 
-        All its queues must take times.
+        Commands of all such scratches follow one another in the device's queue that takes times.
         """
         scratch, spare = cls(), device.spare_buffers
         scratch._spare = spare.take(kind)
-        most = device.memory // SPARE_SHARE
-        weakref.finalize(scratch, _leave, spare, kind, scratch._buffers, scratch._wanted, most).atexit = False
+        weakref.finalize(scratch, _leave, spare, kind, scratch._buffers, scratch._wanted).atexit = False
         return scratch
 
     def __call__(self, queue: Queue, name: str, n: int, dtype: DTypeLike | None = None) -> Buffer:
@@ -87,11 +86,9 @@ class Scratch:
         return buffer
 
 
-def _leave(
-    spare: SpareBuffers, kind: str, buffers: dict[str, Buffer], wanted: dict[str, int], most: int
-) -> None:  # fmt: skip
+def _leave(spare: SpareBuffers, kind: str, buffers: dict[str, Buffer], wanted: dict[str, int]) -> None:
     """Leave the buffers of a scratch that are not much larger than was wanted."""
-    spare.leave(kind, {k: each for k, each in buffers.items() if each.size <= MOST_SPARE * wanted[k]}, most)
+    spare.leave(kind, {name: each for name, each in buffers.items() if each.size <= FEW_MORE * wanted[name]}, MOST_LEFT)
 
 
 @dataclass(frozen=True, eq=False)

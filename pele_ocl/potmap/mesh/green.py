@@ -47,7 +47,8 @@ def _green_table(
     if finer:
         factors = [each / window.transformed(k * finer / np.pi) for each, k in zip(factors, waves, strict=True)]
     to_lengths = [
-        _to_lengths(n, length) @ _to_distances(n, int(m)) for n, m, length in zip(nodes, fine, lengths, strict=True)
+        _product(_to_lengths(n, length), _to_distances(n, int(m)))
+        for n, m, length in zip(nodes, fine, lengths, strict=True)
     ]
     kept = [int(np.count_nonzero(k < split.largest_k)) for k in waves]  # beyond, the far part has nothing
     x, y, z = (matrix[:, :n] for matrix, n in zip(to_lengths, kept, strict=True))
