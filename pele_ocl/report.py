@@ -186,11 +186,21 @@ class Report:
 
 
 class Framed(Protocol):
-    """Part that all results share: their table as a DataFrame of pandas."""
+    """Part that all results share: a table, which is also text, HTML of notebooks and a DataFrame of pandas."""
 
     @abstractmethod
     def table(self) -> Report:
         """Return the result as a table for people."""
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return the result as text for people, such as the command prints; by default the table.
+
+        verbose : with all constants and steps; total : total seconds to report
+        """
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the table as a DataFrame of pandas, a column each; units are in `attrs["units"]`.
@@ -213,9 +223,6 @@ class Reported(Framed, Protocol):
     @abstractmethod
     def save(self, path: str | PathLike[str]) -> None:
         """Write the result to a file, whose suffix says the format."""
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
 
     if not TYPE_CHECKING:
         __getattr__ = Suggests.__getattr__

@@ -428,11 +428,11 @@ def test_means_are_of_one_heat_bath(tmp_path):
     words = ["--steps", 4, "--report-every", 4, "--minimize", 0, "--trajectory-format", "none", "--timestep", 1]
     baths = ["--replicas", 3, "--temperatures", "310,300,310", "--restrain", "name CA:1"]
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, *baths).stdout
-    assert "Replicas      3 replicas, 0 stopped" in said
+    assert "Replicas      3, 0 stopped" in said
     rows = [row for row in rows_of(tmp_path / "run") if row["step"] == "4"]
-    for kelvin, count in ((300.0, "1 replica"), (310.0, "2 replicas")):
+    for kelvin, count in ((300.0, "replica 1"), (310.0, "means of 2 replicas")):
         own = [row for row in rows if float(row["bath_K"]) == kelvin]
-        _, _, of_bath = said.partition(f"At the end, means of {count} of hexapeptide\n")
+        _, _, of_bath = said.partition(f"At the end, {count} of hexapeptide\n")
         numbers = dict(re.findall(r"^  (\w[\w ,]*?) +(-?[\d,.]+) (?:kcal/mol|K)", of_bath, re.MULTILINE)[:4])
         told = [float(value.replace(",", "")) for value in numbers.values()]
         columns = ("potential_kcal_mol", "restraints_kcal_mol", "kinetic_kcal_mol", "temperature_K")
@@ -440,6 +440,22 @@ def test_means_are_of_one_heat_bath(tmp_path):
         means = [np.mean([float(row[column]) for row in own]) for column in columns]
         np.testing.assert_allclose(told, means, atol=0.051)
         assert f" K, of the heat bath {kelvin:.1f} K" in of_bath
+
+
+def test_the_text_of_a_run_says_how_long_it_warms_up_and_its_cutoff(tmp_path):
+    words = ["--report-every", 4, "--minimize", 0, "--trajectory-format", "none", "--timestep", 1]
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "one", "--steps", 8, *words, "--friction", 2).stdout
+    assert "Warm-up       about the first 2.5 ps, which averages should leave out; this run is no longer\n" in said
+    assert "Replicas      1, 0 stopped" in said
+    assert re.search(r"Speed +[\d,.e+]+ ns/day; ", said)  # of one replica one speed
+    cut = pele_ocl.simulate(
+        HEXAPEPTIDE, tmp_path / "cut", steps=4, report_every=4, minimize=0, timestep=1, trajectory_format="none",
+        integrator="verlet", cutoff=9.0,
+    )  # fmt: skip
+    assert "pairs within 9 A" in cut.text()
+    assert cut.to_json()["dynamics"]["cutoff"] == 9.0
+    assert cut.warm_up is None
+    assert "Warm-up" not in cut.text()
 
 
 def test_shards_of_a_run_share_a_folder(tmp_path):
@@ -478,7 +494,7 @@ def test_python_writes_what_the_command_writes(tmp_path):
     head = str(table).splitlines()[1]
     assert head.split("  ")[:3] == ["step", "time [ps]", "replica"]
     assert len(str(table).splitlines()) == 2 + len(table)  # one table, whose rows say their replica
-    assert "2 replicas, 0 stopped" in repr(by_path)
+    assert "Replicas      2, 0 stopped" in repr(by_path)
     by_path.save(tmp_path / "copy")
     assert contents(tmp_path / "copy") == contents(by_path.folder)
     atoms = pele_ocl.read(HEXAPEPTIDE)

@@ -348,9 +348,6 @@ class BindingResults(Sequence[BindingResult], Framed):
     def __repr__(self) -> str:
         return str(self.table())
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
 
 def record_of(molecule: MoleculeRead, result: Mapping[str, Any], heard: Sequence[str]) -> dict[str, Any]:
     """Return a record in JSON form, with the notes that were reported."""

@@ -254,7 +254,11 @@ class SimulationFiles:
             "time_ps": round(simulation.time, 6),
             "device": str(simulation.ensemble.device),
             "precision": simulation.ensemble.precision,
-            "dynamics": {**asdict(simulation.settings), "minimize": self._minimized},
+            "dynamics": {
+                **asdict(simulation.settings),
+                "minimize": self._minimized,
+                "cutoff": simulation.ensemble.state.options["cutoff"],
+            },
             "exchanges": self._exchanges(),
             "notes": [*simulation.notes, *notes_of_reports(self._n_steps, self._every)],
             "notes_of_structures": [list(each) for each in self.notes],

@@ -159,9 +159,6 @@ class FrameEnergies(Framed, Suggests):
             raise InputError("these energies are of `energy_over`, whose `output` writes them; table() has them all")
         return self.made
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
 
 def energies_over(
     plan: AnyPlan, over: Trajectory, *, output: str | PathLike[str] | None = None, resume: bool = False,
