@@ -258,6 +258,8 @@ def test_opes_needs_a_barrier_above_the_thermal_energy(device):
         made(temperature=400.0)
     with pytest.raises(InputError, match=sentence):
         made(anneal=[(0, 300), (1, 400)])
+    with pytest.raises(InputError, match="`barrier` of opes is 5 kcal/mol, 2,516 k_B T at 1 K; at most"):
+        Simulation(ATOMS, terms=[OPES(PHI, 0.35, 5.0, 2)], anneal=[(0, 300), (1, 1)], **options)
     simulation = made(temperature=300.0)
     with pytest.raises(InputError, match=sentence):
         simulation.temperatures[:] = 400.0
@@ -265,6 +267,8 @@ def test_opes_needs_a_barrier_above_the_thermal_energy(device):
     assert made(5.0, temperature=400.0).run(2).bias_energies("opes")[0] > -0.7
     with pytest.raises(InputError, match="hills of opes depend on the temperature, which must be above 0 K"):
         made(temperature=0.0)
+    with pytest.raises(InputError, match="hills of opes depend on the temperature, which must be above 0 K"):
+        made(anneal=[(0, 300), (1, 0)])
     constant = Metadynamics(PHI, 0.35, 0.5, 2, bias_factor=None)
     cold = Simulation(ATOMS, terms=[constant], temperature=0.0, **options).run(2)
     assert cold.bias_energies("metadynamics")[0] == pytest.approx(0.5, rel=1e-4)

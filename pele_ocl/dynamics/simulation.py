@@ -147,7 +147,7 @@ class Simulation(Suggests, Settled):
             for term in state.terms if isinstance(term, Growing)
         }  # fmt: skip
         for hills in self._hills.values():
-            hills.check(self._hottest)
+            hills.check(*self._bath_range)
         self._under_way: Rows | None = None  # rows of a run that did not come to its end
         self._exchanger = object()  # by which the rows know who exchanged them last
         self._calls = False  # whether a function of the user is being called between steps
@@ -671,11 +671,13 @@ class Simulation(Suggests, Settled):
         return 2 * self.kinetic_energies / (freedom * BOLTZMANN_KCAL)
 
     @property
-    def _hottest(self) -> Floats:
-        """Highest temperature of each row's heat bath in the schedule, or its present one, (n_rows,) K."""
+    def _bath_range(self) -> tuple[Floats, Floats]:
+        """Lowest and highest temperature of each row's heat bath in the schedule, or its current one, (n_rows,) K."""
         if self.settings.anneal:
-            return np.full(len(self), max(kelvin for _, kelvin in self.settings.anneal))
-        return self._motion.read("temperatures").astype(np.float64)
+            kelvins = [kelvin for _, kelvin in self.settings.anneal]
+            return np.full(len(self), min(kelvins)), np.full(len(self), max(kelvins))
+        current = self._motion.read("temperatures").astype(np.float64)
+        return current, current
 
     @property
     @locked
@@ -713,7 +715,7 @@ class Simulation(Suggests, Settled):
             raise InputError(f"temperatures are set by {by}; make a simulation with other ones")
         found = np.array(temperatures_of(values))
         for hills in self._hills.values():
-            hills.check(found)
+            hills.check(found, found)
         before = self._motion.read("temperatures")
         self._motion.write("temperatures", found)
         changed = np.flatnonzero(self._motion.read("temperatures") != before)
