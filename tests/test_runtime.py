@@ -258,14 +258,28 @@ def test_memory_of_results_is_registered_from_its_second_use_on(device, monkeypa
     with monkeypatch.context() as without:
         without.setattr(memories, "Buffer", lacks_memory)
         assert memory.register(context, second) is None
+    held = queue.device.held_bytes
+    assert not memory.has_registered(second)
     known = memory.register(context, second[5:])
     assert known is not None
+    assert memory.has_registered(second)
+    assert memory.register(context, second) is known
+    assert queue.device.held_bytes == held + second.nbytes  # counted once
     queue.read(second, there)
     np.testing.assert_array_equal(second, values)
     del second
     third = memory.array(values.shape, np.float32)
     assert memory.register(context, third) is known
     assert memory.register(context, values) is None
+    with monkeypatch.context() as full:
+        full.setattr(type(queue.device), "vendor", "NVIDIA")
+        full.setattr(type(queue.device), "memory", queue.device.held_bytes)
+        assert queue.reaches(third)  # it takes no further memory
+        assert not queue.reaches(values)
+    del third, known
+    memory.clear()
+    gc.collect()
+    assert queue.device.held_bytes == held
 
 
 def test_small_tables_stay_on_the_device(device):
