@@ -21,7 +21,7 @@ from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 
 import pele_ocl
 from pele_ocl.cli import simulate as command
-from pele_ocl.common.errors import INTERRUPTED
+from pele_ocl.common.errors import INTERRUPTED, InputError
 from pele_ocl.dynamics.files import TRAJECTORIES
 
 __all__ = ["on_the_chosen_device"]
@@ -318,6 +318,29 @@ def test_tables_of_another_run_are_kept(tmp_path):
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path, *SHORT, code=1)
     assert "holds a run already" in said.stderr
     assert [path.read_text() for path in tmp_path.iterdir()] == ["of another program"]
+
+
+def test_an_earlier_run_is_replaced_if_asked(tmp_path):
+    out = tmp_path / "run"
+    options = dict(report_every=2, minimize=0, timestep=1)
+    pele_ocl.simulate(HEXAPEPTIDE, out, steps=4, replicas=3, replicas_per_device=1, trajectory_format="dcd", **options)
+    (out / "notes.txt").write_text("of the user")
+    found = pele_ocl.simulate(HEXAPEPTIDE, out, steps=2, overwrite=True, **options)
+    names = {"hexapeptide.pdb", "hexapeptide-00000.nc", "energies.csv", "energies.jsonl", "checkpoint.npz", "notes.txt"}
+    assert {path.name for path in out.iterdir()} == names
+    assert (found.steps, len(found.table())) == (2, 2)
+    fresh = pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "fresh", steps=2, **options)
+    assert (out / "energies.csv").read_text() == (tmp_path / "fresh" / "energies.csv").read_text()
+    assert fresh.rows == found.rows
+    held = pele_ocl.Simulation(pele_ocl.read(HEXAPEPTIDE), timestep=1).write(out, steps=2, overwrite=True)
+    assert [path.name for path in held.trajectories] == ["molecule-00000.nc"]
+    assert not (out / "hexapeptide-00000.nc").exists()
+    for more, sentence in (
+        ({"resume": True}, "choose one of `resume` and `overwrite`"), ({"shard": "1/2"}, "replaces a whole run"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=sentence):
+            pele_ocl.simulate(HEXAPEPTIDE, out, steps=2, replicas=2, overwrite=True, **options, **more)
+    run("simulate", HEXAPEPTIDE, "-o", out, *SHORT, "--overwrite")
 
 
 def test_a_structure_is_not_written_over(tmp_path):

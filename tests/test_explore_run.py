@@ -764,7 +764,7 @@ def test_the_command_reports(tmp_path, monkeypatch):
     before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     refusal = error_of(*words)
     assert "out: holds a run already; continue it with --resume, name another folder by --output" in refusal
-    assert refusal.rstrip().endswith("or write over it by --overwrite")
+    assert "replace it with --overwrite" in refusal
     assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
     assert record["device"] in run(*words, "--overwrite").stdout
     CHECK.validate(record)

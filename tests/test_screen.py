@@ -311,7 +311,7 @@ def test_command_and_function_give_the_same(places, tmp_path):
     assert "pose_10.pdb" in text.stderr
     written = read_conformations(tmp_path / "p" / "complexes" / "pose_1.pdb")[1]
     assert np.allclose(written[0], found.complex(0).positions, atol=2e-3)
-    with pytest.raises(FormatError, match="earlier screen"):
+    with pytest.raises(FormatError, match="holds a screen already"):
         screen(HEXAPEPTIDE, places, output=tmp_path / "p", **options)
 
 
@@ -337,6 +337,24 @@ def test_resumed_workers_and_shards_give_the_same_files(places, tmp_path):
     assert (tmp_path / "whole" / "complexes" / "pose_1.pdb").stat().st_mtime_ns == kept
     assert again.to_json()["molecules"] == whole.to_json()["molecules"]
     assert text_of(tmp_path / "whole" / "screen.csv") == text_of(tmp_path / "parts" / "screen.csv")
+
+
+def test_an_earlier_screen_is_replaced_if_asked(places, tmp_path):
+    out, options = tmp_path / "out", {"max_iterations": 2, "moving_radius": 3.0}
+    screen(HEXAPEPTIDE, places, output=out, residues=1, **options)
+    before = {path.name for path in (out / "complexes").iterdir()}
+    own = out / "complexes" / "pose_1.pdb"
+    with pytest.raises(FormatError, match="belongs to the input"):
+        screen(HEXAPEPTIDE, own.parent, output=out, overwrite=True, **options)
+    assert {path.name for path in own.parent.iterdir()} == before
+    one = next(path for path in places.iterdir() if path.name == "pose_2.pdb")
+    screen(HEXAPEPTIDE, one, output=out, overwrite=True, **options)
+    assert [path.name for path in own.parent.iterdir()] == ["pose_2.pdb"]
+    assert not (out / "residues.csv").exists()
+    with pytest.raises(InputError, match="replaces a whole run"):
+        screen(HEXAPEPTIDE, one, output=out, overwrite=True, shard="1/1", **options)
+    with pytest.raises(InputError, match="`overwrite` replaces files of an earlier run; give `output`"):
+        screen(HEXAPEPTIDE, one, overwrite=True, **options)
 
 
 def test_workers_give_the_same(places, tmp_path):

@@ -93,8 +93,8 @@ class Exploring:
         "mpi/N for the first N.",
         metavar="K/N|mpi", heading="Devices and processes",
     )  # fmt: skip
-    resume: bool = option("Go on with an interrupted run in the same folder.", heading="Models and trajectories")
-    overwrite: bool = option("Replace an earlier run in the folder, which is refused otherwise.")
+    resume: bool = option("Go on with an interrupted run in the same folder.", heading="Output")
+    overwrite: bool = option("Replace an earlier run in the folder, which is refused otherwise.", heading="Output")
 
 
 def _ligand_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -133,8 +133,13 @@ def resume_option(items: str, **more: Any) -> Callable[[Command], Command]:
     """Add --resume; items : plural of what is done one by one"""
     return command_option(
         "--resume", is_flag=True, help=f"Continue an interrupted run: skip {items} that are done.",
-        heading="Models and trajectories", **more,
+        heading="Output", **more,
     )  # fmt: skip
+
+
+overwrite_option = command_option(
+    "--overwrite", is_flag=True, help="Replace an earlier run in DIR, which is refused otherwise.", heading="Output"
+)
 
 
 def ligand_option(*, multiple: bool = False, more: str = "") -> Callable[[Command], Command]:
@@ -224,7 +229,7 @@ _MODEL_OPTIONS: Options = click_options(SolventGroup)
 
 
 _RESUME = command_option(
-    "--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.", heading="Models and trajectories"
+    "--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.", heading="Output"
 )
 strict_option = command_option(
     "--strict", is_flag=True,

@@ -149,9 +149,8 @@ class Dynamics:
         choices=TRAJECTORIES_OF, heading="Output",
     )  # fmt: skip
     velocities: bool = option("Write velocities into the trajectories, too; of nc and h5 alone.", heading="Output")
-    resume: bool = option(
-        "Go on with an interrupted run in DIR, with the same bits.", heading="Models and trajectories"
-    )
+    resume: bool = option("Go on with an interrupted run in DIR, with the same bits.", heading="Output")
+    overwrite: bool = option("Replace an earlier run in DIR, which is refused otherwise.", heading="Output")
     replicas_per_device: int | None = option(
         "Replicas of each structure that one device moves at a time, its part of the run; whole ladders. By default "
         "all, or an equal share for each of --workers.",

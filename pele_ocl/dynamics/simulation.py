@@ -22,13 +22,14 @@ from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
 from ..ensemble.state import Lock, Rows, locked
 from ..gb_models.solvent_model import SolventModel
+from ..jobs.outputs import remove_run, require_replaceable
 from ..opencl.interface import Halt
 from ..results import Terms
 from ..units import BOLTZMANN_KCAL
 from . import checkpoint
 from .amounts import steps_of, steps_or_time
 from .bodies import Body, masses_of
-from .files import CHECKPOINT, TRAJECTORIES, TRAJECTORIES_OF, SimulationFiles, names_of, require_no_run
+from .files import CHECKPOINT, TRAJECTORIES, TRAJECTORIES_OF, SimulationFiles, files_of_run, names_of, require_no_run
 from .hamiltonians import reduced_energies
 from .hills import Hills, free_energy_of, variables_of
 from .integrators import INTEGRATORS
@@ -772,7 +773,8 @@ class Simulation(Suggests, Settled):
         self, output: str | PathLike[str], *, steps: int | None = None, time: float | str | None = None,
         report_every: int | str = 1000, trajectory_format: str = "nc", trajectory_of: str = "replica",
         velocities: bool = False, minimize: int = 0,
-        resume: bool = False, names: Sequence[str] | None = None, watch: Callable[[Simulation], None] | None = None,
+        resume: bool = False, overwrite: bool = False, names: Sequence[str] | None = None,
+        watch: Callable[[Simulation], None] | None = None,
     ) -> SimulateResult:  # fmt: skip
         """Make steps, and write the files of `pele_ocl.simulate`: trajectories, tables, a checkpoint.
 
@@ -782,6 +784,7 @@ class Simulation(Suggests, Settled):
             here
         minimize : iterations of a minimization before the first frame
         resume : continue an interrupted run of this simulation in the folder
+        overwrite : replace an earlier run in the folder, which is refused otherwise
         names : of the molecules, for their files; by default molecule, or molecule-1, molecule-2, ...
         watch : called with the simulation before its first step and after each report
 
@@ -806,15 +809,18 @@ class Simulation(Suggests, Settled):
             raise InputError("`trajectory_of=temperature` is about a ladder; make the simulation with `exchange_every`")
         if watch is not None:
             function("watch", watch)
-        if not flag("resume", resume):
+        require_replaceable(flag("overwrite", overwrite), flag("resume", resume), folder)
+        if not (resume or overwrite):
             require_no_run(folder)
-        elif not (folder / CHECKPOINT).is_file():
+        elif resume and not (folder / CHECKPOINT).is_file():
             whole_number("steps", n_steps, most=MOST_STEPS - self.steps)
         files = SimulationFiles(
             self, folder, folder, named, trajectory_format, by_temperature=trajectory_of == "temperature",
             every=every, n_steps=n_steps, sources=named, minimized=whole_number("minimize", minimize),
             velocities=flag("velocities", velocities),
         )  # fmt: skip
+        if overwrite:
+            remove_run(files_of_run(folder), [])
         structures = [Simulated(name, of) for name, of in zip(named, molecules, strict=True)]
         model = SolventModel.or_default(self.ensemble.state.options["model"])
         return SimulateResult.of_parts([files.run(watch=watch)], folder, structures, model)
