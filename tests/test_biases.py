@@ -30,6 +30,7 @@ from pele_ocl import (
     RMSDVariable,
     SimulatedTempering,
     Simulation,
+    SolventModel,
     StateSamples,
     TorsionVariable,
     free_energy,
@@ -525,7 +526,7 @@ def test_a_replica_that_stopped_has_no_samples(device, tmp_path):
         StateSamples()(ladder)
     with pytest.raises(InputError, match="the simulation is 3; a Simulation is needed"):
         StateSamples()(3)
-    with pytest.raises(InputError, match="these samples are of another simulation"):
+    with pytest.raises(InputError, match="these samples are of another simulation or of other states"):
         whole(Simulation(ATOMS, 2, **options))
 
 
@@ -1203,3 +1204,37 @@ def test_many_walkers_on_one_bias_are_noted(device):
         bias = Metadynamics([PHI], [0.35], height, 20, shared=True)
         simulation = Simulation(ATOMS, 2, terms=[bias], timestep=1.0, device=device, model=VACUUM)
         assert any("choose a lower `height`" in note for note in simulation.notes) == noted
+
+
+def test_samples_of_states_are_of_one_simulation(device, tmp_path):
+    """Others of the same shape are refused: with other temperatures, scales, solvents or restraints; not the same."""
+    options = dict(exchange_every=5, timestep=1.0, device=device, model=VACUUM)
+
+    def ladder(*temperatures: float, **more) -> Simulation:
+        return rest2(ATOMS, temperatures, **{**options, **more}).run(5)
+
+    simulation, samples = ladder(300, 350, seed=3), StateSamples()
+    simulation.run(20, every=5, call=samples)
+    simulation.save(tmp_path / "state.npz")
+    again = rest2(ATOMS, (300, 350), **options, seed=3).restore(tmp_path / "state.npz")
+    again.run(10, every=5, call=samples)
+    assert samples.u_kn.shape == (2, 12)
+    others = [
+        ladder(300, 400, seed=3), ladder(310, 350, seed=3), ladder(300, 350, seed=4),
+        ladder(300, 350, seed=3, model=SolventModel()), ladder(300, 350, seed=3, cutoff=9.0),
+    ]  # fmt: skip
+    for other in others:
+        with pytest.raises(InputError, match="of another simulation or of other states"):
+            samples(other)
+    simulation.ensemble.scales["charges"][0] = 0.5
+    with pytest.raises(InputError, match="of another simulation or of other states"):
+        samples(simulation)
+    assert samples.u_kn.shape == (2, 12)
+
+
+def test_samples_of_states_may_be_taken_while_a_bias_grows(device):
+    term = Metadynamics(PHI, 0.35, 0.5, 5, bias_factor=None)
+    simulation = Simulation(ATOMS, 2, terms=[term], timestep=1.0, device=device, model=VACUUM)
+    samples = StateSamples()
+    simulation.run(20, every=5, call=samples)
+    assert samples.u_kn.shape == (2, 8)

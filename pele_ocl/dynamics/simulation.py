@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import choice, file_path, flag, function, numbers, text, texts, whole_number
 from ..common.errors import InputError, PeleError, Suggests, UnexpectedKeywordError
+from ..common.hashing import sha256_of
 from ..common.settled import Settled, rewrite
 from ..energy.terms import Growing, Interpolated
 from ..ensemble import Column, Ensemble
@@ -722,6 +723,17 @@ class Simulation(Suggests, Settled):
         changed = np.flatnonzero(self._motion.read("temperatures") != before)
         for hills in self._hills.values() if len(changed) else ():
             hills.follow(changed)
+
+    @property
+    @locked
+    def _digest_of_states(self) -> str:
+        """Hash of all that energies of the replicas' states depend on, which other simulations differ in.
+
+        It stays the same while replicas move and exchange, and in a simulation that goes on from a checkpoint.
+        """
+        state = self.ensemble.state
+        temperatures = np.sort(np.asarray(self.temperatures))
+        return sha256_of([self._what, state.options, temperatures, checkpoint.own_values(state)])
 
     @property
     @locked
