@@ -49,6 +49,7 @@ class Report:
     title : for people
     columns : Column or plain values by name, all of n rows
     facts : what the table depends on, in JSON form: program, device, settings, sums; by name
+    notes : sentences below the table, such as why a cell is empty; files and JSON have them in `notes`
 
     `report["coulomb"]` is a column's values, and a loop goes over the rows, a dictionary each. `print(report)` shows
     the table; `save` writes all columns and facts; `to_dataframe` hands them to pandas, as `pandas.DataFrame(report)`
@@ -69,8 +70,10 @@ class Report:
         title: str,
         columns: Mapping[str, Column | ArrayLike],
         facts: Mapping[str, object] = {},  # never written to
+        notes: Sequence[str] = (),
     ) -> None:
-        self.title, self.facts = title, dict(facts)
+        self.title, self.notes = title, tuple(notes)
+        self.facts = {**facts, **({"notes": list(self.notes)} if self.notes else {})}
         self.columns = {name: of if isinstance(of, Column) else Column(of) for name, of in columns.items()}
         self._arrays = {name: np.asanyarray(of.values) for name, of in self.columns.items()}
         lengths = {name: len(values) for name, values in self._arrays.items()}
@@ -166,7 +169,7 @@ class Report:
             text_table([heads[k] for k in block], [[row[k] for k in block] for row in cells], [align[k] for k in block])
             for block in _blocks(widths)
         ]
-        return "\n".join([self.title, "\n\n".join(tables)])
+        return "\n".join([self.title, "\n\n".join(tables), *self.notes])
 
     __repr__ = __str__
 
@@ -182,7 +185,9 @@ class Report:
             return f"<tr>{''.join(parts)}</tr>"
 
         body = "".join(line("td", cell) for cell in cells)
-        return f"<table><caption>{escape(self.title)}</caption><thead>{line('th', heads)}</thead>{body}</table>"
+        notes = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.notes)
+        caption = f"<caption>{escape(self.title)}</caption>"
+        return f"<table>{caption}<thead>{line('th', heads)}</thead>{body}</table>{notes}"
 
 
 class Framed(Protocol):

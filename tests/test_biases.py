@@ -1238,3 +1238,10 @@ def test_samples_of_states_may_be_taken_while_a_bias_grows(device):
     samples = StateSamples()
     simulation.run(20, every=5, call=samples)
     assert samples.u_kn.shape == (2, 8)
+
+
+def test_a_surface_says_why_errors_are_empty():
+    apart, edges = np.repeat([0.0, 1.0], 50), [np.array([-0.5, 0.5, 1.5])]
+    told = free_energy(apart, edges, 300.0, blocks=2).table()
+    assert told.notes == ("errors are empty for bins that a block has no samples of",)
+    assert not free_energy(np.tile([0.0, 1.0], 50), edges, 300.0, blocks=2).table().notes
