@@ -163,11 +163,19 @@ class Report:
         return one_line(str(value))
 
     def __str__(self) -> str:
+        return self.text(_WIDEST)
+
+    def text(self, widest: int | None = None) -> str:
+        """Return the table as text for people.
+
+        widest : characters of a line, of which further columns follow below; by default lines of any length, so that
+            files and other programs get a row a line
+        """
         heads, cells, align = self._cells()
         widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
         tables = [
             text_table([heads[k] for k in block], [[row[k] for k in block] for row in cells], [align[k] for k in block])
-            for block in _blocks(widths)
+            for block in _blocks(widths, widest)
         ]
         return "\n".join([self.title, "\n\n".join(tables), *self.notes])
 
@@ -202,7 +210,7 @@ class Framed(Protocol):
 
         verbose : with all constants and steps; total : total seconds to report
         """
-        return str(self.table())
+        return self.table().text()
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
@@ -248,11 +256,13 @@ def masked(values: Sequence[float | None]) -> NDArray[Any]:
     return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])
 
 
-def _blocks(widths: Sequence[int]) -> list[list[int]]:
+def _blocks(widths: Sequence[int], widest: int | None) -> list[list[int]]:
     """Share the columns out on tables that fit a line; each begins with the first column, which names the rows."""
+    if widest is None:
+        return [list(range(len(widths)))]
     blocks = [list(range(min(1, len(widths))))]
     for k in range(1, len(widths)):
-        if len(blocks[-1]) > 1 and sum(widths[of] + 2 for of in blocks[-1]) + widths[k] > _WIDEST:
+        if len(blocks[-1]) > 1 and sum(widths[of] + 2 for of in blocks[-1]) + widths[k] > widest:
             blocks.append([0])
         blocks[-1].append(k)
     return blocks

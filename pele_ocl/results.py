@@ -295,7 +295,7 @@ class TermResult(_Computed):
         """Return the text that the command prints; verbose : with constants and steps; total : total seconds to
         report"""
         is_timed = self.made is not None or "kernel" in self.seconds
-        return self._origin.text(verbose, total) if is_timed else str(self.table())
+        return self._origin.text(verbose, total) if is_timed else self.table().text()
 
     @property
     def positions(self) -> Floats:

@@ -99,6 +99,8 @@ def test_a_wide_report_goes_on_below_with_the_names_of_its_rows():
     heads = [line.split("  ") for line in lines if line.startswith("name")]
     assert len(heads) > 1
     assert [head.strip().replace(" ", "_") for line in heads for head in line[1:] if head.strip()] == names
+    title, head, *rows = of.text().split("\n")  # for files and other programs, a row a line
+    assert (title, len(rows), len(head.split())) == ("Wide", 2, 61)
 
 
 def test_people_see_no_sign_of_zero_and_no_columns_of_files():

@@ -145,7 +145,7 @@ def test_every_public_result_is_read_by_the_same_methods():
 
 def test_the_text_of_a_result_without_its_own_is_its_table():
     found = batch()
-    assert found.text() == str(found.table())
+    assert found.text() == found.table().text()
     assert found._repr_html_() == found.table()._repr_html_()
 
 

@@ -493,7 +493,8 @@ def test_values_of_other_names_are_told(receptor, peptides, tmp_path):
     path.write_text("name,value\nsomeone,1\nligand_2,2\n")
     found = screen(receptor, peptides[:2], reference=path, max_iterations=1)
     (told,) = [of for of in found.heard if "no value" in of]
-    assert "1 molecule of 2 have no value" in told
+    assert "1 of 2 molecules has no value" in told
+    assert found.table().text() in found.text()  # a row is a line, however long
     assert "'ligand_1'" in told
     assert "'someone'" in told
     assert found.correlation_lines() == ["Correlations with values.csv: value, of 1 molecule: 4 are needed"]

@@ -315,7 +315,8 @@ def _tell(found: ScreenResult) -> None:
             unused = found.reference.without_molecule(zip(found.titles, found.names, strict=True))
             further = f", and {counted(len(unused), 'value')} no molecule ({unused[0]!r}, say)" if unused else ""
             note(
-                f"Note: {counted(len(lacking), 'molecule')} of {len(found):,} have no value in {found.reference.what} "
+                f"Note: {len(lacking):,} of {counted(len(found), 'molecule')} {'has' if len(lacking) == 1 else 'have'} "
+                f"no value in {found.reference.what} "
                 f"({found.titles[lacking[0]]!r}, say){further}"
             )
         left = found.reference.left_out

@@ -136,7 +136,7 @@ class FrameEnergies(Framed, Suggests):
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
         """Describe the energies for people: molecule, physics and statistics; total : total seconds to report"""
-        return str(self.table()) if self.made is None else self.made.text(total)
+        return self.table().text() if self.made is None else self.made.text(total)
 
     @property
     def tally(self) -> Tally:
