@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import sys
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from pele_ocl.formats import read_conformations
 from pele_ocl.ligand import antechamber
 from pele_ocl.screen.correlations import correlations
 from pele_ocl.screen.molecules import entries_of
+from pele_ocl.screen.page import _drawing
 from pele_ocl.screen.reference import KT, Reference
 from pele_ocl.screen.screener import SCORING
 
@@ -498,6 +501,17 @@ def test_values_of_other_names_are_told(receptor, peptides, tmp_path):
     assert "'ligand_1'" in told
     assert "'someone'" in told
     assert found.correlation_lines() == ["Correlations with values.csv: value, of 1 molecule: 4 are needed"]
+
+
+def test_charges_are_seen_in_drawings_of_large_molecules():
+    """The sign of a carboxylate, a bar, is wider than 2 pixels."""
+    chem = pytest.importorskip("rdkit.Chem")
+    large = "[O-]C(=O)CCc1ccc(cc1)NC(=O)c1ccc(cc1)CN1CCN(CC1)C(=O)c1ccc(cc1)CC[NH3+]"
+    svg = _drawing(SimpleNamespace(molecule=chem.MolFromSmiles(large)))
+    glyphs = re.findall(r"<path class='atom-0' d='(.*?)'", svg, re.DOTALL)
+    assert len(glyphs) == 2  # O and its sign
+    corners = np.array(re.findall(r"[ML] *([\d.]+)[ ,]([\d.]+)", glyphs[1]), float)
+    assert np.ptp(corners[:, 0]) > 2
 
 
 def test_short_help_names_what_a_screen_needs():

@@ -21,6 +21,7 @@ from ..view.poses import script_of
 _HERE = Path(__file__).parent
 _MOST_DRAWN = 1_000  # molecules with a drawing: the best
 _SIZE = 260, 180  # of a drawing
+_LEAST_FONT = 12  # of symbols of a drawing; the sign of O- is a third as wide, and disappears in smaller ones
 
 Values = Sequence[float | int | None]
 
@@ -81,6 +82,7 @@ def _drawing(ligand: Ligand) -> str:
         rdDepictor.Compute2DCoords(molecule)
         canvas: Any = rdMolDraw2D.MolDraw2DSVG(*_SIZE)
         canvas.drawOptions().clearBackground = False
+        canvas.drawOptions().minFontSize = _LEAST_FONT
         rdMolDraw2D.PrepareAndDrawMolecule(canvas, molecule)
         canvas.FinishDrawing()
         del block
