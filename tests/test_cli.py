@@ -304,8 +304,9 @@ def test_unexpected_errors_are_sentences_too(monkeypatch):
 
 
 def test_debug_shows_the_traceback():
-    result = CliRunner().invoke(main, ["solvent", "nowhere.pdb", "--debug"])
-    assert isinstance(result.exception, pele_ocl.PeleError)
+    for words in (["solvent", "nowhere.pdb", "--debug"], ["--debug", "solvent", "nowhere.pdb"]):
+        assert isinstance(CliRunner().invoke(main, words).exception, pele_ocl.PeleError)
+    assert isinstance(CliRunner().invoke(main, ["solvent", "nowhere.pdb"]).exception, SystemExit)
 
 
 def test_progress_appears_on_long_work(monkeypatch, capsys):

@@ -125,6 +125,19 @@ def command_option(
     return click.option(*declarations, cls=cls, **settings)
 
 
+def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --debug to a command or to the group of all, before whose command it may be given, too."""
+
+    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            context.meta[DEBUG] = True
+
+    return command_option(
+        "--debug", is_flag=True, expose_value=False, callback=remember, help="Show the traceback of an error.",
+        heading="Reports",
+    )(command)  # fmt: skip
+
+
 def _listing(option: click.Parameter) -> tuple[str, bool]:
     """Return the heading of an option or argument, and whether it is essential."""
     if isinstance(option, Option):
