@@ -468,7 +468,7 @@ def test_means_are_of_one_heat_bath(tmp_path):
 def test_the_text_of_a_run_says_how_long_it_warms_up_and_its_cutoff(tmp_path):
     words = ["--report-every", 4, "--minimize", 0, "--trajectory-format", "none", "--timestep", 1]
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "one", "--steps", 8, *words, "--friction", 2).stdout
-    assert "Warm-up       about the first 2.5 ps, which averages should leave out; this run is no longer\n" in said
+    assert "Warm-up       about the first 2.5 ps, which averages should leave out: here the whole run\n" in said
     assert "Replicas      1, 0 stopped" in said
     assert re.search(r"Speed +[\d,.e+]+ ns/day; ", said)  # of one replica one speed
     cut = pele_ocl.simulate(

@@ -298,6 +298,10 @@ class EachOnce(click.Command):
         for _, path in outputs:
             refuse_overwriting(path, self.inputs(ctx))
 
+    def outputs(self, ctx: click.Context) -> list[Path]:
+        """List the paths of all files that a call was asked to write."""
+        return [path for _, path in self._paths(ctx, Output)]
+
     def inputs(self, ctx: click.Context) -> list[Path]:
         """List the paths of all that a call reads."""
         return [path for _, path in self._paths(ctx, Input)]

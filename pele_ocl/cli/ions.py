@@ -16,7 +16,7 @@ from .command import INPUT, OUTPUT, EachOnce, command_option
 from .map_options import spacing_options
 from .options import ReadAtoms, report_options, run_options, structure_options, variant_option
 from .progress import ProgressLine
-from .showing import failing_as_record, say_result
+from .showing import failing_as_record, files_written, say_result
 from .terminal import elapsed, say
 
 FITTING = {name: variant for name, variant in VARIANTS.items() if variant.method == "direct"}
@@ -83,4 +83,4 @@ def ions(path: Path, read_atoms: ReadAtoms, as_json: bool, verbose: bool, call: 
     if as_json:
         say_result(result.to_json())
     else:
-        say(result.text(verbose, elapsed()))
+        say("\n".join([result.text(verbose, elapsed()), *files_written()]))

@@ -16,7 +16,7 @@ from .command import INPUT, OUTPUT, EachOnce, command_option
 from .map_options import scene_option, spacing_options
 from .options import Command, ReadAtoms, device_option, report_options, strict_option, structure_options
 from .progress import ProgressLine
-from .showing import failing_as_record, say_result, written_lines
+from .showing import failing_as_record, files_written, say_result, written_lines
 from .terminal import elapsed, say
 
 APBS = "apbs"
@@ -133,4 +133,4 @@ def pb(
     if as_json:
         say_result(result.to_json())
     elif isinstance(result, PBResult):
-        say("\n".join([result.text(verbose, elapsed()), *written_lines([output, options["pqr"], *result.scenes])]))
+        say("\n".join([result.text(verbose, elapsed()), *files_written(), *written_lines(result.scenes)]))

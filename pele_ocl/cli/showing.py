@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from ..common.errors import KeywordError, PeleError
 from ..common.notes import with_notes
+from .command import EachOnce
 from .progress import FrameLine
 from .terminal import elapsed, heard, note, one_line, say, say_json
 
@@ -46,6 +47,15 @@ def timed(result: Mapping[str, Any]) -> dict[str, Any]:
 def written_lines(paths: Iterable[Path | None]) -> list[str]:
     """Name the files that were written, a line each; None for one that was not asked for."""
     return [f"Written       {one_line(str(path))}" for path in paths if path is not None]
+
+
+def files_written() -> list[str]:
+    """Name the files that the running command was asked to write and that are there, a line each.
+
+    A shard writes to a file of its own, which is left out.
+    """
+    context = click.get_current_context()
+    return written_lines(path for path in cast(EachOnce, context.command).outputs(context) if path.is_file())
 
 
 @contextmanager
@@ -114,7 +124,8 @@ def show(result: Any, as_json: bool, verbose: bool = False) -> None:
     elif as_json:
         say_result(result.to_json())
     else:
-        say(result.text(verbose=verbose, total=elapsed()))
+        files = [] if hasattr(result, "files") else files_written()  # texts of results with files name these
+        say("\n".join([result.text(verbose=verbose, total=elapsed()), *files]))
     if records is not None:
         exit_for_records(records)
         return

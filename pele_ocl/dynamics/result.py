@@ -274,7 +274,7 @@ class SimulateResult(Reported, Suggests):
         if self.warm_up is None or self.shared["dynamics"]["anneal"]:
             return []
         start = f"Warm-up       about the first {self.warm_up:g} ps, which averages should leave out"
-        return [f"{start}; this run is no longer" if self.time <= self.warm_up else start]
+        return [f"{start}: here the whole run" if self.time <= self.warm_up else start]
 
     def __repr__(self) -> str:
         lines = self.lines()
