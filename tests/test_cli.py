@@ -389,3 +389,11 @@ def test_files_that_were_written_are_named(tmp_path):
         text = run(name, HEXAPEPTIDE, "-o", tmp_path / option).stdout
         assert text.splitlines()[-1] == f"Written       {tmp_path / option}"
     assert "Written" not in run("energy", HEXAPEPTIDE).stdout
+
+
+def test_mistakes_are_told_with_present_names_of_options():
+    for words, hint in (
+        (("pb", HEXAPEPTIDE, "--surface", "foo"), "'--dielectric-surface'"),
+        (("ions", HEXAPEPTIDE, "-o", "a.pdb", "--add", "NA"), "'--add'"),
+    ):
+        assert f"Invalid value for {hint}: " in run(*words, code=2).stderr

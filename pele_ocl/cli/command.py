@@ -110,10 +110,20 @@ class Option(click.Option):
         self.former = tuple(name for names in former for name in names.split("/"))
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        with self._present_names():
+            return super().get_help_record(ctx)
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        with self._present_names():
+            return super().get_error_hint(ctx)
+
+    @contextmanager
+    def _present_names(self) -> Iterator[None]:
+        """Leave out former names within the block."""
         every = self.opts, self.secondary_opts
         self.opts, self.secondary_opts = ([opt for opt in opts if opt not in self.former] for opts in every)
         try:
-            return super().get_help_record(ctx)
+            yield
         finally:
             self.opts, self.secondary_opts = every
 
