@@ -250,7 +250,7 @@ class EachOnce(click.Command):
             if _takes_call(self.callback):
                 from .call import Call
 
-                ctx.params["call"] = Call.of(ctx)
+                ctx.params["call"] = Call.of(ctx, [path for _, path in self._paths(ctx, Output)])
             return super().invoke(ctx)
         except KeywordError as error:
             raise click.UsageError(worded(str(error), spelling(ctx)), ctx) from error
@@ -307,10 +307,6 @@ class EachOnce(click.Command):
                     raise click.UsageError(f"{both}{same}; give one of them another name", ctx)
         for _, path in outputs:
             refuse_overwriting(path, self.inputs(ctx))
-
-    def outputs(self, ctx: click.Context) -> list[Path]:
-        """List the paths of all files that a call was asked to write."""
-        return [path for _, path in self._paths(ctx, Output)]
 
     def inputs(self, ctx: click.Context) -> list[Path]:
         """List the paths of all that a call reads."""

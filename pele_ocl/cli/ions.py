@@ -83,4 +83,4 @@ def ions(path: Path, read_atoms: ReadAtoms, as_json: bool, verbose: bool, call: 
     if as_json:
         say_result(result.to_json())
     else:
-        say("\n".join([result.text(verbose, elapsed()), *files_written()]))
+        say("\n".join([result.text(verbose, elapsed()), *files_written(call)]))

@@ -133,4 +133,4 @@ def pb(
     if as_json:
         say_result(result.to_json())
     elif isinstance(result, PBResult):
-        say("\n".join([result.text(verbose, elapsed()), *files_written(), *written_lines(result.scenes)]))
+        say("\n".join([result.text(verbose, elapsed()), *files_written(call), *written_lines(result.scenes)]))

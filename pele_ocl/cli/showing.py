@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..common.errors import KeywordError, PeleError
 from ..common.notes import with_notes
-from .command import EachOnce
 from .progress import FrameLine
 from .terminal import elapsed, heard, note, one_line, say, say_json
 
@@ -49,13 +48,9 @@ def written_lines(paths: Iterable[Path | None]) -> list[str]:
     return [f"Written       {one_line(str(path))}" for path in paths if path is not None]
 
 
-def files_written() -> list[str]:
-    """Name the files that the running command was asked to write and that are there, a line each.
-
-    A shard writes to a file of its own, which is left out.
-    """
-    context = click.get_current_context()
-    return written_lines(path for path in cast(EachOnce, context.command).outputs(context) if path.is_file())
+def files_written(call: Call) -> list[str]:
+    """Name the files that a call was asked to write and that exist, a line each; shards write to files of their own."""
+    return written_lines(path for path in call.outputs if path.is_file())
 
 
 @contextmanager
@@ -116,15 +111,18 @@ def refuse_residues(given: Path | tuple[Path, ...], per_residue: bool, as_json: 
         raise click.UsageError("--per-residue of several structures is told by --json; add it")
 
 
-def show(result: Any, as_json: bool, verbose: bool = False) -> None:
-    """Print a result, and end the command with exit code 1 where models, frames or structures failed."""
+def show(result: Any, as_json: bool, verbose: bool = False, call: Call | None = None) -> None:
+    """Print a result, and end the command with exit code 1 where models, frames or structures failed.
+
+    call : whose files are named behind the text, if it does not name them itself
+    """
     records = getattr(result, "records", None)  # of several structures
     if as_json and records is not None:
         say_records(records)
     elif as_json:
         say_result(result.to_json())
     else:
-        files = [] if hasattr(result, "files") else files_written()  # texts of results with files name these
+        files = [] if call is None else files_written(call)
         say("\n".join([result.text(verbose=verbose, total=elapsed()), *files]))
     if records is not None:
         exit_for_records(records)

@@ -23,6 +23,7 @@ from .command import EachOnce
 from .groups import keywords, option, options
 from .option_groups import Amount
 from .options import (
+    overwrite_option,
     pair_options,
     pair_variant_option,
     place_options,
@@ -150,7 +151,6 @@ class Dynamics:
     )  # fmt: skip
     velocities: bool = option("Write velocities into the trajectories, too; of nc and h5 alone.", heading="Output")
     resume: bool = option("Go on with an interrupted run in DIR, with the same bits.", heading="Output")
-    overwrite: bool = option("Replace an earlier run in DIR, which is refused otherwise.", heading="Output")
     replicas_per_device: int | None = option(
         "Replicas of each structure that one device moves at a time, its part of the run; whole ladders. By default "
         "all, or an equal share for each of --workers.",
@@ -169,6 +169,7 @@ class Dynamics:
     help="Folder for trajectories, the table of energies, the structure and the checkpoint.",
 )  # fmt: skip
 @options(Dynamics)
+@overwrite_option
 @place_options
 @options(Holding)
 @constraints_option(CONSTRAINTS)

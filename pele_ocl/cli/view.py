@@ -13,7 +13,7 @@ from .command import INPUT, OUTPUT, EachOnce, command_option
 from .map_options import color_option, from_unit_option
 from .options import ReadAtoms, debug_option, device_option, json_option, structure_options
 from .progress import ProgressLine
-from .showing import failing_as_record, files_written, say_result
+from .showing import failing_as_record, say_result, written_lines
 from .terminal import say
 
 
@@ -55,4 +55,4 @@ def view(path: Path, output: tuple[Path, ...], read_atoms: ReadAtoms, as_json: b
     if as_json:
         say_result(found.to_json())
     else:
-        say("\n".join([found.text(), *files_written()]))
+        say("\n".join([found.text(), *written_lines(output)]))
