@@ -451,7 +451,7 @@ def test_the_work_is_what_auto_does(device, quantity):
 
 
 def test_only_settings_with_an_effect_are_tried_of_blocks():
-    few, many = (Machine("CPU", units, 8) for units in (2, 16))
+    few, many = (Machine("CPU", "POCL", units, 8, "float32") for units in (2, 16))
     assert BlocksLayout.of(many, 1000).in_runs
     assert [[*each] for each in BlocksLayout.choices(many, 1000)] == [["tile"], ["tile"]]
     assert {*BlocksLayout.choices(few, 1000)[0]} == {*BlocksLayout.choices(many, 10_000)[0]} == {"tile", "most_parts"}
