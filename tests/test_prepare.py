@@ -50,7 +50,8 @@ def residue(line):
 
 def test_what_is_taken_out_is_told_and_other_formats_are_refused(tmp_path, caplog):
     bare = file_of(tmp_path, [*HEAVY, *LIGAND, WATER])
-    prepare(bare)
+    changes = prepare(bare)
+    assert changes.notes == ("1 LIG taken out; `keep_hetero=True` keeps ligands and ions",)
     assert "bare.pdb: 1 LIG taken out; `keep_hetero=True` keeps ligands and ions" in caplog.text
     done = run("prepare", bare, "-o", tmp_path / "ready.pdb")
     assert "1 LIG taken out; --keep-hetero keeps ligands and ions" in done.stderr
@@ -678,6 +679,26 @@ def test_a_chain_ends_before_a_metal_of_its_letter(tmp_path, place_of_zinc):
     labels = read(tmp_path / "ready.pdb").labels
     assert {"H2", "H3"} <= set(labels.names[labels.residue_numbers == residue(chain[0])].tolist())
     assert "ZN" in labels.names
+
+
+def test_what_is_built_reaches_users_of_python(tmp_path, caplog):
+    bare = file_of(tmp_path, [line for line in HEAVY if (residue(line), line[12:16].strip()) != (3, "CB")])
+    changes = prepare(bare)
+    sentence = changes.notes[-1]
+    assert sentence == "1 missing heavy atom of 1 residue was built"
+    assert f"bare.pdb: {sentence}" in caplog.text
+    assert "Built         " in changes.text()
+    done = run("prepare", bare, "-o", tmp_path / "ready.pdb", "--json")
+    assert any(sentence in of for of in json.loads(done.stdout)["notes"])
+    assert sentence in done.stderr
+
+
+def test_warnings_of_a_preparation_are_logged_and_printed_once(tmp_path, caplog):
+    bare = file_of(tmp_path, [line for line in HEAVY if residue(line) != 4], "bare.pdb")
+    (warning,) = prepare(bare).warnings
+    assert warning in caplog.text
+    done = run("prepare", bare, "-o", tmp_path / "ready.pdb")
+    assert (done.stdout + done.stderr).count(warning) == 1
 
 
 def test_a_gap_in_a_file_without_a_sequence_is_told(tmp_path):

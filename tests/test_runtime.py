@@ -29,7 +29,7 @@ from pele_ocl.opencl import Device, Queue, building, get_device, runtimes
 from pele_ocl.opencl import memory as memories
 from pele_ocl.opencl import queue as queues
 from pele_ocl.opencl.kernel import Parameter
-from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, ResultMemory, is_used
+from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, Loan, ResultMemory, ResultPages, is_used
 from pele_ocl.opencl.queue import LARGEST_TABLE, MOST_TABLES
 
 BINARY = bytes(range(256)) * 4
@@ -258,14 +258,32 @@ def test_memory_of_results_is_registered_from_its_second_use_on(device, monkeypa
     with monkeypatch.context() as without:
         without.setattr(memories, "Buffer", lacks_memory)
         assert memory.register(context, second) is None
+    before = memory.registered.now
+    assert not memory.has_registered(second)
     known = memory.register(context, second[5:])
     assert known is not None
+    assert memory.has_registered(second)
+    assert memory.register(context, second) is known
+    assert memory.registered.now == before + second.nbytes  # counted once
     queue.read(second, there)
     np.testing.assert_array_equal(second, values)
     del second
     third = memory.array(values.shape, np.float32)
     assert memory.register(context, third) is known
     assert memory.register(context, values) is None
+    with monkeypatch.context() as full:
+        full.setattr(type(queue.device), "vendor", "NVIDIA")
+        full.setattr(type(queue.device), "memory", 0)
+        assert queue.reaches(third)  # it takes no further memory
+        assert not queue.reaches(values)
+    del third, known
+    memory.clear()
+    gc.collect()
+    assert memory.registered.now == before
+    gc.collect()  # what other tests left
+    held, owner = queue.device.held_bytes, Loan(ResultPages(np.zeros(1, np.uint8)), memory)
+    memory.registered.count(owner, 1000)
+    assert queue.device.held_bytes == held + 1000
 
 
 def test_small_tables_stay_on_the_device(device):

@@ -215,7 +215,11 @@ class Queue(Binder):
         The driver then takes as much memory on the device.
         """
         device = self.device
-        if device.vendor != "NVIDIA" or device.held_bytes + LARGE_SHARE * array.nbytes > device.memory:
+        if device.vendor != "NVIDIA":
+            return False
+        if device.results.has_registered(array):
+            return True
+        if device.held_bytes + LARGE_SHARE * array.nbytes > device.memory:
             return False
         with device:
             return device.results.register(device.context, array) is not None
