@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import cycle
@@ -34,7 +35,7 @@ from .charges import NodeWeights
 from .equation import StoppedError
 from .given_maps import charges_on, coefficients_on
 from .launching import Launching
-from .levels import Batch, Geometry, Solution, SolverChoice, can_be_rows, nothing, solve_grids
+from .levels import Batch, Geometry, Solution, SolverChoice, can_be_rows, solve_grids
 from .probes import probe_points
 from .reaction import require_room
 from .result import PBErrors, PBResult
@@ -43,6 +44,7 @@ from .solvers import SOLVERS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from ..opencl.queue import Queue
 
 COARSE = 0.5  # A: with twice a larger spacing atoms are not resolved
 # Where the grids with twice the spacing lie that tell an error, in their steps; on coarse grids "edges" needs more.
@@ -288,46 +290,41 @@ class PoissonBoltzmann(Settled):
         """Solve problems, as many as are alike and fit the device in one set of launches; seconds are shared out.
 
         geometry : of all, if they differ in charges alone; by default each has its own, which goes with its solution
-        rows : how many at most; by default as rows_at_once tells. The next ones are made beside them
+        rows : how many at most; by default as rows_at_once tells. On a GPU a thread prepares the next ones
+            while these are solved
 
         Raises StoppedError with the number of the problem.
         """
+        parts, done = self._batches(problems, rows), 0
         with ExitStack() as stack:
-            parts = self._batches(problems, rows)
-            batches = self._made(parts, problems, geometry, stack)
-            following = next(batches, None)
-            steps = iter(()) if following is None else following.prepare()
-            for own in parts:
-                current = following
-                assert current is not None
-                for _ in steps:  # the ones that are left
-                    pass
-                following = next(batches, None)
-                steps = iter(()) if following is None else following.prepare()
+            launching, pool = self._geometry().launching if geometry is None else geometry.launching, None
+            queues = [launching.queue]
+            if geometry is None and len(parts) > 1 and not launching.is_cpu:
+                queues.append(stack.enter_context(queues[0].beside()))
+                pool = stack.enter_context(ThreadPoolExecutor(1))
+            batches = self._made(parts, problems, geometry, queues)
+            following = _begun(batches, pool)
+            while following is not None:
+                current, following = following(), _begun(batches, pool)
                 try:
-                    found = current.solve(False, _beside(current, steps, geometry))
+                    found = current.solve(False)
                 except StoppedError as error:
-                    error.row += own.start
+                    error.row += done
                     raise
                 seconds = {**current.seconds, "total": sum(current.seconds.values())}
+                done += len(found)
                 del current  # and so its memory
                 for each in found:
                     yield each, {name: value / len(found) for name, value in seconds.items()}
 
     def _made(
-        self, parts: Sequence[slice], problems: Sequence[PBProblem], geometry: Geometry | None, stack: ExitStack
+        self, parts: Sequence[slice], problems: Sequence[PBProblem], geometry: Geometry | None, queues: Sequence[Queue]
     ) -> Iterator[Batch]:
-        """Make the batches, which take turns with two command queues on a GPU. geometry : of _in_rows"""
-        launching = self._geometry().launching if geometry is None else geometry.launching
-        is_cpu, queues = launching.is_cpu, [launching.queue]
-        if geometry is None and len(parts) > 1 and not is_cpu:
-            queues += [stack.enter_context(queues[0].beside())]
+        """Make the batches, which take turns with the queues. geometry : of _in_rows"""
         for own, queue in zip(parts, cycle(queues), strict=False):
-            if geometry is None:
-                launching = Launching(queue, keeps=not is_cpu)
-                geometries = [Geometry(launching) for _ in problems[own]]
-            else:
-                geometries = [geometry] * len(problems[own])
+            launching = Launching(queue)
+            launching.keeps = not launching.is_cpu
+            geometries = [geometry or Geometry(launching) for _ in problems[own]]
             yield Batch(geometries, problems[own], self._choice)
 
     def _batches(self, problems: Sequence[PBProblem], rows: int | None) -> list[slice]:
@@ -465,10 +462,15 @@ class PoissonBoltzmann(Settled):
         return errors
 
 
-def _beside(batch: Batch, steps: Iterator[None], geometry: Geometry | None) -> Callable[[], None]:
-    """Return what the host does while a GPU solves a batch: a step of the next batch. On CPUs that is nothing."""
-    is_alone = geometry is not None or batch.geometries[0].launching.is_cpu
-    return nothing if is_alone else lambda: next(steps, None)
+def _begun(batches: Iterator[Batch], pool: Executor | None) -> Callable[[], Batch] | None:
+    """Begin to prepare the next batch in a pool. Returns a function that waits for it, or prepares it without a pool.
+
+    Returns None after the last batch.
+    """
+    batch = next(batches, None)
+    if batch is None:
+        return None
+    return batch.prepared if pool is None else pool.submit(batch.prepared).result
 
 
 @contextmanager

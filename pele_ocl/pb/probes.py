@@ -96,7 +96,8 @@ def probes_of_rows(launching: Launching, solutes: Sequence[PBSolute], model: PBM
 
     over("find_exposed", has_points=has_points, counts=counts)
     starts, found = add_up(launching, counts, count * chunks)
-    circles = _Circles.of(launching, cells.counts, atoms, has_points, model) if model.way == "cuts" and most > 1 else None
+    has_circles = model.way == "cuts" and most > 1
+    circles = _Circles.of(launching, cells.counts, atoms, has_points, model) if has_circles else None
     total = found + (circles.count if circles else 0)
     centres, of_rows = queue.empty(4 * max(1, total), launching.wide), queue.empty(max(1, total), np.int32)
     probes = {"probes": centres, "rows_of_probes": of_rows}
@@ -106,11 +107,11 @@ def probes_of_rows(launching: Launching, solutes: Sequence[PBSolute], model: PBM
     return Probes(launching, total, model.probe, centres, of_rows, cells)
 
 
-def _with_neighbours(launching: Launching, cells: Cells) -> dict[str, Buffer]:
+def _with_neighbours(launching: Launching, cells: Cells) -> dict[str, Any]:
     """List the neighbours of each atom, whose spheres meet its own: arguments of kernels that take ATOMS."""
     counts = launching.queue.empty(cells.count, np.int32)
 
-    def over(kernel: str, **values: Buffer) -> None:
+    def over(kernel: str, **values: Any) -> None:
         launching.prepare(
             "pb/probes.cl", kernel, (max(cells.counts), 1, len(cells.counts)), (LIST_GROUP,), {}, **cells.arguments,
             **values,
@@ -135,7 +136,7 @@ class _Circles:
 
     @classmethod
     def of(
-        cls, launching: Launching, of_rows: Sequence[int], atoms: dict[str, Buffer], has_points: Buffer, model: PBModel
+        cls, launching: Launching, of_rows: Sequence[int], atoms: dict[str, Any], has_points: Buffer, model: PBModel
     ) -> _Circles:
         """Count them. Neighbours on a circle are as far apart as points of the density, or nearer.
 

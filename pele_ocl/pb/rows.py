@@ -53,14 +53,12 @@ def most_rows(grid: Grid) -> int:
 
 
 def solve_rows(
-    equation: Equation, tolerance: float, most_iterations: int, watch: Callable[[Sequence[int]], None],
-    meanwhile: Callable[[], None],
-) -> list[Convergence]:  # fmt: skip
+    equation: Equation, tolerance: float, most_iterations: int, watch: Callable[[Sequence[int]], None]
+) -> list[Convergence]:
     """Solve the rows of an equation by "mgcg", each as `solve` does it alone; their potentials are the solutions.
 
     equation : on a device with float64
     watch : called with the numbers of the rows that were corrected, after each round
-    meanwhile : called while the device does an iteration
 
     Raises StoppedError if the solver of a row does not get there.
     """
@@ -99,7 +97,7 @@ def solve_rows(
             part = REDUCTION if is_linear else np.clip(share_left, REDUCTION, MOST_REDUCTION)
             goals = np.maximum(part * left, (ENOUGH if is_linear else ENOUGH_OF_NEWTON) * wanted * first)
             most = most_iterations - max(done[number].iterations for number in going)
-            taken = solver.solve_rows(np.where(is_going, goals, np.inf), most, meanwhile)
+            taken = solver.solve_rows(np.where(is_going, goals, np.inf), most)
             left = take_corrections(equation, solver, norms, left, is_going, is_linear)
             share_left = np.divide(left, first, out=np.zeros_like(left), where=first != 0)
             for number in going:
