@@ -190,8 +190,8 @@ def _middles(grids: Sequence[Grid]) -> Floats:
 
 
 def _is_strictly_inside(problem: PBProblem, grid: Grid) -> NDArray[np.bool_]:
-    positions = problem.solute.positions
-    inside = np.all((positions > grid.origin) & (positions < grid.last), axis=1)
+    axes = problem.solute.axes
+    inside = ((axes > grid.origin[:, None]) & (axes < grid.last[:, None])).all(axis=0)
     return np.asarray(inside & (problem.solute.radii > SMALL))
 
 
@@ -279,8 +279,9 @@ def _accesses(launching: Launching, problems: Sequence[PBProblem], grids: Sequen
         if model.has_splines:
             taken = _is_strictly_inside(each, grid)
         else:
-            near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
-            taken = (solute.radii > SMALL) & near.all(axis=1)
+            origin, last = grid.origin[:, None], grid.last[:, None]
+            near = (solute.axes >= origin - reach) & (solute.axes <= last + reach)
+            taken = (solute.radii > SMALL) & near.all(axis=0)
         spheres.append((solute.positions[taken], reach[taken]))
     if model.has_splines:
         atoms = SpheresOfBlocks.of(launching, grids, spheres, model.window, in_order=True)
