@@ -800,7 +800,7 @@ def test_charge_states_in_company(monkeypatch):
 def test_rows_by_the_launches_of_gpus(monkeypatch):
     """Work-items of a few nodes, alone and in company: the energy of work-items of a plane.
 
-    Of three in rows of two a thread makes the last while the others are solved, in a command queue of its own.
+    Of three in rows of two a thread solves the last while another solves the first two, each in its own command queue.
     """
     atoms = random_molecule()
     run = PoissonBoltzmann(atoms, PBModel(ions=SALT), spacing=1.5)
@@ -808,21 +808,15 @@ def test_rows_by_the_launches_of_gpus(monkeypatch):
     grids = [run.grids[0]] * 3
     expected = [each.energy_kt for each in run.solve_frames(frames, grids, rows=1)]
     monkeypatch.setattr(Launching, "is_cpu", False)
+    monkeypatch.setattr("pele_ocl.pb.plan.sets_at_once", lambda device, n_nodes: 3)
     alone, together = ([each.energy_kt for each in run.solve_frames(frames, grids, rows=rows)] for rows in (1, 3))
-    queues, last_made, own_prepared, own_solve = set[object](), threading.Event(), Batch.prepared, Batch.solve
-
-    def prepared(batch: Batch) -> Batch:
-        queues.add(batch.geometries[0].launching.queue.command_queue)
-        own_prepared(batch)
-        if len(batch.problems) == 1:
-            last_made.set()
-        return batch
+    queues, both_run, own_solve = set[object](), threading.Barrier(2, timeout=60), Batch.solve
 
     def solve(batch: Batch, keep: bool) -> list[Solution]:
-        assert last_made.wait(60)
+        queues.add(batch.geometries[0].launching.queue.command_queue)
+        both_run.wait()
         return own_solve(batch, keep)
 
-    monkeypatch.setattr(Batch, "prepared", prepared)
     monkeypatch.setattr(Batch, "solve", solve)
     assert together == alone == [each.energy_kt for each in run.solve_frames(frames, grids, rows=2)]
     assert len(queues) == 2

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..opencl.queue import Queue
 
 GROUP = (32, 4, 1)  # work-items of a group of a GPU
-EACH = 2  # rows along x that a work-item of a GPU does: cl/pb/nodes.clh
 BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
 LIST_GROUP = 64  # work-items of groups over lists
 # Program that has the kernels of a file: each program is built by itself, so that few take less time.
@@ -186,7 +185,7 @@ class Launching:
 
 def _items(colours: Colours) -> tuple[int, int, int]:
     """Work-items of a GPU over the nodes of a colour."""
-    return colours.row, -(-colours.shape[1] // EACH), colours.shape[2]
+    return colours.row, *colours.shape[1:]
 
 
 def _blocks(colours: Colours) -> int:

@@ -90,7 +90,7 @@ def solve_grids(
     geometry : new, or of other charges of the same atoms, grids and model; it keeps what further ones need
     seconds : of steps, to which these are added; keep : if the potential of the finest grid is wanted
     """
-    return Batch([geometry], [problem], choice, seconds).prepared().solve(keep)[0]
+    return Batch([geometry], [problem], choice, seconds).solve(keep)[0]
 
 
 def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Device) -> bool:
@@ -118,24 +118,18 @@ class Batch:
     problems: Sequence[PBProblem]
     choice: SolverChoice
     seconds: MutableMapping[str, float] = field(default_factory=dict)
-    _levels: list[Level] = field(default_factory=list, init=False)
-
-    def prepared(self) -> Batch:
-        """Make the equation on the coarsest grids, and return the batch."""
-        self._make(0, None)
-        return self
 
     def solve(self, keep: bool) -> list[Solution]:
-        """Solve the equation that was made, and the ones of finer grids.
+        """Make and solve the equations, on the coarsest grids first.
 
         keep : if the potentials of the finest grids are wanted
         """
         problems, seconds = self.problems, self.seconds
         around = [np.zeros(3) for _ in problems]
         found: list[list[PBLevelResult]] = [[] for _ in problems]
-        last = len(problems[0].grids) - 1
+        last, parents = len(problems[0].grids) - 1, None
         for number in range(last + 1):
-            levels = self._levels
+            levels = self._make(number, parents)
             if len(levels) == 1:
                 levels[0].prepare(seconds)
                 levels[0].solve(self.choice, seconds)
@@ -150,7 +144,6 @@ class Batch:
                     with of_row(row):
                         around[row] = around[row] + level.outside(problems[row].grids[number + 1])
                     parents.append((level.grid, level.potential))
-                self._make(number + 1, parents)
         made = levels[0].made
         if keep and made.singular is not None:
             made.singular.add_to(made.equation)
@@ -162,7 +155,7 @@ class Batch:
             for level, of_row in zip(levels, found, strict=True)
         ]  # fmt: skip
 
-    def _make(self, number: int, parents: Sequence[Parent] | None) -> None:
+    def _make(self, number: int, parents: Sequence[Parent] | None) -> list[Level]:
         """Make the equation on one grid of each problem.
 
         number : of the grids, the coarsest first; parents : the grids around them, None for the coarsest
@@ -200,12 +193,13 @@ class Batch:
         if not is_reaction:
             weights = [NodeWeights.of(*each, "on") for each in zip(problems, grids, strict=True)]
         made = Made(equation, singular, WeightedPotentials.of(equation, weights))
-        self._levels = [
+        levels = [
             Level(made, row, problem, self.geometries[row], number, self.choice, charges[row], weights[row])
             for row, problem in enumerate(problems)
         ]  # fmt: skip
         launching.let_go()
         seconds["equation"] = seconds.get("equation", 0) + time.perf_counter() - surface
+        return levels
 
     def _launching(self) -> Launching:
         """Launches over all problems; of one problem those of its geometry."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import cycle
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,7 +39,7 @@ from .levels import Batch, Geometry, Solution, SolverChoice, can_be_rows, solve_
 from .probes import probe_points
 from .reaction import require_room
 from .result import PBErrors, PBResult
-from .rows import most_rows, rows_at_once
+from .rows import most_rows, rows_at_once, sets_at_once
 from .solvers import SOLVERS
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class PoissonBoltzmann(Settled):
 
         conformations : (m, n, 3) A; grids : of each; by default the plan's own
         rows : largest number per set of launches; by default 1 on CPUs, else limited by the device's memory. On a GPU
-            the next ones are prepared at the same time, which doubles the memory
+            three sets are solved concurrently, which takes three times the memory
         progress : called with the fraction done, 0 to 1
 
         Returns m results of PBResult. Raises InputError for a conformation that does not fit its grid, and PeleError if
@@ -290,54 +290,61 @@ class PoissonBoltzmann(Settled):
         """Solve problems, as many as are alike and fit the device in one set of launches; seconds are shared out.
 
         geometry : of all, if they differ in charges alone; by default each has its own, which goes with its solution
-        rows : how many at most; by default as rows_at_once tells. On a GPU a thread prepares the next ones
-            while these are solved
+        rows : how many at most; by default as rows_at_once tells
 
         Raises StoppedError with the number of the problem.
         """
-        parts, done = self._batches(problems, rows), 0
-        with ExitStack() as stack:
-            launching, pool = self._geometry().launching if geometry is None else geometry.launching, None
-            queues = [launching.queue]
-            if geometry is None and len(parts) > 1 and not launching.is_cpu:
-                queues.append(stack.enter_context(queues[0].beside()))
-                pool = stack.enter_context(ThreadPoolExecutor(1))
-            batches = self._made(parts, problems, geometry, queues)
-            following = _begun(batches, pool)
-            while following is not None:
-                current, following = following(), _begun(batches, pool)
-                try:
-                    found = current.solve(False)
-                except StoppedError as error:
-                    error.row += done
-                    raise
-                seconds = {**current.seconds, "total": sum(current.seconds.values())}
-                done += len(found)
-                del current  # and so its memory
-                for each in found:
-                    yield each, {name: value / len(found) for name, value in seconds.items()}
+        parts = self._batches(problems, rows)
+        launching = self._geometry().launching if geometry is None else geometry.launching
+        sizes = [(part.stop - part.start) * max(map(len, problems[part.start].grids)) for part in parts]
+        n_threads = 1 if geometry else min(len(parts), sets_at_once(self.device, max(sizes, default=1)))
+        if n_threads <= 1:
+            for part in parts:
+                yield from self._solved_part(problems, part, geometry, launching.queue)
+            return
 
-    def _made(
-        self, parts: Sequence[slice], problems: Sequence[PBProblem], geometry: Geometry | None, queues: Sequence[Queue]
-    ) -> Iterator[Batch]:
-        """Make the batches, which take turns with the queues. geometry : of _in_rows"""
-        for own, queue in zip(parts, cycle(queues), strict=False):
-            launching = Launching(queue)
-            launching.keeps = not launching.is_cpu
-            geometries = [geometry or Geometry(launching) for _ in problems[own]]
-            yield Batch(geometries, problems[own], self._choice)
+        def in_queue_of_its_own(part: slice) -> list[tuple[Solution, dict[str, float]]]:
+            with launching.queue.beside() as queue:
+                return self._solved_part(problems, part, None, queue)
+
+        pool = ThreadPoolExecutor(n_threads)
+        try:
+            for found in pool.map(in_queue_of_its_own, parts):
+                yield from found
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _solved_part(
+        self, problems: Sequence[PBProblem], part: slice, geometry: Geometry | None, queue: Queue
+    ) -> list[tuple[Solution, dict[str, float]]]:
+        """Solve the problems of a part in one set of launches. geometry : of _in_rows"""
+        own, launching = problems[part], Launching(queue)
+        launching.keeps = not launching.is_cpu
+        batch = Batch([geometry or Geometry(launching) for _ in own], own, self._choice)
+        try:
+            found = batch.solve(False)
+        except StoppedError as error:
+            error.row += part.start
+            raise
+        seconds = {**batch.seconds, "total": sum(batch.seconds.values())}
+        return [(each, {name: value / len(found) for name, value in seconds.items()}) for each in found]
 
     def _batches(self, problems: Sequence[PBProblem], rows: int | None) -> list[slice]:
-        """Cut problems into as many as are solved at once. rows : how many at most"""
+        """Cut problems into parts that are solved at once, those of problems alike of equal size.
+
+        rows : how many at most
+        """
         found: list[slice] = []
         while (done := found[-1].stop if found else 0) < len(problems):
-            largest = max(problems[done].grids, key=len)
-            most, count = min(rows or rows_at_once(self.device, len(largest)), most_rows(largest)), 1
-            while count < min(most, len(problems) - done) and can_be_rows(
-                [problems[done], problems[done + count]], self._choice, self.device
+            first, count = problems[done], 1
+            while done + count < len(problems) and can_be_rows(
+                [first, problems[done + count]], self._choice, self.device
             ):
                 count += 1
-            found.append(slice(done, done + count))
+            largest = max(first.grids, key=len)
+            n_parts = -(-count // min(rows or rows_at_once(self.device, len(largest)), most_rows(largest)))
+            bounds = [done - (-k * count // n_parts) for k in range(n_parts + 1)]
+            found += [slice(*ends) for ends in pairwise(bounds)]
         return found
 
     def _without_map(self, atoms: Atoms, solved: Solution, seconds: dict[str, float]) -> PBResult:
@@ -460,17 +467,6 @@ class PoissonBoltzmann(Settled):
             spread = float(np.std(energies, ddof=1)) / shifts**0.5 if shifts > 1 else None
             errors = replace(errors, shifted=float(np.mean(energies)), shifts=spread)
         return errors
-
-
-def _begun(batches: Iterator[Batch], pool: Executor | None) -> Callable[[], Batch] | None:
-    """Begin to prepare the next batch in a pool. Returns a function that waits for it, or prepares it without a pool.
-
-    Returns None after the last batch.
-    """
-    batch = next(batches, None)
-    if batch is None:
-        return None
-    return batch.prepared if pool is None else pool.submit(batch.prepared).result
 
 
 @contextmanager

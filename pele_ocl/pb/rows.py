@@ -37,7 +37,8 @@ SOLVER = "mgcg"  # that does rows
 MOST_NUMBERS = 2**31 - 1  # of an array of all rows: kernels count them in 32 bits
 MOST_NODES = 1 << 26  # of the rows together: larger launches gain nothing
 BYTES = 160  # that a node of a row needs at most, together with its equation
-MEMORY_SHARE = 4  # part of a device's memory that rows take at most: the next ones are made while these are solved
+MEMORY_SHARE = 4  # part of a device's memory that rows take at most
+MOST_AT_ONCE = 3  # sets of rows that threads solve on a GPU: while one waits for the host, the device computes another
 
 
 def rows_at_once(device: Device, n_nodes: int) -> int:
@@ -45,6 +46,13 @@ def rows_at_once(device: Device, n_nodes: int) -> int:
     if device.kind == "CPU":
         return 1
     return max(1, min(MOST_NODES // n_nodes, device.memory // MEMORY_SHARE // (BYTES * n_nodes)))
+
+
+def sets_at_once(device: Device, n_nodes: int) -> int:
+    """Count the sets of rows with so many nodes that a device solves concurrently; CPUs gain nothing: 1."""
+    if device.kind == "CPU":
+        return 1
+    return max(1, min(MOST_AT_ONCE, device.memory * MOST_AT_ONCE // MEMORY_SHARE // (BYTES * n_nodes)))
 
 
 def most_rows(grid: Grid) -> int:
