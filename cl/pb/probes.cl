@@ -73,6 +73,14 @@ kernel void list_neighbours(CELLS, global const int *restrict neighbour_starts, 
 #define NEIGHBOURS_OF(a) atoms, neighbours, neighbour_starts[a], neighbour_starts[(a) + 1]
 #define NEIGHBOURS_PASSED atoms, neighbours, first, end
 
+// Finds a neighbour that holds a point, or -1.
+INLINE int holder_of(total4 point, NEIGHBOURS_TAKEN) {
+    for (int t = first; t < end; ++t) {
+        if (holds(atoms[neighbours[t]], point)) return neighbours[t];
+    }
+    return -1;
+}
+
 // Marks the points that no other atom holds, and counts them. A work-item does some points of the sphere around an
 // atom; the atom that holds one holds its neighbours, too, as a rule. Atoms have radii with the probe's.
 kernel void find_exposed(
@@ -87,21 +95,14 @@ kernel void find_exposed(
     const int chunk = get_global_id(0), first = POINTS * chunk, row = get_global_id(2);
     const int a = first_atoms[row] + get_global_id(1);
     if (chunk >= n_chunks || a >= first_atoms[row + 1]) return;
-    const int begin = neighbour_starts[a], end = neighbour_starts[a + 1];
-    const int last = has_points[a] ? min(first + POINTS, n_points) : first;
-    int count = 0, holder = -1;
-    // One test at a time, of any point: work-items of a GPU's group do not wait for those whose points need more tests.
-    for (int p = first, t = begin; p < last;) {
-        const int other = t < begin ? holder : t < end ? neighbours[t] : -1;
-        if (other >= 0 && !holds(atoms[other], point_of(atoms[a], sphere[p]))) {
-            ++t;
-            continue;
+    int holder = -1, count = 0;
+    if (has_points[a]) {
+        for (int p = first; p < min(first + POINTS, n_points); ++p) {
+            const total4 point = point_of(atoms[a], sphere[p]);
+            if (holder < 0 || !holds(atoms[holder], point)) holder = holder_of(point, NEIGHBOURS_OF(a));
+            exposed[(size_t)a * n_points + p] = holder < 0;
+            count += holder < 0;
         }
-        holder = other;
-        exposed[(size_t)a * n_points + p] = holder < 0;
-        count += holder < 0;
-        t = holder < 0 ? begin : begin - 1;
-        ++p;
     }
     counts[(size_t)a * n_chunks + chunk] = count;
 }
@@ -169,40 +170,42 @@ INLINE total3 point_at(Circle circle, total angle) {
     return circle.middle + circle.radius * (cos(angle) * circle.u + sin(angle) * circle.v);
 }
 
-// Finds the next neighbour from `t` on, other than atom b, that may hold a point of a circle; the end if there is none.
-// A loop of its own, so that work-items of a GPU's group come together before they compute angles.
-INLINE int next_holder(total3 point, Circle circle, int b, int t, NEIGHBOURS_TAKEN) {
-    for (; t < end; ++t) {
-        const total4 sphere = atoms[neighbours[t]];
+// Finds neighbours from *t on, other than atom b, that may hold a point of a circle; *t is then the next to look at.
+// They are listed before angles are computed: work-items of a GPU's group, which find different ones, would else wait
+// for each other's angles.
+INLINE int list_holders(total3 point, Circle circle, int b, int *t, int *holders, NEIGHBOURS_TAKEN) {
+    int count = 0;
+    for (; *t < end && count < MOST_HOLDERS; ++*t) {
+        const total4 sphere = atoms[neighbours[*t]];
         const total3 apart = point - sphere.xyz;
         const total slack = 8 * TINY * (sphere.w + circle.radius) * (sphere.w + circle.radius);
-        if (dot(apart, apart) <= sphere.w * sphere.w + slack && neighbours[t] != b) break;
+        if (dot(apart, apart) <= sphere.w * sphere.w + slack && neighbours[*t] != b) holders[count++] = neighbours[*t];
     }
-    return t;
+    return count;
 }
 
 // Gives the angle, from `angle` on, at which no sphere but those of atoms a and b holds a point of their circle. A turn
 // or more: there is none. The neighbours are those of a.
 INLINE total angle_not_held(Circle circle, int b, total angle, NEIGHBOURS_TAKEN) {
     total3 point = point_at(circle, angle);
-    int has_moved = 0;
-    for (int t = first; angle < TURN; ++t) {
-        t = next_holder(point, circle, b, t, NEIGHBOURS_PASSED);
-        if (t == end) {
-            if (!has_moved) break;
-            t = first - 1;  // of the neighbours, once more
-            point = point_at(circle, angle);
-            has_moved = 0;
-            continue;
+    int has_moved = 0, holders[MOST_HOLDERS];
+    for (int t = first; angle < TURN;) {
+        const int count = list_holders(point, circle, b, &t, holders, NEIGHBOURS_PASSED);
+        for (int h = 0; h < count; ++h) {
+            const Held held = held_by(atoms[holders[h]], circle);
+            if (held.least <= -held.reach) return TURN;
+            if (held.least >= held.reach) continue;
+            const total spread = acos(held.least / held.reach);
+            const total past = within_turn(angle - atan2(held.y, held.x) + spread + TINY);
+            if (spread <= TINY || past >= 2 * spread) continue;
+            angle += 2 * spread - past + TINY;
+            has_moved = 1;
         }
-        const Held held = held_by(atoms[neighbours[t]], circle);
-        if (held.least <= -held.reach) return TURN;
-        if (held.least >= held.reach) continue;
-        const total spread = acos(held.least / held.reach);
-        const total past = within_turn(angle - atan2(held.y, held.x) + spread + TINY);
-        if (spread <= TINY || past >= 2 * spread) continue;
-        angle += 2 * spread - past + TINY;
-        has_moved = 1;
+        if (t < end) continue;
+        if (!has_moved) break;
+        t = first;  // all neighbours once more
+        point = point_at(circle, angle);
+        has_moved = 0;
     }
     return angle;
 }
