@@ -141,7 +141,7 @@ def add_spheres(
         charges.append(factor * solute.charges[charged])
         places += [grid.origin - middle, grid.spacing]
     x, y, z, found = (queue.empty(firsts[-1] * width, wide) for _ in range(4))
-    ranges_on_device = queue.upload(
+    ranges_on_device = queue.send(
         [(*nodes_of, *vectors_of) for nodes_of, *vectors_of in zip(ranges, firsts[:-1], n_vectors, strict=True)],
         np.int32,
     )
@@ -153,8 +153,8 @@ def add_spheres(
     over("place_nodes", max(n_vectors) * width, nodes=nodes, places=launching.vectors(places), **points)
     over(
         "sum_spheres", -(-max(n_vectors) // (VECTORS_OF_GPUS if width == 1 else 1)), **points,
-        first_atoms=queue.upload(np.cumsum([0, *map(len, charges)]), np.int32),
-        atoms=queue.upload(np.concatenate(atoms), wide), charges=queue.upload(np.concatenate(charges), wide),
+        first_atoms=queue.send(np.cumsum([0, *map(len, charges)]), np.int32),
+        atoms=queue.send(np.concatenate(atoms), wide), charges=queue.send(np.concatenate(charges), wide),
         kappa=kappa, potential=found,
     )  # fmt: skip
     over("add_to_nodes", most, grid=colours, nodes=nodes, values=found, array=array)

@@ -45,10 +45,10 @@ class Cells:
             places.append(place)
         spheres = np.concatenate([np.column_stack(row) for row in rows])
         return cls(tuple(len(radii) for _, radii in rows), {
-            "cells_of_rows": queue.upload(cells, np.int32), "first_spheres": queue.upload(firsts, np.int32),
+            "cells_of_rows": queue.send(cells, np.int32), "first_spheres": queue.send(firsts, np.int32),
             "places": launching.vectors(np.concatenate(places)),
-            "all_starts": queue.upload(np.concatenate(starts), np.int32),
-            "cell_members": queue.upload(np.concatenate(members), np.int32), "cell_spheres": launching.vectors(spheres),
+            "all_starts": queue.send(np.concatenate(starts), np.int32),
+            "cell_members": queue.send(np.concatenate(members), np.int32), "cell_spheres": launching.vectors(spheres),
         })  # fmt: skip
 
     @property

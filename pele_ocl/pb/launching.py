@@ -180,7 +180,7 @@ class Launching:
         """Upload (n, 3) or (n, 4) numbers as wide vectors of four."""
         found = np.zeros((max(1, len(values)), 4))
         found[: len(values), : np.shape(values)[1]] = values
-        return self.queue.upload(found, self.wide)
+        return self.queue.send(found, self.wide)
 
 
 def _items(colours: Colours) -> tuple[int, int, int]:
@@ -216,7 +216,7 @@ class NodeValues:
     ) -> NodeValues:
         """Upload nodes (m, 3) of each grid with values (m,)."""
         queue, counts = launching.queue, tuple(map(len, nodes))
-        on_device = queue.upload(np.concatenate(nodes), np.int32), queue.upload(np.concatenate(values), launching.wide)
+        on_device = queue.send(np.concatenate(nodes), np.int32), queue.send(np.concatenate(values), launching.wide)
         return cls(counts, *on_device, ranges_of(launching, counts))
 
     @property
@@ -228,7 +228,7 @@ class NodeValues:
 def ranges_of(launching: Launching, counts: Sequence[int]) -> Buffer:
     """Upload the first and the number of each row's elements, which follow those of the row before, as int4."""
     firsts = [0, *np.cumsum(counts).tolist()]
-    return launching.queue.upload([(*each, 0, 0) for each in zip(firsts, counts, strict=False)], np.int32)
+    return launching.queue.send([(*each, 0, 0) for each in zip(firsts, counts, strict=False)], np.int32)
 
 
 def add_at(

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -303,8 +304,10 @@ class PoissonBoltzmann(Settled):
                 yield from self._solved_part(problems, part, geometry, launching.queue)
             return
 
+        turns = Lock()  # Python's threads would take the interpreter's lock from each other too often
+
         def in_queue_of_its_own(part: slice) -> list[tuple[Solution, dict[str, float]]]:
-            with launching.queue.beside() as queue:
+            with turns, launching.queue.beside(turns) as queue:
                 return self._solved_part(problems, part, None, queue)
 
         pool = ThreadPoolExecutor(n_threads)

@@ -82,7 +82,7 @@ def probes_of_rows(launching: Launching, solutes: Sequence[PBSolute], model: PBM
     points, chunks = len(sphere), -(-len(sphere) // POINTS[launching.is_cpu])
     cells = Cells.of(launching, [(each.positions, each.radii + model.probe) for each in solutes])
     count, most = cells.count, max(cells.counts)
-    has_points = queue.upload(np.concatenate([each.radii for each in solutes]) >= SMALL, np.uint8)
+    has_points = queue.send(np.concatenate([each.radii for each in solutes]) >= SMALL, np.uint8)
     atoms = _with_neighbours(launching, cells)
     exposed, counts = queue.empty(count * points, np.uint8), queue.empty(count * chunks, np.int32)
     common: dict[str, Any] = {

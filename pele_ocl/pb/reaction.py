@@ -56,7 +56,7 @@ class SingularPart:
         self._launching, self._colours = launching, coefficients.colours
         self._size = launching.rows * self._colours.size
         self._coefficients, self._macros = coefficients, coefficients.macros
-        self._edges = coefficients.wide_arguments | {"solutes": queue.upload(coefficients.solutes, launching.wide)}
+        self._edges = coefficients.wide_arguments | {"solutes": queue.send(coefficients.solutes, launching.wide)}
         self._factor = model.charge_factor / (4 * np.pi * model.solute_dielectric)
         self._solutes, self._grids = [each.solute for each in problems], grids
         self._around = around
@@ -103,7 +103,7 @@ class SingularPart:
             found.append(around.places(colours.of_row(row))[chosen])
         places = np.concatenate(found)
         self._over_list(
-            "include_nodes", len(places), n_places=len(places), places=self._launching.queue.upload(places, np.uint32),
+            "include_nodes", len(places), n_places=len(places), places=self._launching.queue.send(places, np.uint32),
             region=region, accesses=self._coefficients.accesses,
         )  # fmt: skip
 

@@ -55,8 +55,8 @@ class Coefficients:
 
     def __post_init__(self) -> None:
         queue, table = self.launching.queue, self.table if self.is_coded else np.zeros(1)
-        self.wide_table = queue.upload(table.ravel(), self.launching.wide)
-        self.narrow_table = queue.upload(table.ravel())
+        self.wide_table = queue.send(table.ravel(), self.launching.wide)
+        self.narrow_table = queue.send(table.ravel())
 
     @property
     def macros(self) -> dict[str, int]:
@@ -242,7 +242,7 @@ def _spline_edges(
         "pb/surface.cl", "spline_edges", colours, {}, grid=colours, **place_of(launching, grids),
         **atoms.arguments("atom"),
         degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)),
-        constants=queue.upload(constants, launching.wide), **_by_axis("edges", edges),
+        constants=queue.send(constants, launching.wide), **_by_axis("edges", edges),
     )()  # fmt: skip
     return edges
 
