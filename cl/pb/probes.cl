@@ -244,17 +244,17 @@ INLINE int points_of_circle(
 
 #define CIRCLES const int n_lanes, ATOMS, global const uchar *restrict has_points, const total step, const total probe
 
-// A work-item does one of `n_lanes` shares of an atom's circles with the atoms after it.
+// A work-item does one of `n_lanes` shares of an atom's circles with the atoms after it. Every n_lanes-th neighbour is
+// its own, so that the work-items of a GPU's group do their circles at the same time.
 INLINE int points_of_circles(
     int lane, int a, int n_lanes, NEIGHBOURS_TAKEN, global const uchar *has_points, total step, total probe,
     int is_listing, global total4 *probes)
 {
-    int number = 0, count = 0;
+    int count = 0;
     Circle circle;
-    for (int t = first; t < end; ++t) {
+    for (int t = first + lane; t < end; t += n_lanes) {
         const int b = neighbours[t];
-        if (b <= a || !(has_points[a] || has_points[b])) continue;
-        if (number++ % n_lanes != lane || !circle_of(atoms[a], atoms[b], &circle)) continue;
+        if (b <= a || !(has_points[a] || has_points[b]) || !circle_of(atoms[a], atoms[b], &circle)) continue;
         global total4 *own = is_listing ? probes + count : probes;
         count += points_of_circle(circle, b, step, is_listing, probe, own, NEIGHBOURS_PASSED);
     }
