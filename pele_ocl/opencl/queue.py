@@ -230,7 +230,7 @@ class Queue(Binder):
     def _give_turns(self, turns: Lock) -> None:
         """Let other threads use the device until everything is done.
 
-        The host asks again and again: NVIDIA's runtime makes other threads wait, too, while it waits for a device.
+        It polls: while a thread waits in NVIDIA's runtime, launches of other threads seem to wait, too.
         """
         with self.device:
             done = cl.enqueue_marker(self.command_queue)

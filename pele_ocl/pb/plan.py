@@ -222,7 +222,7 @@ class PoissonBoltzmann(Settled):
 
         conformations : (m, n, 3) A; grids : of each; by default the plan's own
         rows : largest number per set of launches; by default 1 on CPUs, else limited by the device's memory. On a GPU
-            three sets are solved concurrently, which takes three times the memory
+            up to three sets are solved concurrently, which needs as many times the memory
         progress : called with the fraction done, 0 to 1
 
         Returns m results of PBResult. Raises InputError for a conformation that does not fit its grid, and PeleError if
@@ -304,7 +304,7 @@ class PoissonBoltzmann(Settled):
                 yield from self._solved_part(problems, part, geometry, launching.queue)
             return
 
-        turns = Lock()  # Python's threads would take the interpreter's lock from each other too often
+        turns = Lock()  # with Python's lock alone, a thread that launches without a pause hardly lets another work
 
         def in_queue_of_its_own(part: slice) -> list[tuple[Solution, dict[str, float]]]:
             with turns, launching.queue.beside(turns) as queue:
@@ -333,7 +333,7 @@ class PoissonBoltzmann(Settled):
         return [(each, {name: value / len(found) for name, value in seconds.items()}) for each in found]
 
     def _batches(self, problems: Sequence[PBProblem], rows: int | None) -> list[slice]:
-        """Cut problems into parts that are solved at once, those of problems alike of equal size.
+        """Cut problems into parts that are solved together; parts of problems alike have equal sizes.
 
         rows : how many at most
         """
