@@ -1,4 +1,4 @@
-"""Points that are closer than a distance, found among many: two of them, or all."""
+"""Search for pairs of points that are closer than a distance."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Odd numbers by which the places of a cell are made one; cells that share one by chance cost a distance.
+# Odd factors of the hash of a cell's indices. A hash collision only costs one additional distance.
 HASH = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # points at 1e308 A, of which infinity is near enough
+@np.errstate(over="ignore", invalid="ignore")  # for coordinates of 1e308 A, infinity is accurate enough
 def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
-    """Two points closer than `distance`, or None. positions : (n, 3) A"""
+    """Find two points closer than `distance`, or None. positions : (n, 3) A"""
     steps = np.floor(positions.T / distance).astype(np.int64)
-    # Two points that close share a cell of twice that edge in one of the eight grids half a cell apart.
+    # Two such points share a cell of edge 2 * distance in at least one of eight grids shifted by half a cell.
     for shift in np.ndindex(2, 2, 2):
         x, y, z = (
             (along + half >> 1).view(np.uint64) * factor for along, half, factor in zip(steps, shift, HASH, strict=True)
@@ -39,7 +39,7 @@ def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
 
 @np.errstate(over="ignore", invalid="ignore")
 def close_pairs(positions: Floats, distance: float) -> NDArray[np.int32]:
-    """All pairs (k, 2) of points closer than `distance`. positions : (n, 3) A"""
+    """Find all pairs (k, 2) of points closer than `distance`. positions : (n, 3) A"""
     order = np.argsort(positions[:, 0], kind="stable")
     points, found = positions[order], [np.empty((0, 2), np.intp)]
     for lag in range(1, len(order)):
