@@ -77,6 +77,7 @@ HEADINGS = (
 ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":
            "--solvent-dielectric", "--intdiel": "--solute-dielectric", "--surften": "--surface-tension",
            "-n": "--replicas"}  # fmt: skip
+_SHARING = ("workers", "scheduler", "shard", "ranks")  # with these a process first takes a device and some cores
 _FEW = 20  # options that need no headings
 _ALL = "pele_ocl.help_all"  # key of click's context: True while all options are shown
 
@@ -223,6 +224,10 @@ class EachOnce(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; keywords that do not go together are a mistake in its usage."""
+        if "device" in ctx.params and not any(ctx.params.get(name) for name in _SHARING):
+            from ..opencl.runtimes import load_runtimes
+
+            load_runtimes()  # drivers start while files are read
         try:
             if _takes_call(self.callback):
                 from .call import Call

@@ -23,18 +23,21 @@ import shutil
 import struct
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from importlib import metadata
+from importlib.machinery import PathFinder
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import pyopencl as cl
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..common.errors import CacheWarning
+
+if TYPE_CHECKING:
+    import pyopencl as cl
 
 VARIABLE = "OCL_ICD_VENDORS"
 WINDOWS_VARIABLE = "OCL_ICD_FILENAMES"
@@ -211,12 +214,69 @@ def _read(memory: BinaryIO, first: int, size: int) -> bytes:
 LEAST_FREE_BYTES = 64 << 20
 
 
+ALL_TYPES = 0xFFFFFFFF  # CL_DEVICE_TYPE_ALL
+
+
+@cache
+def load_runtimes() -> threading.Thread:
+    """Load the runtimes in a thread, which lets other threads work while drivers start; some start threads.
+
+    The process must not fork before the thread ends, nor end: both wait for it.
+    """
+    _give_pocl_a_folder()
+    thread = threading.Thread(target=_count_devices, args=(_extension_of_pyopencl(),), name="pele-ocl-runtimes")
+    if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+        os.register_at_fork(before=thread.join)
+    thread.start()
+    return thread
+
+
+def _extension_of_pyopencl() -> str:
+    """Find the library of PyOpenCL, which is linked with OpenCL's loader, without importing PyOpenCL; "" if missing."""
+    package = PathFinder.find_spec("pyopencl")
+    places = None if package is None else package.submodule_search_locations
+    extension = PathFinder.find_spec("pyopencl._cl", places) if places else None
+    if not places or extension is None or extension.origin is None:
+        return ""
+    os.environ["PYOPENCL_HOME"] = places[0]  # as PyOpenCL sets it, for the loader of its wheel to find PoCL
+    return extension.origin
+
+
+def _count_devices(extension: str) -> list[int]:
+    """Ask OpenCL's loader for the devices of each platform, for which it loads the runtimes; [] if it does not answer.
+
+    Through ctypes, as PyOpenCL holds Python's lock while it asks. On Windows the loader cannot be reached through
+    PyOpenCL's library.
+    """
+    try:
+        loader = ctypes.CDLL(extension)
+        list_platforms, list_devices = loader.clGetPlatformIDs, loader.clGetDeviceIDs
+    except (OSError, AttributeError):
+        return []
+    list_platforms.argtypes = ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p
+    list_devices.argtypes = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p
+    n = ctypes.c_uint(0)
+    with announced_runtimes():
+        list_platforms(0, None, ctypes.byref(n))
+    platforms = (ctypes.c_void_p * n.value)()
+    list_platforms(n.value, platforms, None)
+    counts = []
+    for platform in platforms:
+        n.value = 0
+        list_devices(platform, ALL_TYPES, 0, None, ctypes.byref(n))
+        counts.append(n.value)
+    return counts
+
+
 @lru_cache(maxsize=1)
 def find_platforms() -> tuple[cl.Platform, ...]:
-    """List the OpenCL platforms of this machine. The first call loads the runtimes; some start threads."""
-    _keep_invokers_in_memory()
-    _give_pocl_a_folder()
-    with announced_runtimes():
+    """List the OpenCL platforms of this machine. The first call loads the runtimes, unless load_runtimes did."""
+    loading = load_runtimes()
+    import pyopencl as cl
+
+    _keep_invokers_in_memory(cl)
+    loading.join()
+    with announced_runtimes():  # where the thread could not reach the loader
         try:
             return tuple(cl.get_platforms())
         except cl.Error:  # the loader found no runtime at all
@@ -230,9 +290,8 @@ class _Invokers(dict[Any, Any]):
         self.setdefault(key, value)
 
 
-def _keep_invokers_in_memory() -> None:
+def _keep_invokers_in_memory(module: Any) -> None:
     """Replace PyOpenCL's database of generated functions, which fails with the disk and has no checksums."""
-    module: Any = cl
     switch = getattr(module, "_PYOPENCL_NO_CACHE", None)
     module._PYOPENCL_NO_CACHE = True  # the module makes no database while it is imported
     try:
