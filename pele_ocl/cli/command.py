@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -225,9 +226,7 @@ class EachOnce(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; keywords that do not go together are a mistake in its usage."""
         if "device" in ctx.params and not any(ctx.params.get(name) for name in _SHARING):
-            from ..opencl.runtimes import load_runtimes
-
-            load_runtimes()  # drivers start while files are read
+            _start_drivers(ctx.params["device"])
         try:
             if _takes_call(self.callback):
                 from .call import Call
@@ -308,6 +307,14 @@ class EachOnce(click.Command):
 def _listed(value: Any) -> list[str]:
     """List the words of an argument, which may have several, or none."""
     return list(value) if isinstance(value, tuple | list) else [value] if isinstance(value, str) else []
+
+
+def _start_drivers(device: object) -> None:
+    """Let drivers start while files are read; by default computations are for the GPU, if there is just one."""
+    from ..opencl.loader import GPU
+    from ..opencl.runtimes import DEVICE_VARIABLE, load_runtimes
+
+    load_runtimes(0 if device or os.environ.get(DEVICE_VARIABLE) else GPU)
 
 
 def _takes_call(callback: Any) -> bool:

@@ -29,16 +29,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from importlib import metadata
-from importlib.machinery import PathFinder
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..common.errors import CacheWarning
+from .loader import Loader, find_loader
 
 if TYPE_CHECKING:
     import pyopencl as cl
 
+DEVICE_VARIABLE = "PELE_OCL_DEVICE"
 VARIABLE = "OCL_ICD_VENDORS"
 WINDOWS_VARIABLE = "OCL_ICD_FILENAMES"
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
@@ -214,58 +215,47 @@ def _read(memory: BinaryIO, first: int, size: int) -> bytes:
 LEAST_FREE_BYTES = 64 << 20
 
 
-ALL_TYPES = 0xFFFFFFFF  # CL_DEVICE_TYPE_ALL
+_loading: list[threading.Thread] = []  # the thread of load_runtimes
+_beginning = threading.Lock()
+_contexts: dict[int, int] = {}  # by device, pointers of both: made by load_runtimes, taken by make_context
 
 
-@cache
-def load_runtimes() -> threading.Thread:
-    """Load the runtimes in a thread, which lets other threads work while drivers start; some start threads.
+def load_runtimes(context_of: int = 0) -> threading.Thread:
+    """Load the runtimes in a thread, once, so that other threads work while drivers start; some start threads.
 
-    The process must not fork before the thread ends, nor end: both wait for it.
+    context_of : a kind of devices, such as loader.GPU; if there is one device of this kind, its context is made, too
+
+    The process waits for the thread before it forks or ends, as not every driver survives that while it starts.
     """
-    _give_pocl_a_folder()
-    thread = threading.Thread(target=_count_devices, args=(_extension_of_pyopencl(),), name="pele-ocl-runtimes")
-    if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
-        os.register_at_fork(before=thread.join)
-    thread.start()
-    return thread
+    with _beginning:
+        if not _loading:
+            _give_pocl_a_folder()
+            thread = threading.Thread(target=_start_drivers, args=(find_loader(), context_of), name="OpenCL's runtimes")
+            if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+                os.register_at_fork(before=thread.join, after_in_child=_contexts.clear)
+            thread.start()
+            _loading.append(thread)
+    return _loading[0]
 
 
-def _extension_of_pyopencl() -> str:
-    """Find the library of PyOpenCL, which is linked with OpenCL's loader, without importing PyOpenCL; "" if missing."""
-    package = PathFinder.find_spec("pyopencl")
-    places = None if package is None else package.submodule_search_locations
-    extension = PathFinder.find_spec("pyopencl._cl", places) if places else None
-    if not places or extension is None or extension.origin is None:
-        return ""
-    os.environ["PYOPENCL_HOME"] = places[0]  # as PyOpenCL sets it, for the loader of its wheel to find PoCL
-    return extension.origin
-
-
-def _count_devices(extension: str) -> list[int]:
-    """Ask OpenCL's loader for the devices of each platform, for which it loads the runtimes; [] if it does not answer.
-
-    Through ctypes, as PyOpenCL holds Python's lock while it asks. On Windows the loader cannot be reached through
-    PyOpenCL's library.
-    """
-    try:
-        loader = ctypes.CDLL(extension)
-        list_platforms, list_devices = loader.clGetPlatformIDs, loader.clGetDeviceIDs
-    except (OSError, AttributeError):
-        return []
-    list_platforms.argtypes = ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p
-    list_devices.argtypes = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p
-    n = ctypes.c_uint(0)
+def _start_drivers(loader: Loader | None, context_of: int) -> None:
+    if loader is None:
+        return
     with announced_runtimes():
-        list_platforms(0, None, ctypes.byref(n))
-    platforms = (ctypes.c_void_p * n.value)()
-    list_platforms(n.value, platforms, None)
-    counts = []
+        platforms = loader.platforms()
     for platform in platforms:
-        n.value = 0
-        list_devices(platform, ALL_TYPES, 0, None, ctypes.byref(n))
-        counts.append(n.value)
-    return counts
+        loader.devices(platform)
+    alike = [device for platform in platforms if context_of for device in loader.devices(platform, context_of)]
+    if len(alike) == 1 and (context := loader.make_context(alike[0])):
+        _contexts[alike[0]] = context
+
+
+def make_context(device: cl.Device) -> cl.Context:
+    """Make the context of a device, or take the one that load_runtimes made."""
+    import pyopencl as cl
+
+    made = _contexts.pop(device.int_ptr, None)
+    return cl.Context([device]) if made is None else cl.Context.from_int_ptr(made, retain=False)
 
 
 @lru_cache(maxsize=1)
@@ -276,7 +266,7 @@ def find_platforms() -> tuple[cl.Platform, ...]:
 
     _keep_invokers_in_memory(cl)
     loading.join()
-    with announced_runtimes():  # where the thread could not reach the loader
+    with announced_runtimes():  # in case that the thread could not reach the loader
         try:
             return tuple(cl.get_platforms())
         except cl.Error:  # the loader found no runtime at all
