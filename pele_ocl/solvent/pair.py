@@ -127,7 +127,7 @@ class Pair(PlainRadii):
 
 
 class PlainPasses(SolventPasses):
-    """Passes for one conformation at a time: `radii` computes the radii of a Molecule, which are copied to the tiles."""
+    """Passes for one conformation at a time: `radii` computes the radii of a Molecule, then copied to the tiles."""
 
     def __init__(
         self, radii: type[PlainRadii], queue: Queue, atoms: Atoms, tiles: Tiles, layout: SolventLayout,
