@@ -103,7 +103,6 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         return [self._all_joined()] if self.joined else super()._passes()
 
     def _all_joined(self) -> Launch:
-        """Bind the single launch of cl/energy/blocks_joined.cl."""
         options, tables, spheres, first = self.options, self.tables, self.spheres, self.first_kernels
         n_tiles, units = len(self.tiles), self.queue.device.compute_units
         part = None if first is None else first.part(self.context, 0, 1)

@@ -188,13 +188,11 @@ class System(Recorded):
 
     @property
     def shared(self) -> Region:
-        """Region that the rows share."""
         _ = self.launches
         return self.recorder.shared
 
     @property
     def own(self) -> Region:
-        """Region of each row."""
         _ = self.launches
         return self.recorder.own
 

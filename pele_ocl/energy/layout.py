@@ -40,12 +40,10 @@ MOST_LAYERS = 256
 
 @dataclass(frozen=True)
 class EnergyLayout:
-    """Layout of the passes over pairs.
+    """Layout of the passes over pairs. Raises ValueError for a tile that the kernels do not support.
 
     width : reals in a vector
     tile : atoms in a tile, a power of two and a multiple of width; at most MOST_TILE for `blocks` and `squares`
-
-    Raises ValueError for a tile that the kernels do not support.
     """
 
     width: int
@@ -61,16 +59,12 @@ class EnergyLayout:
 
 @dataclass(frozen=True)
 class RowsLayout(EnergyLayout):
-    """Layout of `rows`.
-
-    parts_of_rows : parts of a group, which divide the tiles among them; a power of two
-    """
+    """Layout of `rows`. parts_of_rows : parts of a group, which divide the tiles among them; a power of two"""
 
     parts_of_rows: int
 
     @classmethod
     def of(cls, machine: Machine, n_atoms: int) -> RowsLayout:
-        """Return the layout for a machine and a number of atoms."""
         if machine.kind == "CPU":
             # One work-item per part: Intel's compiler miscompiles conditions that differ between work-items.
             return cls(machine.width, max(4, machine.width), 1)
@@ -108,7 +102,6 @@ class Runs:
 
     @property
     def n_parts(self) -> int:
-        """Number of parts."""
         return self.n_runs * self.n_cuts
 
     @property
@@ -155,7 +148,6 @@ class BlocksLayout(EnergyLayout):
 
     @classmethod
     def of(cls, machine: Machine, n_atoms: int) -> BlocksLayout:
-        """Return the layout for a machine and a number of atoms."""
         if machine.kind == "CPU":
             tile = 16 if n_atoms < SMALLEST and machine.width <= 8 else 32
             parts, units = cpu_parts(machine.units), machine.units
@@ -191,7 +183,6 @@ class Slab:
 
     @property
     def steps(self) -> range:
-        """Steps of the slab."""
         return range(self.first_step, self.end_step)
 
     @property
@@ -228,7 +219,6 @@ class SquaresLayout(EnergyLayout):
 
     @classmethod
     def of(cls, machine: Machine, n_atoms: int) -> SquaresLayout:
-        """Return the layout for a machine and a number of atoms."""
         if n_atoms < SMALL and machine.kind == "GPU":
             return cls(1, 32, 256, split=2, shares=4, fused=True, joined=True)
         row, shares = (3, 4) if n_atoms > 8_000 else (1, 8)
@@ -251,7 +241,6 @@ class SquaresLayout(EnergyLayout):
         return -(-n_tiles // tiles_per_chunk), tiles_per_chunk
 
     def rows(self, n_tiles: int) -> int:
-        """Number of rows of tiles."""
         return -(-n_tiles // self.row)
 
     def slabs(self, n_tiles: int, most_layers: int) -> list[Slab]:

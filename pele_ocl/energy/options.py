@@ -20,15 +20,13 @@ def require_near(cutoff: float | None) -> None:
 
 @dataclass(frozen=True)
 class Options:
-    """Options that kernels are built for.
+    """Options that kernels are built for. Raises InputError for unknown values.
 
     gradient : whether to compute the gradient; chain : whether it includes derivatives of the Born radii
     per_atom : whether to compute energies of single atoms
     cutoff : of the pair terms, A; None for all pairs
     one_four : "scale" or "exclude" 1-4 pairs
     rebuild_sites : whether to place virtual sites first, and distribute their gradients to their parents
-
-    Raises InputError for unknown values.
     """
 
     gradient: bool

@@ -112,7 +112,6 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @classmethod
     def layout_for(cls, machine: Machine, n_atoms: int) -> EnergyLayout:
-        """Return the layout for a machine and a number of atoms."""
         layout: EnergyLayout = cls.layout_type.of(machine, n_atoms)  # type: ignore[attr-defined]
         return layout
 
@@ -467,7 +466,6 @@ class SumsOfPairs(EnergyPasses[L]):
 
     @property
     def _parts_macros(self) -> dict[str, int]:
-        """Build definitions of these kernels."""
         return {}
 
     def _finish(self) -> list[Launch]:

@@ -371,5 +371,4 @@ def _again(make: Callable[..., Energy], arguments: tuple[object, ...], layout: E
 
 
 def _sums(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-    """Add times by name."""
     return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}

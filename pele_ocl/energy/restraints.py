@@ -195,15 +195,13 @@ class Held:
         cls, restrain: Texts = (), distance: Texts = (), torsion: Texts = (),
         reference: str | PathLike[str] | None = None, freeze: str | None = None,
     ) -> Held:  # fmt: skip
-        """Parse restraints.
+        """Parse restraints. Raises InputError for text with another syntax, and for a reference without `restrain`.
 
         restrain : "SELECTION:K" or "SELECTION:K,FLAT", K in kcal/mol/A^2 and FLAT in A: "backbone:10"
         distance : "ATOM|ATOM:K,R0" or "ATOM|ATOM:K,R0,FLAT", K in kcal/mol/A^2, R0 and FLAT in A
         torsion : "A|B|C|D:K,ANGLE" or "A|B|C|D:K,ANGLE,FLAT", K in kcal/mol/rad^2, ANGLE and FLAT in degrees
         reference : structure file with reference positions for `restrain`; by default the initial positions
         freeze : selection of atoms that do not move
-
-        Raises InputError for text with another syntax, and for a reference without `restrain`.
         """
         given = {"restrain": restrain, "distance": distance, "torsion": torsion}
         for name, value in given.items():

@@ -149,20 +149,16 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         return {**settings(self.model, atoms), "cutoff": self.cutoff, "one_four": self.one_four}
 
     def plan_of_frames(self, atoms: Atoms) -> Energy:
-        """Make a plan for frames, without gradient."""
         return self.plan(atoms, False, self.per_residue)
 
     def terms_of_frames(self, plan: Energy) -> Sequence[str]:
-        """Names of the terms."""
         return plan.names
 
     @property
     def has_residues_of_frames(self) -> bool:
-        """Whether mean energies of residues are recorded."""
         return self.per_residue
 
     def facts_of_model(self, result: EnergyResult) -> dict[str, Any]:
-        """Energies, gradient norms and Born radii of a structure or a model."""
         has_radii = bool(np.isfinite(result.born_radii).all())  # NaN if no term needs them
         return {
             **({"born_radius": radii_facts(result.born_radii)} if has_radii else {}),
@@ -173,7 +169,6 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         }
 
     def text_of(self, found: Evaluation[EnergyResult], verbose: bool, total: float) -> str:
-        """Text of a result. total : total seconds"""
         molecule, facts = found.molecule, self.settings_of(found.molecule.atoms)
         result: EnergyResult | EnergyBatch = _batch_of(found) or found.first
         names = result.terms.names

@@ -87,7 +87,6 @@ class Squares(EnergyPasses[SquaresLayout]):
         return [self._all_joined()] if self.joined else super()._passes()
 
     def _all_joined(self) -> Launch:
-        """Bind the single launch of cl/energy/squares/joined.cl."""
         layout, options, tables, spheres, first = (
             self.layout,
             self.options,

@@ -79,7 +79,6 @@ class TermSet:
 
     @cached_property
     def has_gb(self) -> bool:
-        """Return whether any term depends on the Born radii."""
         return _has_gb(self.names)
 
     def columns(self, names: Sequence[str]) -> NDArray[np.intp]:

@@ -62,7 +62,6 @@ class RowValues:
         self._state.changed(rows, moved=False)
 
     def _by_system(self, rows: Sequence[int]) -> Iterator[tuple[list[int], System]]:
-        """Group rows by molecule."""
         found: dict[System, list[int]] = {}
         for k in rows:
             found.setdefault(self._state.system(k), []).append(k)
@@ -88,7 +87,6 @@ class RowValues:
         return f"parameters of {self._name}", self._state.fine
 
     def _shape(self, system: System) -> tuple[int, ...]:
-        """Shape of the values of a row."""
         term = self._term(system)
         if isinstance(term, CenterRestraint):
             return (1,)

@@ -214,7 +214,6 @@ class State:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Further terms of all rows."""
         given = self.options["terms"]
         return (given,) if isinstance(given, Term) else tuple(given)
 
@@ -258,10 +257,7 @@ class State:
             self._versions += 1
 
     def changed(self, rows: Rows | Sequence[int] | None, *, moved: bool = True) -> None:
-        """Mark results of rows as outdated.
-
-        moved : whether positions changed, or only restraints
-        """
+        """Mark results of rows as outdated. moved : whether positions changed, or only restraints"""
         chosen = slice(None) if rows is None else rows
         self._versions[chosen] += 1
         self.moves[chosen] += moved
@@ -360,10 +356,7 @@ class State:
             self.changed(rows, moved=False)
 
     def minimized(self, rows: list[int], offsets: Sequence[Floats]) -> None:
-        """Mark rows as moved and evaluated, and sum their energies.
-
-        offsets : (3,) A for each row, as in `offsets`
-        """
+        """Mark rows as moved and evaluated, and sum their energies. offsets : (3,) A for each row, as in `offsets`"""
         self.changed(rows)
         self.offsets[rows] = offsets
         self.add_up(np.array(rows, np.int64))
@@ -558,7 +551,6 @@ class State:
         return found
 
     def queue_up(self, launches: Sequence[RowLaunches]) -> None:
-        """Start launches."""
         for of in launches:
             self.queue.launch_bound(of.launches, of.count, first=of.first)
 

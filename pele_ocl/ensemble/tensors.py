@@ -80,7 +80,6 @@ class Tensors:
         return np.repeat(np.arange(len(self.rows)), self.sizes) if self.is_joined else None
 
     def require_gradient(self) -> None:
-        """Raise InputError if gradients are not computed."""
         if not self.has_gradient:
             what = "ensemble" if isinstance(self.source, Ensemble) else "plan"
             raise InputError(f"the {what} computes no gradients; make it with gradient=True")

@@ -32,7 +32,6 @@ class Rung(Variant[S]):
 
     @classmethod
     def of(cls, variant: Variant[Any]) -> Self:
-        """Make a rung from a variant of the engine."""
         return cls(**{field.name: getattr(variant, field.name) for field in fields(variant)})
 
     def devices_for(self, devices: list[D]) -> list[D]:

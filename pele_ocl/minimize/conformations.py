@@ -127,7 +127,6 @@ class Conformations:
         return {place - part.start: reason for place, reason in self.failed.items() if place in part}
 
     def close(self) -> None:
-        """Close the trajectory."""
         if isinstance(self._given, Trajectory):
             self._given.close()
 
@@ -158,7 +157,6 @@ class Minimizing:
 
     @cached_property
     def conformations(self) -> Conformations:
-        """The opened conformations."""
         return Conformations.of(self.what, self.spec, self.frames)
 
     @cached_property
@@ -194,7 +192,6 @@ class Minimizing:
         return found | {name: setting_text(name, value) for name, value in given.items() if value}
 
     def compute(self, part: range, /) -> list[_Found]:
-        """Minimize a range of conformations."""
         conformations = self.conformations
         positions, sha256 = conformations.positions(part), conformations.sha256
         batch = self._batch(positions)

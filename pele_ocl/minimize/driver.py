@@ -259,7 +259,6 @@ class Driver:
 
     @property
     def _now(self) -> float:
-        """Seconds since the start."""
         return time.perf_counter() - self._clock
 
     def _look(self) -> list[Job]:

@@ -258,7 +258,6 @@ class Job:
 
     @property
     def stopping(self) -> Stopping:
-        """Stopping criteria."""
         return self.recipe.protocol.stopping
 
     @property
@@ -271,7 +270,6 @@ class Job:
         return (self.scratch if piece.store or not self.recipe.is_resident else self.first) + piece.first
 
     def first_state(self) -> NDArray[Any]:
-        """Return the initial state of the round."""
         state = self.recipe.first_state(int(self.free.sum()))
         state[StepState.STOPPED] = Stop.TIME if self.is_late else Stop.RUNNING
         return state

@@ -46,7 +46,6 @@ class Shape:
 
     @classmethod
     def of(cls, device: Device, n_atoms: int) -> Shape:
-        """Return the shape for a device and a number of atoms."""
         if device.kind == "CPU":
             return cls(1, max(1024, -(-n_atoms // MOST_CHUNKS)), 1024, 16, 1)
         items = min(192, device.largest_group)

@@ -329,7 +329,6 @@ class Together:
             yield jobs
 
     def _minimize(self, k: int) -> None:
-        """Minimize one molecule by itself."""
         try:
             start = self._molecules[k].positions[np.newaxis]
             batch = self._minimizer(k).minimize_batch(start, errors="record", watch=self._tell)

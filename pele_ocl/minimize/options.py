@@ -32,14 +32,12 @@ _MOST = 1e18  # kcal/mol/A; larger criteria have no effect
 
 @dataclass(frozen=True)
 class Stopping:
-    """Stopping criteria of a minimization; the first one met ends it.
+    """Stopping criteria of a minimization; the first one met ends it. Raises InputError for invalid values.
 
     tolerance : root mean square gradient of the moving atoms, sqrt(sum |g|^2 / n), kcal/mol/A
     max_gradient : largest gradient of an atom, kcal/mol/A; None to ignore
     energy_tolerance : energy change of three consecutive iterations, kcal/mol; None to ignore
     max_iterations : accepted steps; max_seconds : wall time of one call, None for no limit
-
-    Raises InputError for invalid values.
     """
 
     tolerance: float = 0.1

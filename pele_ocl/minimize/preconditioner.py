@@ -83,7 +83,6 @@ class Preconditioner:
 
     @property
     def n_blocks(self) -> int:
-        """Number of blocks of a structure."""
         return len(self.order) // BLOCK
 
     @property
@@ -147,7 +146,6 @@ def block_order(atoms: Atoms) -> NDArray[np.int64]:
 
 
 def _springs(passes: AnyPasses) -> Tasks:
-    """Springs of the bonded terms."""
     of_terms = (kernels.tasks for kernels in passes.contents.grouped if isinstance(kernels, BondedTerms))
     tasks = next(of_terms, None)
     return (Tasks.of(passes.atoms, None, passes.model, ()) if tasks is None else tasks).springs

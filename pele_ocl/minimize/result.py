@@ -567,12 +567,10 @@ def facts_of_molecule(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any
 
 
 def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool, target: Path | None) -> dict[str, Any]:
-    """Facts of one conformation, with findings about its initial positions.
+    """Facts of one conformation, with findings about its initial positions. Raises InputError for findings if `strict`.
 
     `rounding_gradient` is the rms gradient, kcal/mol/A, caused by rounding positions in the file `target`; 0 without a
     file.
-
-    Raises InputError for findings if `strict`.
     """
     values = result.numbers()
     del values["name"]

@@ -164,7 +164,6 @@ class ListPasses(Passes, Generic[Index]):
         return {} if self.encoding.is_fixed else dict(inv_step=1 / self.encoding.step)
 
     def _charges(self, order: NDArray[np.intp]) -> Array:
-        """Upload the charges of the atoms in each slot."""
         return self.queue.upload(self.task.molecule.traits.charges[order])
 
     def _constants(self, order: NDArray[np.intp]) -> Array:

@@ -102,7 +102,6 @@ class MoleculeRecords:
 
     @property
     def macros(self) -> dict[str, int]:
-        """Build definitions of the kernels."""
         return {
             "GB": int(self.gb),
             "SCREENED": int(self.gb and self.model.kappa > 0),
@@ -181,7 +180,6 @@ class PairListTask:
 
     @property
     def macros(self) -> dict[str, int]:
-        """Build definitions of kernels over pairs."""
         return {**self.molecule.macros, "GRADIENT": int(self.gradient), "OWN_VALUES": int(bool(self.own))}
 
 

@@ -169,7 +169,6 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return {**facts, "total_lacks": ["bonded", *of_solvent]}
 
     def facts_of_model(self, result: NonbondResult) -> dict[str, Any]:
-        """Pairs, energies and gradient of a structure or a model."""
         return {
             "n_pairs": result.n_pairs,
             "energy": result.energy,
@@ -177,7 +176,6 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         }
 
     def text_of(self, found: Evaluation[NonbondResult], verbose: bool, total: float) -> str:
-        """Text of a result. total : total seconds"""
         molecule, result, seconds = found.molecule, found.first, found.seconds
         facts = self.settings_of(molecule.atoms)
         lines = [headline(molecule.source.path.name, molecule.atoms), *lines_of(facts), *_pairs_lines(facts)]
@@ -289,7 +287,6 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
             note(f"Warning: {found.first.variant} loses updates to races by design; do not trust its gradient")
 
     def _why_none(self) -> str:
-        """Explain why there are no pairs."""
         if isinstance(self.pairs, Path):
             return f"{self.pairs} lists none that bonds do not exclude"
         reach = self.cutoff or DEFAULT_CUTOFF

@@ -95,7 +95,6 @@ class Encoding:
 
     @property
     def macros(self) -> dict[str, int]:
-        """Build definitions of kernels that read positions."""
         return {"FIXED_BITS": 8 * self.dtype.itemsize if self.is_fixed else 0}
 
     @cached_property

@@ -39,7 +39,6 @@ class Outputs:
         cls, m: int, n: int, n_terms: int, *, gradients: bool = False, born_radii: bool = False, psi: bool = False,
         per_atom: bool = False,
     ) -> Outputs:  # fmt: skip
-        """Allocate the arrays."""
         return cls(
             np.empty((m, n_terms)),
             np.empty((m, n, 3)) if gradients else None,
@@ -91,7 +90,6 @@ class Failures:
     _kinds: dict[int, type[InputError]] = field(default_factory=dict)
 
     def add(self, k: int, error: InputError) -> None:
-        """Record that conformation k failed."""
         self.reasons.setdefault(k, str(error))
         self._kinds.setdefault(k, type(error))
 

@@ -57,7 +57,6 @@ class Pipeline(Evaluator):
         self._plain = self._queue(False)  # stateless, and shared by all evaluations without profiling
 
     def _queue(self, profile: bool) -> Queue:
-        """Make a queue on the device, with or without profiling."""
         from ..opencl.queue import Queue
 
         return Queue(self.passes.queue.device, self.passes.queue.precision, profile=profile)

@@ -80,7 +80,6 @@ class Molecule:
 
     @property
     def pairs(self) -> float:
-        """Number of ordered pairs."""
         return float(self.n) ** 2
 
     def move(self, queue: Queue, positions: Floats) -> None:
@@ -96,10 +95,7 @@ class Molecule:
 
 
 class PlainRadii(ABC):
-    """A method of computing the Born radii of a molecule.
-
-    launches : of its kernels
-    """
+    """A method of computing the Born radii of a molecule. launches : of its kernels"""
 
     launches: Sequence[BoundLaunch]
 

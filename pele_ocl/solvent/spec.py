@@ -78,7 +78,6 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         )  # fmt: skip
 
     def plan_of_frames(self, atoms: Atoms) -> Solvent:
-        """Make a plan for frames."""
         return self.plan(atoms)
 
     def evaluate(
@@ -98,7 +97,6 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         return {"settings": settings(of.model, of.atoms), **accuracy_facts(of)}
 
     def facts_of_model(self, result: SolventResult) -> dict[str, Any]:
-        """Born radii and energies of a structure or a model."""
         energy = energy_of(result)
         return {
             "born_radius": radii_facts(result.born_radii),
@@ -107,7 +105,6 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         }
 
     def text_of(self, found: Evaluation[SolventResult], verbose: bool, total: float) -> str:
-        """Text of a result. total : total seconds"""
         molecule, result = found.molecule, found.first
         lines = [headline(molecule.source.path.name, molecule.atoms), *physics_lines(result.model, molecule.atoms)]
         energy = energy_of(result)

@@ -32,7 +32,6 @@ class Tiled(SolventPasses):
 
     @property
     def n_parts(self) -> int:
-        """Number of parts of the Born sums."""
         layout, n_tiles = self.layout, len(self.tiles)
         return layout.parts(n_tiles) if layout.blocks else layout.chunks(n_tiles)[0]
 
@@ -117,7 +116,6 @@ class Tree(SolventPasses):
 
     @cached_property
     def tree(self) -> TreeSums:
-        """Tree of boxes over the tiles."""
         layout = self.layout
         shape = TreeShape(layout.width, not layout.blocks, layout.walks, layout.own)
         return TreeSums(self.tiles, self.model, shape, self.accuracy)

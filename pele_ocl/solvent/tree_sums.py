@@ -47,7 +47,6 @@ class TreeShape:
 
     @classmethod
     def of(cls, width: int, n_atoms: int) -> TreeShape:
-        """Return the shape for kernels with `width` reals in a vector."""
         return cls(width, True, walks_of(n_atoms)) if width == 1 else cls(width, False)
 
 

@@ -118,7 +118,6 @@ class Tiles:
 
     @property
     def n_slots(self) -> int:
-        """Number of slots in all tiles."""
         return len(self.order)
 
     @cached_property

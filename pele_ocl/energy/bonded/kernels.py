@@ -49,7 +49,6 @@ class Groups:
 
     @property
     def n_slots(self) -> int:
-        """Total number of slots."""
         return int(self.slot_starts[-1])
 
     @property
@@ -151,7 +150,6 @@ class BondedTerms(TermKernels):
         self._groups: dict[tuple[int, bool], Groups] = {}
 
     def __bool__(self) -> bool:
-        """Return whether there are any tasks."""
         return len(self.tasks) > 0
 
     def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> BondedTerms:

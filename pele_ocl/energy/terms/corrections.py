@@ -41,7 +41,6 @@ class LennardJonesCorrections(TermKernels):
         self._parameters = np.tile(np.concatenate(columns, axis=1), (2, 1))[order]
 
     def __bool__(self) -> bool:
-        """Return whether there are such pairs."""
         return len(self._first) > 0
 
     @property
@@ -83,7 +82,6 @@ class DielectricCorrections(TermKernels):
         self._products = np.tile(products, 2)[counts][order]
 
     def __bool__(self) -> bool:
-        """Return whether there are such pairs."""
         return len(self._special) > 0 and len(self._names) > 0
 
     @property

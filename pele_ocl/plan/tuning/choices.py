@@ -32,7 +32,6 @@ class Choice:
 
     @classmethod
     def of(cls, variant: str, **settings: Setting) -> Choice:
-        """Make a choice with settings by name."""
         return cls(variant, tuple(sorted(settings.items())))
 
     def __str__(self) -> str:
