@@ -1,4 +1,4 @@
-"""Implicit-solvent energy and its gradient: Lennard-Jones, Coulomb, Generalized Born and nonpolar term."""
+"""Molecular energy in implicit solvent and its gradient."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def energy(
     model : GB model, constants, ions and nonpolar term; by default SolventModel(). For a file also the number of the
         model to read
     models : "all" to read all models of a PDB file as conformations of one molecule
-    per_residue : True to record energies per residue; for a trajectory, their means
+    per_residue : True to record energies per residue, for a trajectory their means
     strict : True to raise an error where otherwise only a note is given: atoms too close, open disulphides,
         unreasonable energies
     words : further options of `pele-ocl energy`, with underscores. For reading: `forcefield`, `select`, `without`,

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 # Largest number of tiles for which all passes of one conformation are one launch. A launch costs PoCL 4 us per core,
 # which is little compared with the passes of larger molecules.
 MOST_JOINED = 256
-LOTS = 4  # lots of tiles per core, in steps over single tiles
+LOTS = 4  # work units per core in steps over single tiles
 COUNTERS = 16 * 32  # integers in cl/energy/blocks_joined.cl
 
 
 class Blocks(SumsOfPairs[BlocksLayout]):
-    """A few work-items divide the rows of tiles; each keeps its own sums for all atoms."""
+    """A few work-items divide the rows of tiles; each has separate sums for all atoms."""
 
     layout_type = BlocksLayout
 
@@ -37,7 +37,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
 
     @cached_property
     def runs(self) -> Runs | None:
-        """Runs of tiles, one per part; None if each part visits every n-th tile."""
+        """Runs of tiles as parts; None if each part visits every n-th tile."""
         if not self.layout.in_runs or not self._sums_born_pairs or self.tiles.first_frozen < len(self.tiles):
             return None
         return Runs.of(len(self.tiles), self.layout.in_runs)
@@ -52,7 +52,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
 
     @cached_property
     def _walks(self) -> Arguments:
-        """Arguments of pair passes: the number of parts, and the runs of tiles if parts are runs."""
+        """Arguments of pair passes: the number of parts and, if parts are runs of tiles, the runs."""
         if self.runs is None:
             return dict(n_parts=self.n_parts)
         runs = self.runs
@@ -78,7 +78,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         device = self.queue.device
         is_able = device.kind == "CPU" and device.has_device_fence and device.can_yield
         is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and self.frozen is None
-        # Apart: gradients at fixed radii, and LCPO surfaces, whose gradient is added before the bonded terms.
+        # Separate: gradients at fixed radii, and LCPO surfaces, whose gradient is added before the bonded terms.
         is_apart = (self.options.gradient and not self.options.chain) or self.surface is not None
         if not is_able or not is_small or not self._sums_born_pairs or is_apart or self.queue.is_shared:
             return False
@@ -119,7 +119,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
             self._to_finish(), part.arguments if part else {}, self.place_arguments(), self._atom_tables(),
             self._pair_tables(),
         ):  # fmt: skip
-            arguments |= further  # steps have arguments in common
+            arguments |= further  # some are the same
         return self.queue.bind(
             "energy/blocks_joined.cl", "blocks_joined", (n_groups, 1), (1, 1), arguments, width=self.layout.width,
             TILE=self.layout.tile, FUSED=1, CHAIN=int(options.chain), PER_ATOM=int(options.per_atom),

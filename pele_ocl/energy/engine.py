@@ -26,7 +26,7 @@ Gaps = list[tuple[int, int]]  # begin and end of the free regions of a buffer, i
 class Store:
     """Allocator of regions in one large buffer, for molecules and their rows.
 
-    shared : offset of the region that the rows of a molecule share, by its recorder
+    shared : offset of the region shared by the rows of a molecule, by recorder
     rewrites : number of calls of `rewrite`
     """
 
@@ -122,7 +122,7 @@ Begins = Sequence["np.uint64 | NDArray[np.uint64]"]
 class Recorded:
     """Recorded launches of a molecule and its arrays by name, from which argument tables are made.
 
-    recorder : Recorder of the launches
+    recorder : records the launches
     """
 
     recorder: Recorder
@@ -151,7 +151,7 @@ class Recorded:
 
 
 class System(Recorded):
-    """Molecule whose rows can share launches with rows of other molecules.
+    """A molecule whose rows can share launches with rows of other molecules.
 
     energy : its plan; passes : the recorded launches of an evaluation
     """
@@ -171,7 +171,7 @@ class System(Recorded):
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
         found, options = [*self.passes.launches], self.passes.options
-        if options.gradient and not options.chain:  # radii may be held fixed
+        if options.gradient and not options.chain:  # for evaluations at fixed radii
             apart = self.passes.apart_at_radii
             found += [*apart[0], *apart[1]]
         return self.recorder.recorded(found)
@@ -182,7 +182,7 @@ class System(Recorded):
 
     @cached_property
     def at_radii(self) -> list[Launch]:
-        """Launches of an evaluation at the Born radii of the previous one; empty if gradients do not hold radii."""
+        """Launches of an evaluation at the previous Born radii; empty unless gradients are at fixed radii."""
         holds = self.energy.holds_radii and self.passes.contents.has_gb
         return self.passes.apart_at_radii[1] if holds else []
 
@@ -198,7 +198,7 @@ class System(Recorded):
 
     @cached_property
     def origin(self) -> Floats:
-        """(3,) A, origin of positions on the device."""
+        """Origin of positions on the device, (3,) A."""
         nowhere = np.zeros((1, 3 * len(self.energy.atoms)), self.passes.encoding.dtype)
         origin: Floats = self.passes.decode(nowhere)[0, 0]
         return origin

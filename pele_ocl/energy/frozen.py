@@ -18,7 +18,7 @@ from .term_set import TermSet
 AWAY = 1e-3  # A, largest displacement of a frozen atom
 ASIDE = 8.0  # A, spacing of the atoms that are moved aside
 
-# Computes Born integrals (n_slots,) and energies (n_terms,) at positions (n, 3) A with the passes for some contents.
+# Computes Born integrals (n_slots,) and energies (n_terms,) at positions (n, 3) A.
 Measure = Callable[[TermSet, "Frozen | None", Encoding, Floats], tuple[Floats, Floats]]
 
 
@@ -37,7 +37,7 @@ class Frozen:
     def of(cls, measure: Measure, contents: TermSet, atoms: Atoms, tiles: Tiles, pairs: bool, doubles: bool) -> Frozen:
         """Compute the interactions from one conformation in which the moving atoms are moved aside.
 
-        measure : runs the passes; with a Frozen they leave out the interactions among frozen atoms, with None nothing
+        measure : runs the passes; the Frozen argument says what they leave out, None for nothing
         contents : terms among frozen atoms; pairs : whether the pair pass leaves out pairs of frozen atoms
         doubles : whether the device supports float64
         """
@@ -71,7 +71,7 @@ def check_in_place(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_
 
 
 def _away(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_]) -> Floats:
-    """Largest displacement of each frozen atom along an axis, A; 0 for NaN."""
+    """Largest displacement of each frozen atom along any axis, A; 0 for NaN."""
     away: Floats = np.nan_to_num(np.abs(conformations[:, frozen] - atoms.positions[frozen])).max(axis=(0, 2))
     return away
 

@@ -26,7 +26,7 @@ MOST_FUSED = 3_000  # atoms; for larger molecules `tune` does not try fused laun
 # molecules each part has many tiles.
 MOST_HALVED = 8_192
 
-# With at least this many cores these parts are runs of tiles, with this number per core.
+# Number of cores from which on parts are runs of tiles, and parts per core.
 LEAST_CORES_FOR_RUNS, RUNS_FOR_EACH = 4, 8
 LEAST_BLOCKS = 8  # blocks of two tiles per part, on average
 
@@ -78,7 +78,7 @@ class RowsLayout(EnergyLayout):
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs of tiles, each for a range of steps around the ring, as parts of passes over blocks; cl/common/runs.clh.
+    """Division of passes over blocks into runs of tiles and ranges of steps around the ring; cl/common/runs.clh.
 
     per_run : tiles per run; the last one may have fewer
     per_cut : steps per part
@@ -94,7 +94,7 @@ class Runs:
         """Divide n_tiles into about `wanted` parts, or fewer if parts would be too small."""
         n_steps = n_tiles // 2 + 1
         wanted = max(1, min(wanted, n_tiles * n_steps // LEAST_BLOCKS))
-        # A part has sums for 2 per_run + per_cut - 1 tiles; per_cut = 2 per_run minimizes them per block.
+        # A part has sums for 2 per_run + per_cut - 1 tiles; their number per block is smallest for per_cut = 2 per_run.
         per_run = max(1, round(n_tiles / (2 * math.sqrt(wanted))))
         n_runs = -(-n_tiles // per_run)
         per_cut = -(-n_steps // min(n_steps, -(-wanted // n_runs)))
@@ -106,7 +106,7 @@ class Runs:
 
     @property
     def met(self) -> int:
-        """Largest number of tiles that interact with the run of a part."""
+        """Number of tiles with which a part's run interacts, at most."""
         return self.per_run + self.per_cut - 1
 
     @property
@@ -115,9 +115,9 @@ class Runs:
         return self.met + self.per_run
 
     def places_of_sums(self, n_tiles: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the first index of the sums of each tile, (n_tiles + 1,), and the part and place of sums, (n_sums, 2).
+        """Return where the sums of each tile begin, (n_tiles + 1,), and the part and position of sums, (n_sums, 2).
 
-        Some sums are never added to and stay 0.
+        Unused sums stay 0.
         """
         tile, run, cut = np.indices((n_tiles, self.n_runs, self.n_cuts)).reshape(3, -1)
         ahead = (tile - run * self.per_run) % n_tiles  # of the run's first tile
@@ -173,7 +173,7 @@ class BlocksLayout(EnergyLayout):
 
 @dataclass(frozen=True)
 class Slab:
-    """Range of steps around the ring of `squares` that one launch takes, in chunks; cl/energy/squares/ring.clh."""
+    """Steps around the ring of `squares` in one launch, divided into chunks; cl/energy/squares/ring.clh."""
 
     first_step: int
     end_step: int
@@ -187,7 +187,7 @@ class Slab:
 
     @property
     def n_chunks(self) -> int:
-        """Number of chunks; each is the work of one group."""
+        """Number of chunks, each the work of one group."""
         return -(-(self.end_step - self.first_step) // self.steps_per_chunk)
 
     @property
@@ -205,7 +205,7 @@ class SquaresLayout(EnergyLayout):
     row : tiles in a row; each work-item has one atom of each
     split : work-items per atom, which divide the atoms of a tile
     shares : work-items that add the parts of one atom
-    fused : whether the last group of a launch to write to a tile sums it, on devices that support that
+    fused : whether the last group to write to a tile sums its parts, on devices that support this
     joined : whether fused launches are joined in one
     """
 
@@ -236,7 +236,7 @@ class SquaresLayout(EnergyLayout):
         return squares + (fused if n_atoms <= MOST_FUSED else [])
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
-        """Number of chunks of tiles in the Born sums, and of tiles per chunk."""
+        """Number of chunks of the Born sums, and of tiles per chunk."""
         tiles_per_chunk = -(-n_tiles // self.most_parts)
         return -(-n_tiles // tiles_per_chunk), tiles_per_chunk
 

@@ -4,9 +4,9 @@ A variant is the last class of a chain:
 
 Passes (plan/passes.py) : buffers and launches of any quantity, and transfers of conformations
 TiledPasses (tiles/passes.py) : positions are first placed in tiles
-EnergyPasses (here) : the steps of an energy, the terms outside the passes, and the results
-Squares (squares.py) : groups take rows of tiles, and layers are summed tile by tile; for GPUs
-SumsOfPairs (here) : sums are kept for all slots and reordered by atoms in the last step
+EnergyPasses (here) : the steps of an energy evaluation, terms outside the passes, and results
+Squares (squares.py) : pairs of tile rows, with partial sums in layers per tile; for GPUs
+SumsOfPairs (here) : sums by slot, reordered by atom in the last step
 Rows (rows.py) : SumsOfPairs in which each atom sums its own pairs; for GPUs
 Blocks (blocks.py) : SumsOfPairs with each pair once, in blocks of two tiles; for CPUs
 """
@@ -61,7 +61,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     contents : the terms, including those computed outside the passes
     frozen : the interactions to leave out, or None
     tree : tree from which Born radii are computed; None if they are computed from all pairs
-    reason : makes the error of a failed conformation from the positions, the results of all, and its number
+    reason : makes the error of a failed conformation from positions, outputs and index
     """
 
     reason: Callable[[NDArray[Any], Outputs, int], InputError]
@@ -120,7 +120,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [*self._first(), *self._radii(), *self._from_radii()]
 
     def _first(self) -> list[Launch]:
-        """Bind the launch that places the tiles, which may be that of a term."""
+        """Bind the launch that places the tiles; it may belong to a term."""
         return [*([] if self.first_kernels else [self.place()]), *self._launches_of(self.contents.grouped, first=True)]
 
     def _radii(self) -> list[Launch]:
@@ -136,7 +136,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @cached_property
     def _after_passes(self) -> list[Launch]:
-        """Launches after the passes, bound once because rows write restraint values into their buffers."""
+        """Launches after the passes, bound once, since rows write restraint values to their buffers."""
         contents = self.contents
         return [*self._surface(), *self._launches_of(contents.grouped), *self._launches_of(contents.further)]
 
@@ -159,11 +159,11 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @property
     def first_frozen_pair(self) -> np.int32:
-        """The same for the pair pass, which with GB needs all pairs for the derivatives with respect to Born radii."""
+        """First frozen tile of the pair pass; with GB none, since Born-radius derivatives need all pairs."""
         return self.first_frozen if self.model.gb_model.vacuum else np.int32(len(self.tiles))
 
     def measured(self, queue: Queue, positions: Floats) -> tuple[Floats, Floats]:
-        """Born integrals (n_slots,) at positions (n, 3) A before atoms left out are added, and energies (n_terms,).
+        """Born integrals (n_slots,) computed by the passes at positions (n, 3) A, and energies (n_terms,).
 
         queue : on which the passes were made
         """
@@ -180,12 +180,12 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @property
     def n_born_parts(self) -> int:
-        """Number of parts of the Born integrals, (n_slots,) each, that passes over all pairs leave in memory."""
+        """Number of parts of the Born integrals, (n_slots,) each, in passes over all pairs."""
         return 0
 
     @property
     def n_columns(self) -> int:
-        """Reals per atom in the results, after the energies: Born radius, gradient, energies of further terms."""
+        """Number of reals per atom in the results: Born radius, gradient, energies of further terms."""
         return (4 if self.options.gradient else 1) + self._n_further
 
     @property
@@ -194,7 +194,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return sum(len(kernels.names) for kernels in self.contents.further)
 
     def _launches_of(self, term_kernels: Sequence[TermKernels], first: bool = False) -> list[Launch]:
-        """Bind the launches of terms that run after the passes, or before; terms are consecutive in the results."""
+        """Bind the launches of terms after or before the passes; their results are consecutive."""
         index = np.cumsum([0, *(len(kernels.names) for kernels in term_kernels)]).tolist()
         return [
             launch
@@ -214,7 +214,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return found
 
     def _runs_first(self, kernels: TermKernels) -> bool:
-        """Return whether the kernels of a term run before the passes, or joined with them."""
+        """Return whether the kernels of a term run before the passes or are joined with them."""
         return kernels.runs_first(self.context)
 
     @cached_property
@@ -224,11 +224,11 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @property
     def first_macros(self) -> dict[str, int]:
-        """Build definition that says whether the passes add to a gradient initialized by a term."""
+        """Build definition for passes that add to a gradient initialized by a term."""
         return {"TERMS_FIRST": int(self.first_kernels is not None)}
 
     def unpacked(self, results: NDArray[Any], positions: Floats) -> tuple[Outputs, dict[int, str]]:
-        """Unpack results (m, n_results) at positions (m, n, 3) A, with NaN and a reason for each that failed."""
+        """Unpack results (m, n_results) at positions (m, n, 3) A, with NaN and a reason for failed ones."""
         m, options = len(results), self.options
         failures = Failures(m, record=True)
         found = Outputs.empty(
@@ -279,7 +279,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @cached_property
     def _columns(self) -> NDArray[np.intp]:
-        """Sorted columns of the terms of the passes and of grouped terms among all terms."""
+        """Columns of the terms of the passes and of grouped terms, sorted."""
         return np.sort(self.contents.columns(self._computed))
 
     @property
@@ -289,7 +289,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @cached_property
     def _are_in_order(self) -> bool:
-        """Return whether these are all the terms, each once."""
+        """Return whether these are all terms, without repetition."""
         return np.array_equal(self._columns, np.arange(len(self.contents.names)))
 
     @cached_property
@@ -311,7 +311,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @classmethod
     def row_tiles(cls, layout: L) -> int:
-        """Number of tiles in a row of tiles, which belongs to one group."""
+        """Number of tiles in a row, which belongs to one group."""
         return cls.tile_order(layout).row_tiles
 
     @classmethod
@@ -358,7 +358,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return {"n_energies": self.n_energies, "n_results": self.first_grouped + n_grouped * self.n_energies}
 
     def _no_radii(self) -> list[Launch]:
-        """Bind the launch that replaces those of Born radii in vacuum."""
+        """Bind the launch that replaces Born radii in vacuum."""
         self.buffers.setdefault("born_sums", self.queue.empty(1))
         return [self._atom_terms(0)]
 
@@ -444,7 +444,7 @@ AnyPasses = EnergyPasses[Any]  # with any layout
 
 
 class SumsOfPairs(EnergyPasses[L]):
-    """Passes that leave partial sums for all slots, in parts; cl/energy/sums.clh."""
+    """Passes with sums by slot, in several parts; cl/energy/sums.clh."""
 
     @property
     @abstractmethod

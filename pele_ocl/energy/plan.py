@@ -47,7 +47,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     """Energy and gradient of one molecule, prepared for repeated evaluation; parameters as in `energy`.
 
     born : key of BORN, never "auto"; accuracy : of the Born radii; None if they are exact
-    rebuild_sites : whether virtual sites are placed by their rules before each evaluation, and their gradients
+    rebuild_sites : whether virtual sites are placed by their rules before each evaluation and their gradients
         distributed to their parents; by default the given positions are used
     frozen : (n,) True for atoms that do not move; further_terms : Terms in addition to the force field's
     options : options of the kernels; layout : how the work is divided on the device
@@ -64,7 +64,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     quantity = "energy"
     variants = VARIANTS
-    _has_other_layout = False  # than the default for its size; set by `share_programs`
+    _has_other_layout = False  # than the default for its size, set by `share_programs`
 
     def __init__(
         self,
@@ -283,7 +283,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
 
 def _explain(model: SolventModel, precision: str, atoms: Atoms, found: Outputs, k: int) -> InputError:
-    """Return the error of a conformation whose energy overflows; it names the atom that is the cause."""
+    """Return the error of a conformation whose energy overflows; it names the atom responsible."""
     assert found.born_radii is not None
     bad = found.bad_atoms(k)
     if bad.any() and found.born_radii[k, np.argmax(bad)] <= 0:

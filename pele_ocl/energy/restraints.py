@@ -113,11 +113,11 @@ class Restraint:
 
 
 def _ends_in_range(text: str, before: str) -> bool:
-    """Return whether the last colon of a text is part of a range, `resid 1:2`, and not of a restraint, `name CA:2`.
+    """Return whether the last colon of a text belongs to a range, `resid 1:2`, not to a restraint, `name CA:2`.
 
     before : the text before that colon
     """
-    # A name may be any text, with colons, and so may a word after it.
+    # Atom names, and words after them, may contain colons.
     return _is_selection(text) and not _is_selection(f"{before}:x")
 
 

@@ -50,7 +50,7 @@ class EnergyResult(HasFindings, TermResult):
     born_radii : (n,) A; NaN if no term depends on them, as without solvent
     seconds : "total", including overhead and kernel compilation; "kernel", if kernel times were requested, from the
         first start to the last end, summed over chunks; "error", of measuring the error, including overhead
-    born : key of BORN; how Born radii were computed
+    born : how Born radii were computed, a key of BORN
     accuracy : requested accuracy of Born radii; None if they come from all pairs
     error : RadiusError measured on some of the atoms; None if radii come from all pairs, and on devices without
         float64. Results from a batch have the error of the batch

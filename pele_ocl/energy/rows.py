@@ -16,7 +16,7 @@ LOCAL_REALS = 16  # largest local memory per atom
 
 
 class Rows(SumsOfPairs[RowsLayout]):
-    """A group has one tile, and its parts divide all tiles among them; cl/energy/rows.clh."""
+    """A work-group computes one tile; its parts divide the other tiles among them; cl/energy/rows.clh."""
 
     layout_type = RowsLayout
     n_parts = 1

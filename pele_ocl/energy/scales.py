@@ -28,8 +28,8 @@ SCALES = "scales"  # buffer with the scales of a row, not used by kernels
 class ScaledParameters:
     """Parameters of a molecule that rows scale, and the buffers that hold them.
 
-    Each atom has scale factors. Its charge is multiplied by its factor, the well depth of a pair by the geometric mean
-    of both atoms' factors, and a torsion by that of its first and last atoms. The same applies to 1-4 pairs.
+    Each atom has a factor for each kind. Charges are multiplied by their factors, well depths of pairs by the geometric
+    mean of both atoms' factors, torsions by that of their first and last atoms. The same applies to 1-4 pairs.
     """
 
     def __init__(self, passes: EnergyPasses[Any], recorder: Recorder) -> None:

@@ -225,7 +225,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         return set()
 
     def _tell_unused(self, plan: Energy) -> None:
-        """Give a note, once for all structures, if an option of the solvent affects none of the terms."""
+        """Give a note, once for all structures, if a solvent option has no effect on the computed terms."""
         for option, used in (("surface", "nonpolar" in plan.names), ("gb", has_radii(plan.names, plan.model))):
             if option in self.mentioned and not used and not plan.model.gb_model.vacuum and option not in self._told:
                 self._told.add(option)
@@ -234,7 +234,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
 
 @dataclass(frozen=True, eq=False)
 class EnergyOfPlan(EnergySpec):
-    """Job for energies of Atoms. options : of the plan"""
+    """Job that computes energies of Atoms. options : of the plan"""
 
     options: Mapping[str, Any] = field(default_factory=dict)
 

@@ -29,7 +29,7 @@ COUNTERS = 6 * 32  # integers of a conformation in cl/energy/squares/joined.cl
 
 
 class Squares(EnergyPasses[SquaresLayout]):
-    """A group has a row of tiles and visits half a ring of rows; partial sums are kept in layers per tile.
+    """A work-group computes a row of tiles with half the ring of rows; partial sums are kept in layers per tile.
 
     The kernels' part is described in cl/energy/squares/ring.clh.
     """
@@ -42,7 +42,7 @@ class Squares(EnergyPasses[SquaresLayout]):
 
     @property
     def fused(self) -> bool:
-        """Return whether the last group of a launch to reach a tile sums its layers; needs a GPU with device fences."""
+        """Return whether the last group to write to a tile sums its layers; needs a GPU with device fences."""
         return self.layout.fused and self.queue.device.kind == "GPU" and self.queue.device.has_device_fence
 
     @property
@@ -191,7 +191,7 @@ class Squares(EnergyPasses[SquaresLayout]):
         arguments : all but n_tiles, ring, dispatch and COLLECT_ARGUMENTS
         """
         layout, n_tiles, slabs, launches = self.layout, len(self.tiles), self.slabs, []
-        # Unless fused, a pass writes no results, so that one build serves both values of TERMS_FIRST.
+        # Unless fused, a pass writes no results, so that TERMS_FIRST makes no difference.
         first_macros = self.first_macros if self.fused else {"TERMS_FIRST": 0}
         macros = {"TILE": layout.tile, "ROW": layout.row, **first_macros}
         for slab, dispatch in zip(slabs, self._dispatches, strict=True):

@@ -29,7 +29,7 @@ class TileOrder:
 
     ring : whether a tile visits half a ring of tiles, starting with itself; otherwise all tiles in ascending order
     own_vectors : whether vectors hold the atoms of the kernel's tile; otherwise they hold atoms of the visited tile
-    row_tiles : tiles of a row of tiles, which takes its steps around the ring together
+    row_tiles : number of tiles in a row, which moves around the ring as a whole
     """
 
     ring: bool

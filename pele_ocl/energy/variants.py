@@ -62,7 +62,7 @@ def choose_variant(kind: str, per_atom: bool) -> str:
     return "rows" if per_atom else "squares"
 
 
-# Atoms; for fewer the tree is not faster: radii take a small part of the time, and their error has to be measured.
+# Atoms; with fewer the tree is not faster, since radii take little of the time, and their error has to be measured.
 LEAST_FOR_TREE = {"CPU": 60_000, "GPU": 100_000}
 
 

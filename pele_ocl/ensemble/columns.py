@@ -165,7 +165,7 @@ class DeviceArray:
 
     @locked
     def write(self, values: ArrayLike, row: int | None = None) -> None:
-        """Write values that broadcast to the shape of the array, or of the part of one row."""
+        """Write values, broadcast to the shape of the array or of the part of one row."""
         first, end = self._part(row)
         shape = end - first, self.shape[1]
         try:

@@ -87,7 +87,7 @@ class DriverKernel:
         n_items = int(state.n_atoms[chosen].max()) if per == "atom" else 1 if per == "row" else per
         group = 1 if n_items == 1 else min(64, state.device.largest_group)
         if per not in ("atom", "row") and state.device.kind == "CPU":
-            group = 1  # these work-items run long, and single ones are balanced best
+            group = 1  # these work-items are long, so single ones balance the load best
         for first, count in state.parts(len(chosen)):
             state.queue.launch(self._kernel, (n_items, count), (group, 1), arguments, offset=(0, first))
         if moves:

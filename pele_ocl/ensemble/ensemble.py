@@ -96,7 +96,7 @@ class Ensemble(Settled):
         self.device, self.precision = get_device(device), precision
         self.atoms: tuple[Atoms, ...] = _rows_of(molecules, copies, SolventModel.or_default(model))
         self.state = State(self.atoms, self.device, options, errors)
-        self._driver: Driver | None = None  # of minimization
+        self._driver: Driver | None = None  # for minimization
         self._recipes: dict[tuple[System, Named], Recipe | str] = {}  # prepared molecules, or errors
         self._known: set[Named] = set()  # valid options of minimization
         self.positions = Column(self.state, self.state.read_positions, self.state.place)
@@ -231,7 +231,7 @@ class Ensemble(Settled):
         return self._restraint_values("force_constants", name, 1)
 
     def targets(self, name: str) -> Column:
-        """Targets of the restraint with a name, which may differ between rows.
+        """Targets of a named restraint, which may differ between rows.
 
         They are distances (m,) A, torsions (m,) rad, or the position of a centre of mass (3,) A.
         """
@@ -422,7 +422,7 @@ class Ensemble(Settled):
         if self._driver is None:
             stack, queue = ExitStack(), self.state.queue
             self._driver = Driver(queue, stack.enter_context(queue.beside()), self.state.store)
-            stack.callback(self._driver.stop)  # waits for what is left
+            stack.callback(self._driver.stop)  # waits for the device
             weakref.finalize(self, stack.close).atexit = False
         self._driver.make_room(jobs)
         self._driver.begin(limit)
@@ -548,7 +548,7 @@ def _again(
         KINDS[values](ensemble.state, name).write(list(of_rows), list(of_rows.values()))
     for (term, name), of_rows in state.get("arrays", {}).items():
         (ensemble.values(term, name) if term else ensemble.scales[name])[list(of_rows)] = list(of_rows.values())
-    ensemble.state.failed |= state["failed"]  # rows whose positions failed must not have their molecule's positions
+    ensemble.state.failed |= state["failed"]  # rows with invalid positions must not get their molecule's
     for k, mask in state["frozen"].items():
         ensemble.frozen[k] = mask
     return ensemble

@@ -79,7 +79,7 @@ class RowLaunches:
 
 
 def _wrong_of(rows: object, n: int) -> str:
-    """Describe an invalid selection of n rows: the first number out of range, the length of a mask, or the whole."""
+    """Describe an invalid selection of n rows by the first number out of range, the length of a mask, or its value."""
     try:
         given = np.asarray(rows)
     except ValueError:  # rows of different lengths
@@ -108,7 +108,7 @@ class State:
 
     atoms, frozen, offsets : of each row; offsets are positions minus those on the device, A
     device, precision, queue : of all rows
-    systems : molecule of each row, None if it cannot be computed; with_molecule : the other rows
+    systems : molecule of each row, None if it cannot be computed; with_molecule : rows that have one
     distinct : the molecules without repetition; numbers : index of each row's molecule among them
     store : allocator of the buffer; own : offset of each row in it
     coordinate, fine : data types of positions and of energies on the device; fine is float64 if supported
@@ -117,9 +117,9 @@ class State:
     moves : (n_rows,) number of changes of the positions of each row; masks : number of changes of frozen atoms
     failed_last : (n_rows,) value of `moves` at which positions last failed; -1 for never
     has_radii : (n_rows,) whether rows have Born radii
-    exchanger : last object that exchanged complete rows, as replica exchange does; None if there was none
+    exchanger : the simulation that last exchanged complete rows; None if there was none
     followers : functions that recompute data that depends on an array of rows, by its name; weak references
-    is_mapped : whether the host has mapped the memory of the rows, which nothing else may use meanwhile
+    is_mapped : whether the host has mapped the memory of the rows, which excludes other uses
     lock : shared by all users of the rows
     """
 
@@ -409,7 +409,7 @@ class State:
             yield there, encoded, offsets
 
     def _places(self, rows: Rows, good: NDArray[np.bool_] | None = None) -> dict[System, list[int]]:
-        """Indices into `rows` by molecule, only of rows that have one and are `good`."""
+        """Indices into `rows` by molecule, without rows that have none or are not `good`."""
         numbers_ = self.numbers[rows]
         kept = np.arange(len(rows)) if good is None else np.flatnonzero(good)
         found: dict[System, list[int]] = {}
@@ -443,7 +443,7 @@ class State:
 
     @property
     def free_on_device(self) -> Buffer:
-        """One real per atom of all rows: 0 if it is frozen, 1 otherwise."""
+        """Reals of all atoms of all rows: 0 for frozen atoms, 1 for others."""
         if self._free is None:
             self._free = self.queue.upload(1.0 - self.frozen_atoms)
         return self._free
@@ -455,7 +455,7 @@ class State:
         return np.concatenate(there) if there else np.zeros(0, bool)
 
     def frozen_after(self, masks: int) -> NDArray[np.bool_]:
-        """Return whether each atom on the device is frozen, or was after change number `masks`."""
+        """Return whether each atom on the device is frozen, or has been since change number `masks`."""
         there = [last > masks for last, n in zip(self._frozen_last, self.n_atoms, strict=True) if n]
         return self.frozen_atoms | (np.concatenate(there) if there else False)
 

@@ -61,13 +61,13 @@ class Tensors:
 
     @property
     def sizes(self) -> list[int]:
-        """Number of atoms of each energy of an array."""
+        """Number of atoms for each energy of an array."""
         if not isinstance(self.source, Ensemble):
             return [len(self.source.atoms)]
         return [len(self.source.atoms[k]) for k in (self.rows if self.is_joined else self.rows[:1])]
 
     def energies_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Shape of the energies for positions of a shape. Raises InputError if it does not fit."""
+        """Shape of the energies for a shape of positions. Raises InputError if it does not fit."""
         n = sum(self.sizes)
         if shape[-2:] != (n, 3):
             of = f", the atoms of {len(self.rows):,} rows joined," if self.is_joined else ""

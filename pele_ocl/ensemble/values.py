@@ -83,7 +83,7 @@ class TermArrays(RowValues):
         return given
 
     def _check_by_term(self, k: int, system: System, given: Floats) -> None:
-        """Check values with the term: by making it again with a changed field, or by a grid's `_check_array`."""
+        """Check values with the term's constructor, if they are a field, or with `_check_array` of a grid bias."""
         named, name = self._of
         for term in system.energy.further_terms:
             if term.name != named:

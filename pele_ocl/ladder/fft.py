@@ -1,4 +1,4 @@
-"""Ladder of Fourier transforms; the mesh method uses its last rung; explained in docs/theory/fft.md."""
+"""Ladder of Fourier transforms, the last of which the mesh method uses; docs/theory/fft.md."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Lines:
 
     @property
     def arguments(self) -> Arguments:
-        """Kernel arguments that describe the lines, except their length."""
+        """Kernel arguments for the lines, without their length."""
         return dict(n_inner=self.inner, n_lines=self.count, apart=self.apart, plane=self.plane)
 
 

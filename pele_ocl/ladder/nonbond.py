@@ -97,7 +97,7 @@ class AtomicNative(Scattered):
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Pairs in the order of computation, and the pairs of which each atom is the first or the second."""
+    """Pairs in the order of computation, and for each atom the pairs in which it is first or second."""
 
     task: PairListTask
     firsts: Segments

@@ -21,8 +21,8 @@ class Rung(Variant[S]):
     exact : False if updates are lost to races
     cpu_only : True if it always runs on a CPU device
     float_atomics : whether it needs a device with native atomic additions of reals
-    sums : number of partial sums per atom, each summed sequentially; None if there are enough for float32 to keep its
-        precision (pele_ocl/bench/bounds.py)
+    sums : number of partial sums per atom, each summed sequentially; None if there are enough for float32
+        precision to be kept (pele_ocl/bench/bounds.py)
     """
 
     exact: bool = True

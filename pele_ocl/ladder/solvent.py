@@ -84,7 +84,7 @@ class Inner(PlainRadii):
 
 
 def radii_step(queue: Queue, molecule: Molecule, sums: Buffer, n_parts: int = 1) -> BoundLaunch:
-    """Bind the launch from partial Born integrals (n_parts, n) to psi and Born radii."""
+    """Bind the launch that computes psi and Born radii from partial Born integrals (n_parts, n)."""
     m = molecule
     return queue.bind(
         "solvent/ladder/radii.cl", "born_radii", (m.n, 1), (ITEMS, 1),

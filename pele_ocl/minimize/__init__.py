@@ -117,7 +117,7 @@ def minimize(
     output : file to write; for several structures a folder, or a name such as "minima/{name}.cif"; for a trajectory or
         all models one file. By default nothing is written
     method : "lbfgs", "newton" for truncated Newton as in PELE, "fire", or "steepest" for steepest descent
-    tolerance : converged if the root mean square gradient, sqrt(sum |g|^2 / n) over the n moving atoms, is at most
+    tolerance : converged if the root mean square gradient of the n moving atoms, sqrt(sum |g|^2 / n), is at most
         this, kcal/mol/A, or text with a unit, "1kJ/mol/nm"; the same criterion as in OpenMM's minimizer, whose default
         is 10 * units.KJ_PER_MOL_NM
     max_gradient : converged if no atom's gradient is larger, kcal/mol/A
@@ -128,7 +128,7 @@ def minimize(
         if all structures have them at the positions of `atoms`
     restrain : restrains atoms to their initial positions, "SELECTION:K" or "SELECTION:K,FLAT": "backbone:10", K in
         kcal/mol/A^2, FLAT in A; one text or several, like the next two
-    distance : restrains the distance of two atoms, "ATOM|ATOM:K,R0" or "ATOM|ATOM:K,R0,FLAT", each a selection, in A
+    distance : restrains the distance of two atoms, "ATOM|ATOM:K,R0" or "ATOM|ATOM:K,R0,FLAT", R0 and FLAT in A
     torsion : restrains a torsion, "A|B|C|D:K,DEGREES" or with FLAT, K in kcal/mol/rad^2
     reference : structure with reference positions for `restrain`, by default the initial ones
     freeze : a selection of atoms that do not move: "not within 6 of resname LIG"; a mask, indices or an AtomGroup
@@ -136,7 +136,7 @@ def minimize(
         to their current lengths; the gradient is then projected
     bond_repair : restore bond lengths before the first step if more than 2 % of the bonds are off by 0.5 A; the result
         has the number of restored bonds
-    rounds : number of minimizations, each up to max_iterations; ends early if no atom moves
+    rounds : largest number of minimizations, each up to max_iterations; they end when no atom moves any more
     fixed_radii : keep the Born radii fixed within each round, like PELE's alphaUpdated: false
     one_four, cutoff, only_terms, precision, variant, device : as in `energy`
     model : a SolventModel, or the number of the model to read from a file with several

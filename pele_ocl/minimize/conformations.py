@@ -37,7 +37,7 @@ from .result import MinimizeBatch, MinimizeResult, Origin, facts_of_model, facts
 from .spec import ATOMS_TOGETHER, MinimizeSpec, setting_text
 
 Watch = Callable[[int, int, float], None]
-_FEWER_ATOMS = 1 << 14  # minimized together on devices that gain nothing from more
+_FEWER_ATOMS = 1 << 14  # minimized together on devices other than GPUs
 _LEAST_RANGES = 64  # of conformations, so that many workers are busy
 SIZE = "size"  # in journal records: size of the file of conformations after this one
 
@@ -121,7 +121,7 @@ class Conformations:
         return self._given[part.start : part.stop]
 
     def torn(self, part: range) -> Mapping[int, str]:
-        """Return the reasons for conformations with NaN positions, by index in a range."""
+        """Return why conformations in a range have NaN positions, by index in the range."""
         if isinstance(self._given, Trajectory):
             return self._given.piece(self._given.frames[part.start : part.stop]).torn
         return {place - part.start: reason for place, reason in self.failed.items() if place in part}
@@ -132,7 +132,7 @@ class Conformations:
 
 
 def _refused(molecule: MoleculeRead) -> dict[int, str]:
-    """Return the reasons for models that cannot be minimized, by index."""
+    """Return why models cannot be minimized, by index."""
     found = ((place, of_structure(atoms, "noted", places_sites=True)) for place, atoms in molecule.models())
     return {place: of.text for place, findings in found for of in findings[::-1] if of.action == "refused"}
 
@@ -144,7 +144,7 @@ _Numbered = tuple[int, _Found]  # number of a conformation, from 1
 
 @dataclass(eq=False)
 class Minimizing:
-    """Minimization of the conformations of a molecule; each process opens them itself.
+    """Minimization of a molecule's conformations; each process opens them separately.
 
     spec : how to minimize them; what : the molecule; frames : its frames, None for the models of its file
     watch : of this process
@@ -161,7 +161,7 @@ class Minimizing:
 
     @cached_property
     def held(self) -> Mapping[str, Any]:
-        """Minimizer options for restraints and frozen atoms: the same atoms in all conformations."""
+        """Minimizer options for restraints and frozen atoms, the same in all conformations."""
         return {} if self.spec.each is None else self.spec.each(self.conformations.atoms)
 
     @property
@@ -377,7 +377,7 @@ def _watched(
 
 @dataclass(frozen=True)
 class _Shifted:
-    """Reports progress of a part, in which `first` structures precede, as progress of the whole."""
+    """Reports progress of a part that begins at structure `first` as progress of the whole."""
 
     watch: Watch
     first: int
@@ -398,13 +398,13 @@ def _to_first_done(numbered: Iterator[_Numbered]) -> list[_Numbered]:
 
 
 def _size_for_workers(conformations: Conformations) -> int:
-    """Number of conformations that a worker minimizes together; independent of the number of workers."""
+    """Number of conformations that a worker minimizes together, independent of the number of workers."""
     most = max(1, PIECE_ATOMS // len(conformations.atoms))
     return max(1, min(-(-len(conformations) // _LEAST_RANGES), most))
 
 
 def _ranges(first: int, end: int, size: int) -> Iterator[range]:
-    """Divide indices into ranges that end at multiples of a size."""
+    """Divide indices `first` to `end` into ranges that end at multiples of `size`."""
     while first < end:
         part = range(first, min(end, (first // size + 1) * size))
         yield part

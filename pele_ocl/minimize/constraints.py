@@ -116,9 +116,9 @@ class BondConstraints:
         return found
 
     def launches(self, passes: AnyPasses, queue: Binder, base: Array, free: Array) -> tuple[Launch, Launch]:
-        """Bind the launch that projects the gradient after an evaluation, and the one that restores bonds after a step.
+        """Bind the launches that project the gradient after an evaluation and restore bonds after a step.
 
-        free : reals (n,) per structure: 0 for frozen atoms, 1 for others; may have fewer moving atoms than the plan
+        free : reals (n,) per structure, 0 for frozen atoms, 1 for others; fewer atoms may move than in the plan
         """
         n = len(self.heavy)
         fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
@@ -149,9 +149,9 @@ class BondConstraints:
 
 
 def check_rigid(atoms: Atoms, free: NDArray[np.bool_], constraints: BondConstraints | None) -> None:
-    """Raise InputError for moving atoms held together in the input only by a constraint, without a bond energy.
+    """Raise InputError for moving atoms that only a constraint of the input holds together, without bond energy.
 
-    free : (n,) atoms that move; constraints : those applied here
+    free : (n,) atoms that move; constraints : those applied in the minimization
     """
     held = set[tuple[int, int]]()
     if constraints is not None:

@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from ..opencl.queue import Event, Places, Queue
     from ..opencl.recording import BufferPiece
 
-LOOK = 8  # iterations between checks of the host for finished structures, if others may follow
+LOOK = 8  # iterations between the host's checks for finished structures, if others may follow
 # Iterations started after the states are read, so that the device is busy until the host has filled free seats, even
 # while it prepares a molecule.
 AHEAD = 4
 LEAST_LOOK, MOST_LOOK = 4, 32  # the same if no others follow: about a sixteenth of all previous iterations
 MOST_READY = 8  # structures on the device that wait for a seat
-# Of structures on the device: twice as many as in energy batches, so that iterations take longer than the host's work.
+# Limits for structures on the device: twice those of energy batches, so that iterations take longer than host work.
 MOST_ATOMS = 2 * CHUNK_ATOMS
 MOST_BYTES = 2 * BATCH_BYTES
 CAPACITY = 1024  # seats per key
-# Numbers of evaluations after which a structure's preconditioner is rebuilt, more often in the beginning, when the
-# geometry is far from that of the force field; later because torsions keep turning.
+# Numbers of evaluations after which a structure's preconditioner is rebuilt: more often in the beginning, when the
+# geometry is far from the minimum, and later because torsions keep changing.
 FIRST_BUILDS = (0, 5, 10, 20)
 BUILD_EVERY = 40
 
 _NO_MORE: Sequence[Job] = ()
 
-Jobs = Iterator[Sequence[Job] | None]  # prepared one after another; None between two steps of the preparation
+Jobs = Iterator[Sequence[Job] | None]  # None between two steps of the preparation
 
 
 class Driver:

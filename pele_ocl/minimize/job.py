@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
 FREE = "free"  # buffer that marks the moving atoms
 
-LEAST_APART = 1e-4  # A; forces between closer atoms have no direction beyond rounding
+LEAST_APART = 1e-4  # A; between closer atoms, rounding determines the direction of forces
 NONE_MOVES = "all atoms are frozen; leave some free to move"
 
-# Bonds of structures with noise are first brought near their lengths.
-OFF = 0.5  # A, deviation from its length that a bond of a relaxed structure never has
+# Bonds of noisy structures are first brought near their equilibrium lengths.
+OFF = 0.5  # A, deviation from the equilibrium length that does not occur in relaxed structures
 TORN = 3.0  # A; such bonds have to pass other atoms, which is left to the minimizer
-SHAKEN = 0.02  # fraction of bonds between OFF and TORN; more mean noise all over the structure, not a few bad places
+SHAKEN = 0.02  # fraction of bonds with deviations from OFF to TORN, above which the whole structure is noisy
 LEAST_LENGTH = 1e-6  # A; coinciding atoms have no direction, and stay
 SWEEPS = 20
 SHARE = 0.25  # fraction of the excess length by which each atom of a bond moves in a sweep; a single bond needs 0.5
@@ -45,7 +45,7 @@ Own = Mapping[str, NDArray[Any]]  # values (m, size) of structures, by buffer na
 
 
 class Protocol:
-    """Method, stopping criteria, rounds, moving atoms and constraints for one molecule; independent of devices.
+    """Method, stopping criteria, moving atoms and constraints for one molecule; independent of devices.
 
     atoms : the molecule; free : (n,) True for moving atoms, by default for all structures
     constraints : BondConstraints or None
@@ -99,7 +99,7 @@ class Protocol:
             raise InputError(NONE_MOVES)
 
     def _placed(self, positions: Floats, free: NDArray[np.bool_]) -> Floats:
-        """Return starting positions: bonds restored if the structure is noisy, constraints satisfied, and sites placed.
+        """Return starting positions, with bonds restored if they are noisy, constraints satisfied, and sites placed.
 
         free : (n,) moving atoms. Raises InputError for a constrained bond with only one moving atom
         """
@@ -137,7 +137,7 @@ class Recipe(Recorded):
     """
 
     def __init__(self, system: System, protocol: Protocol, is_resident: bool = False) -> None:
-        """is_resident : whether rows are in another store, so that only the minimizer's data is allocated here"""
+        """is_resident : whether rows are in another store; then only the minimizer's data is allocated"""
         self.system, self.protocol, self.is_resident = system, protocol, is_resident
         self.recorder: Recorder = system.recorder
         if is_resident:
@@ -228,7 +228,7 @@ class Job:
     first, scratch : byte offsets of its row and of the minimizer's data; slot : in the tables while it has a seat
     round : from 0; counted : iterations and evaluations of previous rounds
     evaluations : evaluations started in this round; left : estimated number of evaluations still to start
-    is_late : whether the time limit was reached before its first iteration
+    is_late : whether the time limit was reached before the first iteration
     state, final : (N_STATE,) and (n, 3) A at the end; seconds : from the start of the driver until then
     result : MinimizeResult, or the reason of a failure; "" until it is known
     """
@@ -275,7 +275,7 @@ class Job:
         return state
 
     def left_of(self, accepted: int) -> int:
-        """Number of evaluations until max_iterations, after `accepted` steps; one more for the starting positions."""
+        """Number of evaluations until max_iterations, after `accepted` steps, plus one for the starting positions."""
         return self.recipe.protocol.method.each * (self.stopping.max_iterations - accepted) + 1
 
     def look_at(self, state: Floats, behind: int) -> None:
@@ -298,7 +298,7 @@ class Job:
         return bool(moved) and self.round + 1 < self.recipe.protocol.rounds
 
     def result_of(self, before: Outputs, after: Outputs, k: int) -> MinimizeResult:
-        """Return the result. before, after : outputs in which this structure has index k"""
+        """Make the result. before, after : outputs in which this structure has index k"""
         assert after.gradients is not None
         protocol, state, names = self.recipe.protocol, self.state, self.recipe.system.passes.contents.names
         gradient = protocol.along(after.gradients[k], self.final, self.free)
@@ -330,7 +330,7 @@ def computable(conformations: Floats, atoms: Atoms) -> Floats:
 
 
 def with_bonds_restored(bonds: Bonds, positions: Floats, free: NDArray[np.bool_]) -> Floats:
-    """Bring bonds at positions (n, 3) A near their lengths if there is noise; docs/theory/minimize.md, section 4.
+    """Restore bond lengths of noisy positions (n, 3) A approximately; docs/theory/minimize.md, section 4.
 
     free : (n,) atoms that move
     """
@@ -348,8 +348,8 @@ def with_bonds_restored(bonds: Bonds, positions: Floats, free: NDArray[np.bool_]
 
 
 def n_restored(bonds: Bonds, positions: Floats) -> int:
-    """Count the bonds at positions (n, 3) A whose lengths are off; 0 if they are too few to be restored."""
-    if not np.isfinite(positions).all():  # an error that the minimizer raises
+    """Number of bonds to restore at positions (n, 3) A; 0 if there are few."""
+    if not np.isfinite(positions).all():  # the minimizer raises an error
         return 0
     excess = np.abs(_excess(bonds, positions)[2])
     n_off = int(((excess > OFF) & (excess < TORN)).sum())

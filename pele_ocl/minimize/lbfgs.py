@@ -62,7 +62,7 @@ class Lbfgs(Method):
     def may_join(self) -> bool:
         """Return whether sums and step are joined: if waiting groups leave space for others on the device.
 
-        This is certain only on NVIDIA GPUs, with fewer waiting groups than multiprocessors.
+        This is only guaranteed on NVIDIA GPUs, with fewer waiting groups than multiprocessors.
         """
         device, n_waiting = self.queue.device, -(-self.n_atoms // self.shape.moved)
         has_room_there = n_waiting < device.handle.max_compute_units

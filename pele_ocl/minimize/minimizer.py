@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
     from .method import Method
 
-SHARING = CHUNK_ATOMS // 4  # atoms; smaller molecules share launches, larger ones fill a device alone
+SHARING = CHUNK_ATOMS // 4  # atoms; smaller molecules share launches, larger ones fill a device
 
 # Called with the number of structures done, the total number, and the largest rms gradient of the running ones.
 Watch = Callable[[int, int, float], None]
@@ -191,14 +191,14 @@ class Minimizer(Suggests):
         return MinimizeBatch(results, dict(sorted(failures.reasons.items())), time.perf_counter() - begin)
 
     def _plan_for(self, conformations: Floats) -> Energy:
-        """Return the plan for conformations (m, n, 3) A; if frozen atoms have moved, one that leaves nothing out."""
+        """Return the plan for conformations (m, n, 3) A; if frozen atoms have moved, the one with all interactions."""
         if are_in_place(conformations, self.atoms, self.energy.frozen):
             return self.energy
         self._whole = self._whole or self._make()
         return self._whole
 
     def _prepared(self, plan: Energy, is_alone: bool) -> tuple[Recipe, Driver]:
-        """Lend a recipe and a driver for a plan, for one structure or for several; they are used by one call only."""
+        """Lend a recipe and a driver to one call, for a plan and for one structure or several."""
         from ..opencl.queue import Queue
 
         for _ in range(len(self._spare)):
@@ -285,7 +285,7 @@ class Together:
             yield self._arrived.popleft()
 
     def _sharing(self, numbers: Sequence[int]) -> Iterator[Done]:
-        """Minimize molecules with shared launches; those for which this is impossible are left out."""
+        """Minimize molecules with shared launches, except those for which this is not possible."""
         from ..opencl.device import get_device
         from ..opencl.queue import Queue
 

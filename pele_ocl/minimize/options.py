@@ -27,7 +27,7 @@ MOST_STEP = 0.2  # A, largest displacement of an atom per iteration
 RAMP = 1e4  # kcal/mol/A; steepest descent is used while any atom's gradient is larger
 NEVER = -1.0
 MOST_ROUNDS = 1000
-_MOST = 1e18  # kcal/mol/A; larger criteria have no effect
+_MOST = 1e18  # kcal/mol/A, beyond which a criterion has no effect
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def tolerance_of(tolerance: float | str) -> float:
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise InputError for unknown or invalid options of Minimizer, independent of the molecule."""
+    """Raise InputError for options of Minimizer that are unknown, or invalid for any molecule."""
     known = ("method", *BOUNDS, "constraints", "bond_repair", "rounds")
     if unknown := [name for name in options if name not in known]:
         raise InputError(f"there is no option {unknown[0]} of minimization; there are {', '.join(known)}")

@@ -23,7 +23,7 @@ BLOCK = 32  # atoms
 HALF = BLOCK // 2  # atoms that consecutive blocks have in common
 SIDE = 3 * BLOCK
 REST = 15.0  # kcal/mol/A^2, stiffness of all other terms
-# Stiffness is added so that noise does not displace atoms: the gradient may not move them farther than REACH, root mean
+# Stiffness is added so that noise does not displace atoms: steps along the gradient are at most REACH, root mean
 # square. FIRST_STIFFNESS is added before the first gradient is known.
 REACH = 0.2  # A
 FIRST_STIFFNESS = 1e4  # kcal/mol/A^2
@@ -95,7 +95,7 @@ class Preconditioner:
     ) -> Launch:  # fmt: skip
         """Bind the launch that builds the blocks, with `items` work-items per group.
 
-        buffers : free, positions, state and inverses, the result
+        buffers : free, positions, state, and inverses, the output
         """
         fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         springs = ("starts", "entries", "members", "stands", "details")
@@ -129,7 +129,7 @@ def blocks_of(n_atoms: int) -> int:
 
 def has_room(passes: AnyPasses) -> bool:
     """Return whether the blocks of all structures that are minimized together fit on the device."""
-    most = max(1, CHUNK_ATOMS // passes.n_atoms)  # largest number of structures, so that the choice is always the same
+    most = max(1, CHUNK_ATOMS // passes.n_atoms)  # largest number of structures, so that results do not depend on it
     size = most * blocks_of(passes.n_atoms) * SIDE**2 * passes.queue.dtype.itemsize
     return size <= min(MOST_BYTES, passes.queue.device.largest_buffer)
 

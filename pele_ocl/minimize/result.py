@@ -42,7 +42,7 @@ from .options import Stopping, method_name
 
 
 def rounding_gradient(atoms: Atoms, decimals: int) -> float:
-    """Estimate the rms gradient, kcal/mol/A, of a minimum whose positions are rounded to a number of decimals, A.
+    """Estimate the rms gradient, kcal/mol/A, of a minimum whose positions, A, are rounded to a number of decimals.
 
     It is computed from bonds and Urey-Bradley terms, by far the stiffest ones; angles and close pairs add a little. 0
     for atoms without bonded terms.
@@ -80,7 +80,7 @@ class Origin:
     """Source of a result.
 
     content : file content except positions, from the structure before minimization; None if it failed
-    record : None to make it from the result on demand, with options : of the Minimizer
+    record : None to make it from the result on demand; options : of the Minimizer, for that record
     """
 
     content: Content | None
@@ -101,7 +101,7 @@ class MinimizeResult(Reported, Suggests):
     iterations : steps taken; evaluations : evaluations of energy and gradient
     stopped_by : one of REASONS; "stuck" if no step lowers the energy because of rounding
     rms_displacement : of the atoms from their initial positions, without superposition, A
-    seconds : from the start of its batch until it was done, including other structures of the batch
+    seconds : from the start of its batch until it was finished, shared with other structures
     origin : file and record, in results of `pele_ocl.minimize`
     error : reason of a failure, or ""; a failed structure has energies of NaN and no atoms
 
@@ -532,7 +532,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, Column | ArrayLike]:
 
 
 def _figure(row: Row, name: str) -> float | None:
-    """Return a number of a row, or None if it failed; for `seconds` the total."""
+    """Return a number from a row, None if it failed; for `seconds` the total."""
     value = row.get(name)
     found: float | None = value["total"] if isinstance(value, dict) else value
     return found

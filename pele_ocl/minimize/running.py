@@ -233,7 +233,7 @@ def described_by(
     function: Callable[..., Any], words: Mapping[str, Any], model: SolventModel | int | None, reading: Reading | None,
     what: object, trajectory: FirstFrame | None = None,
 ) -> tuple[SolventModel, Reading]:  # fmt: skip
-    """Make the solvent model and the reading options from further keywords of a function.
+    """Return the solvent model and the reading options for further keywords of a function.
 
     function : the public function; words : `like` and fields of SolventModel, and fields of Reading
     model : a SolventModel, or the number of the model to read; what : the structures
@@ -326,7 +326,7 @@ def _files_read(spec: MinimizeSpec, frames: OpensFrames | None) -> list[Path]:
 
 
 def _loaded(record: Record, spec: MinimizeSpec) -> MinimizeResult:
-    """Make a result from a record; its atoms are read from its file on demand."""
+    """Make a result from a record; its atoms are read from file on demand."""
     return result_of_record(record.result, _OfFile(record.structure, spec), Origin(None, record))
 
 
@@ -352,7 +352,7 @@ class _OfFile:
 class _Count:
     """Counts finished structures of a run, for a watch.
 
-    n : number of structures; is_elsewhere : whether other processes compute, so that records are counted
+    n : number of structures; is_elsewhere : whether other processes compute, so that progress is counted by records
     """
 
     n: int

@@ -35,7 +35,7 @@ from .minimizer import as_done
 from .options import tolerance_of
 from .result import MinimizeResult, Origin, facts_of_model, facts_of_molecule
 
-ATOMS_TOGETHER = {"GPU": 1 << 21}  # atoms of structures minimized together, many times those that run at a time
+ATOMS_TOGETHER = {"GPU": 1 << 21}  # atoms of structures minimized together, many more than run at a time
 _LEAST_GROUPS, _MOST_FILES = 64, 64  # groups of files for workers, and files per group
 _Waiting = tuple[StructurePath, InputFile, Atoms, Content]
 
@@ -50,7 +50,7 @@ class MinimizeSpec(Spec[StructurePath]):
     strict : True to raise an error where otherwise only a note is given
     held : restraints and frozen atoms of each structure, or a function that returns them as options of Minimizer
     provenance : facts to write to files
-    watch, tell, keep : callbacks, not pickled; watch is called with progress, as in pele_ocl.minimize_many; tell with
+    watch, tell, keep : callbacks, not pickled: watch is called with progress, as in pele_ocl.minimize_many; tell with
         the number of structures done before those that start; keep with each structure and its result
 
     >>> spec = pele_ocl.MinimizeSpec(output="{name}-min.pdb", options={"max_iterations": 2})
@@ -122,7 +122,7 @@ class MinimizeSpec(Spec[StructurePath]):
 
     @property
     def atoms_together(self) -> int:
-        """Number of atoms of files that are minimized together; 1 for single files.
+        """Number of atoms for which files are minimized together; 1 to minimize files one by one.
 
         A GPU needs many structures at a time, a CPU does not. Results do not depend on it.
         """
@@ -143,7 +143,7 @@ class MinimizeSpec(Spec[StructurePath]):
                 target = self.target(item)
                 content = self.content(source, atoms, 1, target)
                 if target is not None:
-                    layout_of(target, content)  # fails now if it could not be written
+                    layout_of(target, content)  # raises an error before the work
                 waiting.append((item, source, atoms, content))
             except PeleError as error:
                 yield Record.failed_by(error, item)

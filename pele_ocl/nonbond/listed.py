@@ -62,7 +62,7 @@ class ListPipeline(Pipeline):
         super()._start(chunk, conformations, failures, tell)
 
     def _bring_radii(self, chunk: Chunk) -> None:
-        """Write the Born radii of a chunk to the device, unless they are there."""
+        """Write the Born radii of a chunk to the device if they have changed."""
         coming = self._coming
         if coming is None:
             return
@@ -117,7 +117,7 @@ class DeviceList:
 
 
 class Piecewise(Evaluator):
-    """Evaluates a list in pieces, each of which is prepared anew for every call and freed before the next.
+    """Evaluates a list in pieces; each is prepared in every call and freed before the next.
 
     most : conformations at a time; n_pairs : total number of pairs
     """
@@ -155,7 +155,7 @@ class Piecewise(Evaluator):
             for sums, part in zip(found.arrays(), own.arrays(), strict=True):
                 sums += part
             done += len(piece)
-            del piece, pipeline  # and what they hold on the device, before the next one comes
+            del piece, pipeline  # frees their memory on the device before the next piece
         failures.check(m)
         return seconds
 
@@ -168,5 +168,5 @@ class Piecewise(Evaluator):
 
 
 def _share(tell: Progress, begin: float, share: float) -> Progress:
-    """Report progress of a part of the work that begins at `begin` and is a fraction `share` of it."""
+    """Report progress of a fraction `share` of the work that begins at `begin`."""
     return lambda done: tell(min(1.0, begin + done * share))

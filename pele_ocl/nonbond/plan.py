@@ -243,7 +243,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return self._batch(given, found, failures.in_order, {**seconds, "total": time.perf_counter() - start})
 
     def _radii_for(self, given: Floats | None, conformations: Floats | None, failures: Failures) -> Floats | None:
-        """Return the given or computed Born radii of conformations, or None if they are not needed.
+        """Return given or computed Born radii of conformations, or None if they are not needed.
 
         conformations : (m, n, 3) A, None for the positions of the atoms
         """
@@ -301,7 +301,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
     @property
     def _is_exact(self) -> bool:
-        """Whether no update is lost to races; False only for some rungs of the ladder."""
+        """Whether results are exact; False for rungs of the ladder that lose updates to races."""
         return True
 
     def _result(self, atoms: Atoms, found: Outputs, seconds: Mapping[str, float]) -> NonbondResult:

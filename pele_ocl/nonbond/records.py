@@ -1,4 +1,4 @@
-"""Atoms as records for nonbonded kernels, with lengths in fixed-point steps; and pair lists on a device."""
+"""Records of atoms for nonbonded kernels, with lengths in fixed-point steps; pair lists on a device."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ class MoleculeRecords:
 
 
 def differ(values: Floats) -> bool:
-    """Return whether values differ."""
+    """Return whether not all values are equal."""
     return bool(np.ptp(values) > 0)
 
 
 def encoding_for(precision: str, span: float, doubles: bool) -> Encoding:
-    """Return the encoding of positions with a span, A, that leaves room for a quarter more and 64 A.
+    """Return the encoding for positions with a span, A; it leaves room for 25 % plus 64 A.
 
     doubles : whether the device supports float64; positions are then converted to fixed point by its kernels
 
@@ -131,7 +131,7 @@ def encoding_for(precision: str, span: float, doubles: bool) -> Encoding:
 
 
 def check_float32_span(span: float) -> None:
-    """Raise InputError for atoms that span more, A, than float32 supports."""
+    """Raise InputError for a span, A, that is too large for float32."""
     if span > LARGEST_SPAN_FLOAT32:
         raise InputError(
             f"the atoms span {span:,.0f} A, more than the {LARGEST_SPAN_FLOAT32:,.0f} A that float32 holds; "

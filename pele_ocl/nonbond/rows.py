@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ..opencl.queue import Queue
 
 GROUP, LANES = 128, 32  # work-items per group and per atom
-# In molecules with fewer atoms twice as many work-items per atom are used, since the longest neighbour list determines
-# the time. Not on CPUs, which run work-items one after another.
+# Below this number of atoms twice as many work-items per atom are used, since the longest neighbour list determines
+# the time; not on CPUs, which run work-items one after another.
 FEW = {"GPU": 2_000}
 # Largest number of atoms of all conformations for which pairs compute the atom records themselves, which saves a
 # launch where all pairs run at the same time.
@@ -24,7 +24,7 @@ MOST_WITHOUT_RECORDS = {"GPU": 16_000}
 
 
 class Rows(ListPasses[Segments]):
-    """One launch over all atoms; without gradient, EnergiesAlone computes each pair once."""
+    """One launch over all atoms. Without gradient, EnergiesAlone is used instead."""
 
     def __init__(self, queue: Queue, task: PairListTask, index: Segments) -> None:
         super().__init__(queue, task, index)

@@ -260,7 +260,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return solvent.evaluate_batch(molecule.conformations, errors="record").born_radii
 
     def _listed(self, atoms: Atoms, path: Path) -> Pairs:
-        """Read a pair list from a file, without pairs excluded by bonds; a note gives their number."""
+        """Read a pair list from a file, and remove pairs excluded by bonds, with a note."""
         notes = list[str]()
         listed = read_pairs(path, len(atoms), labels=atoms.labels, notes=notes)
         for sentence in notes:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..opencl.queue import Queue
 
 TILE = 8  # atoms, or the vector width if it is smaller; wider vectors hold a tile several times
-ENTRIES = 4  # computed together, to overlap latencies
+ENTRIES = 4  # computed together
 # Work-items per compute unit. On a CPU more would balance the load better, but each has its own gradient; on a GPU they
 # hide latency.
 PARTS_A_UNIT = {"CPU": 1, "GPU": 4}

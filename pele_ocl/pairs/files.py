@@ -69,7 +69,7 @@ _UNNAMED = {
 _NAMES = frozenset(_UNNAMED[5])
 _HEAD = re.compile(
     r"# (\d{1,18}) pairs of (\d{1,18}) atoms;(?:.*; names ([0-9a-f]{16})$)?", re.ASCII | re.MULTILINE
-)  # header of texts by write_pairs
+)  # header of texts written by write_pairs
 
 _PARSERS: dict[str, tuple[Callable[[str], Any], Any, str]] = {
     "first": (int, np.int64, "the index of an atom"),

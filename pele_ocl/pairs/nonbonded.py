@@ -1,4 +1,4 @@
-"""Pairs of atoms with other Lennard-Jones and Coulomb energies than in the sums over all pairs."""
+"""Pairs of atoms whose Lennard-Jones and Coulomb energies differ from the sums over all pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of atoms: PairList, with arrays of pairs, and AllPairs, which generates all but excluded pairs on demand.
+"""Pairs of atoms: PairList with arrays of pairs, and AllPairs, which generates all but excluded pairs on demand.
 
 Pairs is their common interface.
 """
@@ -37,7 +37,7 @@ class Pairs(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PairList(ReadOnlyArrays):
-    """p pairs of atoms, in any order, with the two atoms of a pair in any order.
+    """List of p pairs of atoms; the order of pairs, and of the two atoms in a pair, does not matter.
 
     n_atoms : number of atoms
     first, second : (p,) indices from 0
@@ -270,7 +270,7 @@ class AllPairs(ReadOnlyArrays):
     excluded : (m, 2) pairs to leave out, indices from 0, in any order
     one_four : (k, 2) pairs to flag
 
-    Needs memory only for the excluded pairs and one piece. Raises InputError for pairs with unknown atoms.
+    Memory is needed only for the excluded pairs and one piece. Raises InputError for pairs with unknown atoms.
 
     >>> len(pele_ocl.AllPairs(4))
     6
@@ -338,7 +338,7 @@ class AllPairs(ReadOnlyArrays):
         return unchecked(self.n_atoms, first, second, flags)
 
     def _rank(self, number: int) -> int:
-        """Rank of pair `number` among all pairs, that is, plus the number of excluded pairs before it."""
+        """Rank among all pairs of pair `number` of those that are not excluded."""
         others_before = self._skipped - np.arange(len(self._skipped))
         return number + int(np.searchsorted(others_before, number, side="right"))
 

@@ -33,11 +33,11 @@ def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> 
     """List pairs of atoms closer than a cutoff, except pairs separated by one or two bonds.
 
     atoms : with positions and bonds
-    cutoff : A, > 0; pairs at exactly this distance are not listed
+    cutoff : A, > 0; pairs at exactly this distance are excluded
     one_four : "exclude" leaves out pairs separated by three bonds, as in PELE; "scale" lists and flags them
 
     Returns pairs i < j, sorted. The search takes about 50 bytes of host memory per pair: 5 GB for 100 million pairs.
-    If the cutoff includes the whole molecule, all_pairs needs none.
+    For all pairs of a molecule use all_pairs, which needs almost no memory.
 
     Raises InputError for a cutoff that is not positive and finite.
 
@@ -66,7 +66,7 @@ def all_pairs(atoms: Atoms, one_four: OneFour = "exclude") -> AllPairs:
 def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude") -> PairList:
     """Remove pairs separated by one or two bonds from a list; the others are unchanged.
 
-    pairs : values given for pairs are kept; those of 1-4 pairs are assumed to be unscaled
+    pairs : the list; values given for pairs are kept, and those of 1-4 pairs are assumed to be unscaled
     atoms : with bonds
     one_four : "exclude" removes pairs separated by three bonds, "scale" flags them; also applies to pairs that are
         already flagged

@@ -99,9 +99,9 @@ class Encoding:
 
     @cached_property
     def base(self) -> float:
-        """Number whose addition converts float64 to fixed point; 0 if positions are encoded as float64.
+        """Number added to float64 to convert it to fixed point; 0 if positions are encoded as float64.
 
-        The addition rounds a float64 to whole steps, which are then its low bits. It is included in `shift`.
+        The sum is rounded to whole steps, which are its low bits. `shift` includes the number.
         """
         return 1.5 * 2**52 * self.step if self.is_fixed else 0.0
 

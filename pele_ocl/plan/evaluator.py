@@ -112,7 +112,7 @@ class Evaluator(ABC):
     """Buffers and kernels of a plan, used by one evaluation at a time."""
 
     def takes(self, m: int) -> bool:
-        """Return whether its buffers are large enough for m conformations, or for the largest possible chunk."""
+        """Return whether the buffers are large enough for m conformations, or for the largest possible chunk."""
         return True
 
     @abstractmethod
@@ -122,7 +122,7 @@ class Evaluator(ABC):
         """Compute `found` for conformations (m, n, 3) A, float32 or float64.
 
         profile : whether to time kernels; seconds are then returned by name, including "kernel"
-        tell : called with the fraction done; it may use other evaluators
+        tell : called with the fraction done; may use other evaluators
 
         Invalid positions and results are added to `failures`, which is checked as conformations finish.
         """

@@ -60,7 +60,7 @@ class Passes(ABC):
         self._middle_less_base = np.tile(encoding.shift(*atoms.bounds()), len(atoms))[np.newaxis]
         own = norm2(atoms.positions.reshape(1, -1) - self._middle_less_base)
         self._squared_reach = 0.0 if encoding.is_fixed else encoding.reach * encoding.reach
-        self._by_squares = own < self._squared_reach  # else sums of squares cannot show that coordinates are in range
+        self._by_squares = own < self._squared_reach  # else sums of squares do not show if coordinates are in range
 
     def allocate(
         self, sizes: Mapping[str, int], most: int, types: Mapping[str, np.dtype[Any]] | None = None
@@ -290,7 +290,7 @@ def reason_of(atoms: Atoms, positions: NDArray[Any], found: Outputs, k: int, exp
 
 
 def bound(launches: Sequence[Launch]) -> Sequence[BoundLaunch]:
-    """Return launches bound by a queue, with their type checked."""
+    """Return launches that a queue has bound, after a check of their type."""
     from ..opencl.binding import BoundLaunch
 
     found = [launch for launch in launches if isinstance(launch, BoundLaunch)]
@@ -299,7 +299,7 @@ def bound(launches: Sequence[Launch]) -> Sequence[BoundLaunch]:
 
 
 def norm2(values: NDArray[Any]) -> float:
-    """Sum of squares, three times faster than a check of each value; not finite if any value is not."""
+    """Sum of squares, not finite if any value is not; three times faster than a check of each value."""
     if values.size <= _BLOCK:
         return float(np.vdot(values, values))  # unlike `dot` it does not warn of overflows
     return sum(in_parts(values.shape[-1], lambda columns: _norm2_of_many(values[..., columns].ravel())))

@@ -148,7 +148,7 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         return self._evaluate_one(self._given(positions), profile, progress, Failures(1), None, start)
 
     def _given(self, positions: ArrayLike | None) -> Floats:
-        """Return positions (n, 3) A, by default those of the atoms. Checks the shape, not the values."""
+        """Return positions (n, 3) A, by default those of the atoms, after a check of their shape."""
         own = self.atoms.positions
         given = own if positions is None else numbers("positions", positions)
         if given.shape != own.shape:
@@ -190,7 +190,7 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         return self._result(atoms, found, seconds)
 
     def _placed(self, given: Floats) -> Atoms:
-        """Return the atoms at given positions, whose values the evaluator checks."""
+        """Return the atoms at given positions; the evaluator checks the values."""
         return self.atoms if given is self.atoms.positions else placed(self.atoms, given)
 
     def evaluate_batch(
@@ -222,8 +222,8 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
     def repeat(self, count: int) -> None:
         """Repeat the last evaluation `count` times, with positions and results left on the device.
 
-        This measures the cost of a step without transfers. It uses one conformation of a batch, or the positions of the
-        atoms if nothing was evaluated before.
+        This measures the cost of a step without transfers. It uses one conformation of a batch, or the atoms' positions
+        if nothing was evaluated before.
         """
         whole_number("count", count, least=1, most=MOST_REPEATS)
         if not self._idle:
@@ -264,7 +264,7 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         """Raise InputError for conformations (m, n, 3) A that the plan cannot compute."""
 
     def _amend(self, found: Outputs) -> None:
-        """Modify results that do not come from the device."""
+        """Correct results after the evaluation, such as gradients of frozen atoms."""
 
     def _compute(
         self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,

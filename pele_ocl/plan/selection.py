@@ -33,7 +33,7 @@ P = TypeVar("P", bound=Offering)
 
 
 def having(plan: type[P], variant: object) -> type[P]:
-    """Return the plan class that has a variant: the given class, or for other names that of its ladder.
+    """Return the plan class that has a variant: the given class, or that of its ladder.
 
     The given class has no rungs of the ladder, so that results with lost updates are never returned by default.
     """

@@ -12,7 +12,7 @@ BEST, DEFAULT, WORST = 1e-6, 1e-5, 1e-4
 # Error allowed per box at the default accuracy, 1/A, and the exponent of its dependence on the accuracy: for higher
 # accuracy there are more boxes, whose errors add up. Determined by tests/benchmarks/tree.py.
 LEFT_OUT, POWER = 2.4e-9, 1.08
-# Radii such as HCT have no upper bound, and the effect of an error of the integral increases with the radius.
+# Factor for radii without an upper bound, such as HCT, where errors of integrals matter more for larger radii.
 UNBOUNDED = 1 / 4
 
 
@@ -30,14 +30,14 @@ def tolerance(accuracy: float, model: SolventModel) -> float:
 
 
 def far_radii(accuracy: float) -> int:
-    """Distance in scaled radii beyond which five terms of the HCT series are enough."""
+    """Distance in scaled radii beyond which five terms of the HCT series suffice."""
     return 4 if accuracy >= DEFAULT else 6
 
 
 def pays(n_atoms: int, accuracy: float, least: Mapping[str, int], kind: str) -> bool:
     """Return whether a tree is faster than all pairs on a device of this kind.
 
-    least : by kind, smallest number of atoms for which it is at the default accuracy
+    least : by kind, smallest number of atoms for which it is faster at the default accuracy
     """
     least_here = least["CPU" if kind == "CPU" else "GPU"]
     return n_atoms >= (least_here if accuracy >= DEFAULT else 2 * least_here)

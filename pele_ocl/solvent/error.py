@@ -69,7 +69,7 @@ def sample_of(sensitivities: Floats) -> NDArray[np.intp]:
 def _largest(values: Floats, count: int) -> NDArray[np.intp]:
     """Return the sorted indices of the `count` largest values (n,).
 
-    They are all in the `count` runs with the largest maxima, so that few values of a million have to be sorted.
+    They are all in the `count` runs with the largest maxima, so that few values have to be sorted.
     """
 
     def largest_of_runs(part: slice) -> Floats:
@@ -110,7 +110,7 @@ class RadiusCheck:
         )  # fmt: skip
 
     def sensitivities(self, born_radii: Floats) -> Floats:
-        """Relative change of each Born radius (n,) with its integral, B (1 - tanh^2).
+        """Relative derivative of each Born radius (n,) with respect to its integral, B (1 - tanh^2).
 
         The errors of a tree's integrals are similar for all atoms. Radii without an upper bound, 1/B = 1/rho - I,
         change by B times the error, so that large radii have the largest errors. With a tanh radius function, radii

@@ -123,7 +123,7 @@ class Pair(PlainRadii):
 
 
 class PlainPasses(SolventPasses):
-    """Passes for one conformation at a time: `radii` computes the radii of a Molecule, then copied to the tiles."""
+    """Passes for one conformation at a time; radii of a Molecule are computed by `radii` and copied to the tiles."""
 
     def __init__(
         self, radii: type[PlainRadii], queue: Queue, atoms: Atoms, tiles: Tiles, layout: SolventLayout,

@@ -41,7 +41,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
     """Born radii, A, and implicit-solvent energy of structures, kcal/mol.
 
     reading : how files are read; models : "one", or "all" for all models of a file
-    energy : True for energies in addition to radii; per_residue : True to record energies per residue
+    energy : True to compute energies in addition to radii; per_residue : True to record energies per residue
     device : one or several; strict : True to raise an error where otherwise only a note is given
     accuracy, variant : options of pele_ocl.Solvent
 
@@ -83,7 +83,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
     def evaluate(
         self, source: InputFile, progress: Progress | None = None, per_atom: bool = False
     ) -> Evaluation[SolventResult]:
-        """Compute the radii and energies of a file, always per atom."""
+        """Compute the Born radii and energies of a file. per_atom : has no effect; results are per atom"""
         molecule, checks = self._read(source)
         plan = self.plan(molecule.atoms)
         if molecule.conformations is None:

@@ -89,7 +89,7 @@ class Tiled(SolventPasses):
         ]  # fmt: skip
 
     def _blocks(self) -> Sequence[Launch]:
-        """Bind sums over blocks, which compute each pair once; each launch has a range of rows of tiles."""
+        """Bind sums over blocks, which compute each pair once; each launch takes a range of tiles."""
         layout, spheres, n_tiles, n_parts = self.layout, self.spheres, len(self.tiles), self.n_parts
         rows = n_parts * max(1, int(LAUNCH_PAIRS / self.pairs * n_tiles / n_parts))
         bounds = [*range(0, n_tiles, rows), n_tiles]

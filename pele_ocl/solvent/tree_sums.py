@@ -27,7 +27,7 @@ OPEN_ROOM = 512  # stack sizes are multiples of it, so that molecules of most si
 PARTNERS = 4000  # pairs per atom that cost about as much as a traversal by its tile
 LARGEST = 8_192  # slots of the largest boxes; larger ones are rarely far, and each costs a pass over its atoms
 TRUNKS = 64  # largest number of boxes with which a traversal begins
-WALKS = 4_096  # traversals of all tiles that fill any GPU; with more each would do less
+WALKS = 4_096  # traversals of all tiles that are enough to fill any GPU
 MOST_WALKS = 64  # per tile
 
 
@@ -36,7 +36,7 @@ class TreeShape:
     """How the tree is traversed.
 
     width : reals in a vector
-    groups : whether a work-group traverses the tree together, which suits GPUs; otherwise each vector of atoms does
+    groups : whether a work-group traverses the tree together, which suits GPUs; otherwise vectors of atoms do
     walks : largest number of traversals per tile, each of a part of the highest level; own : tiles per group
     """
 
@@ -151,6 +151,6 @@ class TreeSums:
 
     @property
     def _cost(self) -> float:
-        """Number of pairs with about the same cost."""
+        """Number of pairs with about the same cost as the traversals."""
         n = int(self.tiles.counts.sum())
         return n * float(min(n, PARTNERS))

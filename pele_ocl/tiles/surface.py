@@ -59,7 +59,7 @@ class SurfaceBuffers:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Reals per conformation in the buffer of this class."""
+        """Reals per conformation in each buffer."""
         return {"pulls": 4 * self.n_heavy}
 
     def energies(self, passes: TiledPasses, gradient: bool) -> Launch:

@@ -33,7 +33,7 @@ LEAST_PARTS = 16  # enough to balance the load
 
 
 def cpu_parts(units: int) -> int:
-    """Largest number of parts of the tiles on a CPU, a multiple of its units."""
+    """Largest number of parts into which tiles are divided on a CPU, a multiple of its units."""
     return units * -(-LEAST_PARTS // units)
 
 
@@ -78,10 +78,10 @@ class Tiles:
 
     @classmethod
     def nested(cls, positions: Floats, size: int, leaf: int) -> Tiles:
-        """Sort positions (n, 3) A by a k-d tree with leaves of `leaf` atoms. Each node of `size` atoms is a tile.
+        """Sort positions (n, 3) A by a k-d tree with leaves of `leaf` atoms; each node of `size` atoms is a tile.
 
         Two, four, eight, ... consecutive tiles have smaller boxes than along a curve. A node whose atoms are far apart
-        is divided into several tiles; after it, tiles are still nodes, but pairs of consecutive ones may not be.
+        is divided into several tiles; later tiles are still nodes, but pairs of consecutive ones may not be.
         """
         n = len(positions)
         begins = np.arange(size, n, size)
@@ -105,7 +105,7 @@ class Tiles:
         return tiles
 
     def moved(self, positions: Floats) -> Tiles:
-        """Return the tiles with the same order of atoms at other positions, (n, 3) A."""
+        """Return tiles with the same order of atoms at other positions, (n, 3) A."""
         tiles = copy(self)
         for name, array in zip(
             ("offsets", "origins", "extents"), _placed(positions, self.order, self.size), strict=True
@@ -194,7 +194,7 @@ def hilbert_keys(positions: Floats, bits: int = HILBERT_BITS) -> NDArray[np.uint
 
 
 def _to_transpose(axes: list[NDArray[np.uint16]], bits: int) -> list[NDArray[np.uint16]]:
-    """Skilling's inverse undo of excess work, followed by the Gray code, vectorized over points."""
+    """Convert coordinates to the transposed Hilbert index, Skilling's AxestoTranspose, for all points."""
     x, y, z = axes
     for bit in range(bits - 1, 0, -1):
         low = np.uint16((1 << bit) - 1)

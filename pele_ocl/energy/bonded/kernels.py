@@ -34,7 +34,7 @@ class Groups:
     n_rows : rows of results, one per term
     starts : (n_groups * kinds + 1,) first record of each kind
     members, places : (n_records, 4) atoms, and their slots, -1 for atoms of other groups; a CMAP term takes two records
-    details : (n_records, 2) first row of parameters and count; 0 for the second record of a CMAP term
+    details : (n_records, 2) first row of parameters and number of rows; 0 for the second record of a CMAP term
     slot_starts : (n_atoms * n_rows + 1,) first slot of each atom's contributions to each row of results
     """
 
@@ -92,7 +92,7 @@ class Groups:
 
 
 def _copies(owners: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """List pairs of group and task, sorted by group, then by task. owners : (m, k) groups of members, or -1"""
+    """Return the groups and tasks of all copies of tasks, by group. owners : (m, k) groups of members, or -1"""
     is_first = owners >= 0
     for other, one in combinations(range(owners.shape[1]), 2):
         is_first[:, one] &= owners[:, one] != owners[:, other]
@@ -114,7 +114,7 @@ def _records(twice: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bo
     return record, second
 
 
-# Atoms and work-items per group. Smaller groups are more groups, and more terms are computed by two of them.
+# Atoms and work-items per group. With smaller groups more terms are computed in two or more groups.
 ATOMS_CPU, ITEMS_CPU = 128, 1
 ATOMS_GPU, ITEMS_GPU = 32, 256
 CONSTANTS = "bonded constants"  # name of the buffer with all parameters
@@ -171,7 +171,7 @@ class BondedTerms(TermKernels):
         return self._shape(context)[1] % context.tiles.size == 0
 
     def is_of_single_items(self, context: TermContext) -> bool:
-        """Return whether a group is one work-item."""
+        """Return whether groups are single work-items."""
         return self._shape(context)[1] == 1
 
     def launches(self, context: TermContext, index: int) -> list[Launch]:
@@ -229,7 +229,7 @@ class BondedTerms(TermKernels):
         )  # fmt: skip
 
     def _shape(self, context: TermContext) -> tuple[int, int]:
-        """Return the atoms and work-items per group."""
+        """Number of atoms and of work-items per group."""
         is_cpu = context.queue.device.kind == "CPU"
         size, items = (ATOMS_CPU, ITEMS_CPU) if is_cpu else (ATOMS_GPU, ITEMS_GPU)
         return max(size, context.tiles.size), min(items, context.queue.device.largest_group)

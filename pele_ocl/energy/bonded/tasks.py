@@ -15,7 +15,7 @@ from ...opencl.interface import BondedKind
 
 
 class TermTables(NamedTuple):
-    """Tables of a term in Atoms.bonded. has_springs : whether its tasks are of SPRINGS, used by preconditioners"""
+    """Tables of a term in Atoms.bonded. has_springs : whether its tasks are SPRINGS, used by preconditioners"""
 
     tables: tuple[str, ...]
     has_springs: bool = True
@@ -125,7 +125,7 @@ class Tasks:
 
 
 def stable_order(keys: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Stable order of integers from 0 to 2^32 - 1; sorts 16 bits at a time, for which NumPy uses radix sort."""
+    """Stable argsort of integers from 0 to 2^32 - 1, 16 bits at a time, for which NumPy uses radix sort."""
     order: NDArray[np.intp] = np.argsort((keys & 0xFFFF).astype(np.uint16), kind="stable")
     high = (keys >> 16).astype(np.uint16)
     return order[np.argsort(high[order], kind="stable")] if high.any() else order
@@ -138,7 +138,7 @@ def _widened(columns: NDArray[np.int32], width: int, value: int) -> NDArray[np.i
 
 
 def _harmonic(bonded: Bonded, name: str, term: str, kind: BondedKind, names: Sequence[str]) -> Tasks:
-    """Make the tasks of a harmonic term; equilibrium angles are stored as cosine, sine and distance out of range."""
+    """Make the tasks of a harmonic term; equilibrium angles are stored as cosine, sine and excess over their range."""
     table = getattr(bonded, name)
     kept = table.parameters[:, 0] != 0
     parameters = table.parameters[kept]
@@ -150,10 +150,10 @@ def _harmonic(bonded: Bonded, name: str, term: str, kind: BondedKind, names: Seq
 
 
 def _torsions(table: Torsions, row: int) -> Tasks:
-    """Make one task per torsion from all its cosines, sorted by n; cosines with zero barrier are left out."""
+    """Make one task per torsion with all its cosine terms, sorted by n; terms with k = 0 are left out."""
     k, n, phase = table.parameters[table.parameters[:, 0] != 0].T
     atoms = table.atoms[table.parameters[:, 0] != 0].astype(np.int64)
-    atoms = np.where((atoms[:, 0] > atoms[:, 3])[:, None], atoms[:, ::-1], atoms)  # one torsion in both directions
+    atoms = np.where((atoms[:, 0] > atoms[:, 3])[:, None], atoms[:, ::-1], atoms)  # equal torsions in both directions
     phase, n = np.where(n < 0, -phase, phase), np.abs(n)
     order = np.lexsort((n, *atoms.T[::-1]))
     k, n, phase, atoms = k[order], n[order], phase[order], atoms[order]

@@ -142,7 +142,7 @@ class Interpolated(Term):
         ]  # fmt: skip
 
     def _check_array(self, name: str, values: Floats) -> None:
-        """Raise InputError for values that an array of a row may not have; they are finite."""
+        """Raise InputError for invalid values of a row's array; they are finite."""
 
     @property
     def further_arrays(self) -> dict[str, Floats]:
@@ -220,7 +220,7 @@ class Growing(Interpolated):
     @property
     @abstractmethod
     def first_height(self) -> float:
-        """Height of a hill where the bias is 0; kcal/mol if hills are energies."""
+        """Height of a hill where the bias is 0."""
 
     @property
     @abstractmethod
@@ -305,7 +305,7 @@ class Metadynamics(Growing):
         return 0.0 if self.bias_factor is None else 1 / (self.bias_factor - 1)
 
     def heights(self, energies: Floats, temperatures: Floats) -> Floats:
-        """Heights of hills where the bias has these energies, kcal/mol, at temperatures in K."""
+        """Heights of hills at given bias energies, kcal/mol, and temperatures, K."""
         energies, temperatures = numbers("energies", energies), numbers("temperatures", temperatures)
         if temperatures.shape not in ((), energies.shape):
             raise InputError(f"energies have shape {energies.shape} and temperatures {temperatures.shape}")

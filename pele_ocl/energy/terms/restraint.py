@@ -105,7 +105,7 @@ class CenterRestraint(Term):
     target : (3,) c0, A; by default the centre at the positions of the plan
     force_constant : k, kcal/mol/A^2, >= 0; without a factor of 1/2
     flat : A, >= 0; the energy is 0 within this distance of c0
-    weights : of the atoms, not negative; by default their masses
+    weights : of the atoms, >= 0; by default their masses
     name : name of the term in results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

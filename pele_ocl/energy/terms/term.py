@@ -55,7 +55,7 @@ class TermContext:
         return self.queue
 
     def upload_each(self, term: Term, name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> Array:
-        """Upload an array of which each row of an ensemble has its own copy, with these initial values.
+        """Upload an array that each row of an ensemble has separately, with these initial values.
 
         `ensemble.values(term.name, name)[row] = values` sets it. name : of the array; dtype : reals by default
         """
@@ -114,11 +114,11 @@ class TermKernels(ABC):
         return {}
 
     def runs_first(self, context: TermContext) -> bool:
-        """Return whether its one launch precedes all others, places the tiles and initializes the gradient."""
+        """Return whether the term runs before the passes, in one launch that places tiles and initializes gradients."""
         return False
 
     def part(self, context: TermContext, index: int, items: int) -> LaunchPart:
-        """Return its part of a launch with `items` work-items per group; only for a term that runs first."""
+        """Return the term's part of a joint launch with `items` work-items per group, if it runs first."""
         raise NotImplementedError(f"{type(self).__name__} does not run first")
 
     def stiffness(self, atoms: Atoms) -> Floats | float:
@@ -133,7 +133,7 @@ class TermKernels(ABC):
 class Term(TermKernels, Hashed):
     """Additional energy term: a name, a definition and kernels.
 
-    Its kernels run last. Each adds its gradient to `gradient` of the results, in the order of the atoms, and writes
+    The kernels run last. Each adds its gradient to `gradient` of the results, in the order of the atoms, and writes
     the energies of atoms to its part of `further`; cl/energy/results.clh.
 
     name : name of the term in results

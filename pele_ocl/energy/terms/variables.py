@@ -35,10 +35,10 @@ class Variable:
 
     @abstractmethod
     def groups(self, atoms: Atoms) -> list[Ints]:
-        """Return its one or two groups of atoms. Raises InputError if they are invalid."""
+        """Return one or two groups of atoms. Raises InputError if they are invalid."""
 
     def traits(self, atoms: Atoms) -> Floats:
-        """Return kernel data of the atoms, (m, 4): weight in the group, and three numbers."""
+        """Return data of the atoms for kernels, (m, 4): weight in the group, and three numbers."""
         groups = self.groups(atoms)
         shares = [atoms.masses[of] / atoms.masses[of].sum() for of in groups]
         return np.column_stack([np.concatenate(shares), np.zeros((sum(map(len, groups)), 3))])

@@ -1,7 +1,7 @@
 """Choices of a variant and its layout, and the quantities that can be tuned.
 
-Rules that need no measurement (`choose_variant`, `of` of the layouts) make a good choice. `pele-ocl tune` measures the
-best one among those that the variants offer (`Variant.choices`).
+Rules (`choose_variant`, `of` of the layouts) make a good choice without measurements. `pele-ocl tune` measures the
+best choice among those of `Variant.choices`.
 """
 
 from __future__ import annotations

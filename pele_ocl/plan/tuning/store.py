@@ -23,11 +23,11 @@ LOCK_SECONDS = 30.0  # other processes hold the lock only while they write one f
 
 
 class TuningWarning(UserWarning):
-    """A tuning file cannot be used; the built-in rules are used instead."""
+    """The tuning file is invalid; built-in rules are used instead."""
 
 
 def tuning_path() -> Path | None:
-    """Return the path of the file, even if it does not exist; None if PELE_OCL_TUNING is off."""
+    """Return the path of the file, which may not exist; None if PELE_OCL_TUNING is off."""
     given = os.environ.get(VARIABLE, "").strip()
     if given.lower() == "off":
         return None
@@ -45,7 +45,7 @@ def require_path() -> Path:
 
 
 def entries() -> tuple[Entry, ...]:
-    """All stored entries, as first read by this process; empty if there is no file.
+    """All stored entries, read once per process; empty if there is no file.
 
     Gives a TuningWarning, once, for a file that cannot be used.
     """
