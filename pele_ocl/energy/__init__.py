@@ -129,9 +129,9 @@ def energy(
         `frames`, `topology` and `image`; `resume`, `workers`, `scheduler`, `shard`; `progress`, called with the
         fraction done, 0 to 1; `errors`, "raise" to raise an error instead of recording NaN for a failed part
 
-    Returns an EnergyResult, kcal/mol and A, with kernel times, and for "tree" the measured error. For all models it is
-    an Evaluation, `found[i]`; for a trajectory FrameEnergies; for several paths Structures. Each has `table()`,
-    `to_json()`, `text()` and `save(path)`. Time scales as n^2, memory as n.
+    Returns an EnergyResult, kcal/mol and A, with kernel times, and for "tree" the measured error. Returns an Evaluation
+    with one result per model for all models, FrameEnergies for a trajectory, and Structures for several paths. Each has
+    `table()`, `to_json()`, `text()` and `save(path)`. Time scales as n^2, memory as n.
 
     Raises InputError for coincident atoms, unknown options and overflowing energies, ParameterError for a radius at or
     below the offset, and DeviceError for a request that the device does not support. For files, also the errors of

@@ -32,7 +32,6 @@ class Blocks(SumsOfPairs[BlocksLayout]):
 
     @property
     def _sums_born_pairs(self) -> bool:
-        """Return whether Born radii come from sums over all pairs."""
         return not self.model.gb_model.vacuum and self.tree is None and self.of_surface is None
 
     @cached_property

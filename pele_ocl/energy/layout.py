@@ -26,7 +26,7 @@ MOST_FUSED = 3_000  # atoms; for larger molecules `tune` does not try fused laun
 # molecules each part has many tiles.
 MOST_HALVED = 8_192
 
-# Number of cores from which on parts are runs of tiles, and parts per core.
+# Smallest number of cores for which parts are runs of tiles, and number of parts per core.
 LEAST_CORES_FOR_RUNS, RUNS_FOR_EACH = 4, 8
 LEAST_BLOCKS = 8  # blocks of two tiles per part, on average
 
@@ -159,7 +159,6 @@ class BlocksLayout(EnergyLayout):
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
-        """Settings that `tune` tries on a CPU."""
         return [
             {"tile": tile, "most_parts": parts}
             for tile, parts in product((16, 32), tried_parts(machine.units))
@@ -226,7 +225,6 @@ class SquaresLayout(EnergyLayout):
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
-        """Settings that `tune` tries on a GPU."""
         shapes = product((1, 2, 3), (128, 256))
         squares = [{"row": row, "most_parts": parts, "split": 1, "fused": 0, "joined": 0} for row, parts in shapes]
         fused = [

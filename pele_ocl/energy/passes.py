@@ -1,6 +1,6 @@
 """Launches of one energy evaluation, in order.
 
-A variant is the last class of a chain:
+Each variant is the last class in a chain of subclasses:
 
 Passes (plan/passes.py) : buffers and launches of any quantity, and transfers of conformations
 TiledPasses (tiles/passes.py) : positions are first placed in tiles
@@ -131,7 +131,6 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return self._born() if self.tree is None else self._born_of(self.tree)
 
     def _from_radii(self) -> list[Launch]:
-        """Bind the launches of the passes that follow the Born radii."""
         return [*self._pairs(), *(self._chain() if self.options.chain else ()), *self._finish()]
 
     @cached_property
@@ -149,7 +148,6 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @cached_property
     def _of_sites(self) -> tuple[list[Launch], list[Launch]]:
-        """Launches of virtual sites before and after all others."""
         return site_launches(self.context)
 
     @property
@@ -190,7 +188,6 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @property
     def _n_further(self) -> int:
-        """Number of further terms, which have per-atom energies."""
         return sum(len(kernels.names) for kernels in self.contents.further)
 
     def _launches_of(self, term_kernels: Sequence[TermKernels], first: bool = False) -> list[Launch]:
@@ -289,7 +286,6 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @cached_property
     def _are_in_order(self) -> bool:
-        """Return whether these are all terms, without repetition."""
         return np.array_equal(self._columns, np.arange(len(self.contents.names)))
 
     @cached_property
@@ -367,7 +363,6 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [*tree.launches(self, "born_sums"), self._atom_terms(tree.n_parts)]
 
     def _born_of_surface(self, surface: SurfaceRadii) -> list[Launch]:
-        """Bind the launches of Born radii from surface integrals."""
         return [*surface.launches(self, "born_sums"), self._atom_terms(surface.n_parts), surface.single(self)]
 
     def _surface(self) -> list[Launch]:

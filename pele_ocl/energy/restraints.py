@@ -138,7 +138,6 @@ class Reference:
 
     @classmethod
     def of(cls, path: Path, reads: Reading) -> Reference:
-        """Read all atoms of the reference structure."""
         return cls(path, reads.unparameterised(read_file(path), whole=True))
 
     def positions(self, atoms: Atoms) -> Floats:

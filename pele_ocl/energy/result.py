@@ -49,7 +49,7 @@ class EnergyResult(HasFindings, TermResult):
     gradient : (n, 3) kcal/mol/A; None if not requested
     born_radii : (n,) A; NaN if no term depends on them, as without solvent
     seconds : "total", including overhead and kernel compilation; "kernel", if kernel times were requested, from the
-        first start to the last end, summed over chunks; "error", of measuring the error, including overhead
+        first start to the last end, summed over chunks; "error", for measuring the error, including overhead
     born : how Born radii were computed, a key of BORN
     accuracy : requested accuracy of Born radii; None if they come from all pairs
     error : RadiusError measured on some of the atoms; None if radii come from all pairs, and on devices without

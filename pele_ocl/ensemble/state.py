@@ -219,7 +219,6 @@ class State:
 
     @property
     def energy_options(self) -> dict[str, Any]:
-        """Options of `Energy` for all rows, without the gradient."""
         return {name: value for name, value in self.options.items() if name != "gradient"}
 
     def chosen(self, rows: RowsLike) -> Rows:
@@ -488,7 +487,6 @@ class State:
 
     @property
     def bytes_on_device(self) -> Buffer:
-        """The buffer that holds all rows."""
         return self.store.buffer
 
     def begins(self, rows: Rows) -> tuple[np.uint64, NDArray[np.uint64]]:

@@ -125,7 +125,6 @@ class Driver:
 
     @property
     def size(self) -> int:
-        """Bytes of the store `scratch`."""
         return self.scratch.size
 
     @property
@@ -134,7 +133,6 @@ class Driver:
         return sum([len(seats.jobs) for seats in self._by_key.values()])
 
     def fits(self, recipe: Recipe) -> bool:
-        """Return whether a structure of a molecule fits into the store."""
         return recipe.size <= self.size
 
     def __bool__(self) -> bool:
@@ -333,7 +331,6 @@ class Driver:
                 self._n_atoms -= len(job.given)
 
     def _buffer(self, piece: BufferPiece) -> Buffer:
-        """Buffer of the store that contains a piece."""
         return self._stores[piece.store].buffer
 
     def _move(self, jobs: Sequence[Job], source: BufferPiece, target: BufferPiece, sizes: NDArray[np.int64]) -> None:
@@ -400,7 +397,6 @@ class Seats(Tables):
         self.launch(self.begin, count, first)
 
     def iterate(self, count: int) -> None:
-        """Start `count` iterations of all structures."""
         while count and self.jobs:
             part = min(count, self._build())
             for _ in range(part):

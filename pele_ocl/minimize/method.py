@@ -179,7 +179,7 @@ class Method(ABC):
         return launch
 
     def moving(self, file: str | Path, name: str, before: str, after: str, **arguments: Any) -> Launch:
-        """Bind a kernel that decides on a trial and moves atoms, with one group per `moved` atoms.
+        """Bind a kernel that accepts or rejects a trial step and moves atoms, with one group per `moved` atoms.
 
         It has the parameters of STEP in cl/minimize/method.clh, and further ones.
         """

@@ -280,7 +280,6 @@ class Together:
                 yield from self._taken()
 
     def _taken(self) -> Iterator[Done]:
-        """Yield the available results."""
         while self._arrived:
             yield self._arrived.popleft()
 

@@ -87,7 +87,6 @@ class Preconditioner:
 
     @property
     def size(self) -> int:
-        """Reals in the blocks of a structure."""
         return self.n_blocks * SIDE**2
 
     def launch(

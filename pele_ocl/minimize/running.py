@@ -371,7 +371,6 @@ class _Count:
         self.done = self.first + n
 
     def watch(self, n_done: int, _: int, gradient: float) -> None:
-        """Report progress of the structures that are minimized together."""
         if self.tell is not None:
             self.tell(self.done + n_done, self.n, gradient)
 

@@ -92,15 +92,14 @@ def nonbond(
     cutoff : A, 12 by default; one_four : "exclude" pairs separated by three bonds, or "scale" them
     internal_dielectric : "vdgbnp" for PELE's dielectric constants by residue
     models, strict : as in `energy`; write_pairs : file for the list, .h5, .npz or text
-    words : further options of `pele-ocl nonbond`, with underscores. For reading: `forcefield`, `select`, `without`,
-        `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands` and others of
-        pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also replace the structure. For the
-        solvent: `like`, or fields of SolventModel such as `gb` and `ionic_strength`. For the run: `trajectory`,
-        `frames`, `topology` and `image`; `output`, a file to write; `resume`, `workers`, `scheduler`, `shard`
+    words : further options of `pele-ocl nonbond`, with underscores: for reading, solvent and run, as in `energy`;
+        `output`, a file to write
 
-    Returns a NonbondResult, kcal/mol and A. For all models it is an Evaluation, `found[i]`; for a trajectory
-    FrameEnergies; for several paths Structures. Each has `table()`, `to_json()`, `text()` and `save(path)`. Time
-    scales with the number of pairs. Raises InputError for coincident atoms, and for options or arrays that do not fit,
+    Returns a NonbondResult, kcal/mol and A. Returns an Evaluation with one result per model for all models,
+    FrameEnergies for a trajectory, and Structures for several paths. Each has `table()`, `to_json()`, `text()` and
+    `save(path)`. Time scales with the number of pairs.
+
+    Raises InputError for coincident atoms, and for options or arrays that do not fit,
     and DeviceError for a request that the device does not support.
     """
     if isinstance(atoms, Atoms):

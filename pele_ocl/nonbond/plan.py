@@ -54,7 +54,7 @@ def check_molecule(atoms: Atoms, pairs: Pairs, solvent: str) -> None:
 
 
 def one_an_atom(name: str, given: ArrayLike, n: int) -> Floats:
-    """Return positive numbers (n,), copied. Raises InputError for anything else."""
+    """Return a copy of positive numbers (n,). Raises InputError for anything else."""
     values = _numbers(given)
     if values.shape != (n,) or not _are_positive(values):
         raise InputError(f"{name} must be {n} positive numbers, one an atom")
@@ -62,7 +62,7 @@ def one_an_atom(name: str, given: ArrayLike, n: int) -> Floats:
 
 
 def one_a_conformation(name: str, given: ArrayLike, m: int, n: int) -> Floats:
-    """Return positive numbers (n,) or (m, n), copied. Raises InputError for anything else."""
+    """Return a copy of positive numbers (n,) or (m, n). Raises InputError for anything else."""
     values = _numbers(given)
     if values.shape not in ((n,), (m, n)) or not _are_positive(values):
         raise InputError(f"{name} must be positive numbers, ({n},) one an atom or ({m}, {n}) for each conformation")

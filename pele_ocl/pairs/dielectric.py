@@ -53,7 +53,7 @@ def internal_dielectrics(atoms: Atoms) -> Floats:
 
 @lru_cache(maxsize=1024)
 def _of_residue(residue: str, names: tuple[str, ...]) -> tuple[float, ...]:
-    """Return the constants of the atoms of a residue; the first matching rule applies."""
+    """Return the constants of a residue's atoms; the first matching rule applies."""
     common = canonical(names)
     known = frozenset([*residue_names(residue), "*"])
     holding = [r for r in _rules() if r.residue in known and r.has <= set(common) and r.lacks.isdisjoint(common)]

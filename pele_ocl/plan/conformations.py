@@ -101,7 +101,7 @@ class Encoding:
     def base(self) -> float:
         """Number added to float64 to convert it to fixed point; 0 if positions are encoded as float64.
 
-        The sum is rounded to whole steps, which are its low bits. `shift` includes the number.
+        The sum is rounded to whole steps, which are its low bits. `shift` already includes it.
         """
         return 1.5 * 2**52 * self.step if self.is_fixed else 0.0
 

@@ -95,7 +95,6 @@ class Failures:
 
     @property
     def in_order(self) -> dict[int, str]:
-        """Reasons in the order of the conformations."""
         return dict(sorted(self.reasons.items()))
 
     def check(self, done: int) -> None:

@@ -255,7 +255,7 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         """Make the result of a batch."""
 
     def _checked(self, conformations: ArrayLike, errors: str) -> tuple[Floats, Failures]:
-        """Check and copy conformations (m, n, 3) A, and make their Failures."""
+        """Check and copy conformations (m, n, 3) A; return them with an empty Failures."""
         choice("errors", errors, ("raise", "record"))
         given = own_array(as_conformations(conformations, len(self.atoms)), conformations)
         return given, Failures(len(given), record=errors == "record")

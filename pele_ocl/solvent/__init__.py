@@ -96,15 +96,12 @@ def solvent(
     models : "all" to read all models of a PDB file as conformations of one molecule
     per_residue : True to record energies per residue
     strict : True to raise an error where otherwise only a note is given: atoms too close, open disulphides
-    words : further options of `pele-ocl solvent`, with underscores. For reading: `forcefield`, `select`, `without`,
-        `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands` and others of
-        pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also replace the structure. For the
-        solvent: `like`, or fields of SolventModel such as `gb` and `ionic_strength`. For the run: `trajectory`,
-        `frames`, `topology` and `image`; `resume`, `workers`, `scheduler`, `shard`
+    words : further options of `pele-ocl solvent`, with underscores: for reading, solvent and run, as in `energy`
 
-    Returns a SolventResult: radii in A, energies in kcal/mol, and for "tree" the measured error. For all models it is
-    an Evaluation, `found[i]`; for a trajectory FrameEnergies; for several paths Structures. Each has `table()`,
-    `to_json()`, `text()` and `save(path)`. Time scales as n^2, for Born radii by "tree" as n log n; memory as n.
+    Returns a SolventResult: radii in A, energies in kcal/mol, and for "tree" the measured error. Returns an Evaluation
+    with one result per model for all models, FrameEnergies for a trajectory, and Structures for several paths. Each has
+    `table()`, `to_json()`, `text()` and `save(path)`. Time scales as n^2, for Born radii by "tree" as n log n; memory
+    as n.
 
     Raises InputError for coincident atoms and unknown options, ParameterError for a radius at or below the offset, and
     DeviceError for a request that the device does not support. For files, also the errors of pele_ocl.read.

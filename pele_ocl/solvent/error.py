@@ -130,7 +130,7 @@ class RadiusCheck:
     def first_error(
         self, conformations: Floats, born_radii: Floats, failed: Collection[int], seconds: Mapping[str, float]
     ) -> tuple[RadiusError | None, Mapping[str, float]]:
-        """Measure the error of radii (m, n) A for the first valid one of conformations (m, n, 3) A; None if all failed.
+        """Measure the error of radii (m, n) A for the first valid conformation (m, n, 3) A; None if all failed.
 
         Also returns the seconds of the evaluation with those of the measurement.
         """

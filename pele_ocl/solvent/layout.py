@@ -59,7 +59,6 @@ class SolventLayout:
         return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row, shares=4, walks=walks)
 
     def for_tree(self) -> SolventLayout:
-        """Return the layout for a tree traversal, with larger tiles on CPUs."""
         return replace(self, tile=TREE_TILE) if self.blocks else self
 
     @staticmethod

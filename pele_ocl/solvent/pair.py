@@ -90,7 +90,6 @@ class Molecule:
 
     @property
     def radii_arguments(self) -> Arguments:
-        """Arguments of every kernel that fills Born radii."""
         return dict(n_atoms=self.n, radii=self.radii, psi=self.psi, born=self.born)
 
 

@@ -53,7 +53,6 @@ class NeckTables:
 
     @property
     def arguments(self) -> Arguments:
-        """NECK_ARGUMENTS."""
         return dict(n_kinds=self.n_kinds, kinds=self.kinds, necks=self.necks)
 
 

@@ -52,7 +52,7 @@ class Tiles:
     offsets : (n_slots, 3) position relative to the origin of the slot's tile, A; columns are contiguous
     origins : (n_tiles, 3) A, relative to the centre of the structure
     extents : (n_tiles, 3) half edges of the bounding box around the origin, A
-    first_frozen : first tile from which on all atoms are frozen; n_tiles if none are
+    first_frozen : first of the tiles that contain only frozen atoms; n_tiles if there are none
     """
 
     size: int

@@ -171,7 +171,6 @@ class BondedTerms(TermKernels):
         return self._shape(context)[1] % context.tiles.size == 0
 
     def is_of_single_items(self, context: TermContext) -> bool:
-        """Return whether groups are single work-items."""
         return self._shape(context)[1] == 1
 
     def launches(self, context: TermContext, index: int) -> list[Launch]:

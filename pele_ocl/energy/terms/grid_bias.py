@@ -166,8 +166,8 @@ class GridBias(Interpolated):
 
     variables : Variable, or one to three of them
     grid : (n_1, ..., 2^d) for d variables: the energy and its derivatives at each node, kcal/mol. Bit k of the last
-        index means the derivative with respect to variable k, times the spacing of its nodes. None for zero energy, if
-        only the variables are to be computed
+        index selects the derivative with respect to variable k, times the spacing of its nodes. None for zero energy,
+        to compute only the variables
     bounds : first and last node of each variable; None for torsions, whose nodes begin at -pi
     name : name of the term in results
 

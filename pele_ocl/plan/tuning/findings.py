@@ -43,7 +43,7 @@ class BestChoice:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """Quantity, precision and size, unique in an entry."""
+        """Quantity, precision and size; unique within an entry."""
         return self.quantity, self.precision, self.size
 
 
