@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # which is little compared with the passes of larger molecules.
 MOST_JOINED = 256
 LOTS = 4  # work units per core in steps over single tiles
-COUNTERS = 16 * 32  # integers in cl/energy/blocks_joined.cl
+COUNTERS = 16 * 32  # number of integers, as in cl/energy/blocks_joined.cl
 
 
 class Blocks(SumsOfPairs[BlocksLayout]):

@@ -129,7 +129,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         return EnergyEvaluation(**vars(found), batch=batch)
 
     def of_result(self, result: EnergyResult | TermBatch[EnergyResult]) -> EnergyEvaluation:
-        """Make an evaluation from a result of Atoms, or from a batch of their conformations."""
+        """Make an evaluation from a result for Atoms, or from a batch of their conformations."""
         return EnergyEvaluation(
             **vars(super().of_result(result)), batch=result if isinstance(result, EnergyBatch) else None
         )
@@ -284,5 +284,5 @@ def _attributes(
 
 
 def recorded(result: EnergyResult | EnergyBatch) -> EnergyEvaluation:
-    """Make an evaluation from a result of Atoms, or from a batch."""
+    """Make an evaluation from a result for Atoms, or from a batch."""
     return EnergyOfPlan.of(result).of_result(result)

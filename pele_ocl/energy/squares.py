@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # that wait for others would block groups that could compute.
 MOST_JOINED = 64
 
-COUNTERS = 6 * 32  # integers of a conformation in cl/energy/squares/joined.cl
+COUNTERS = 6 * 32  # number of integers per conformation, as in cl/energy/squares/joined.cl
 
 
 class Squares(EnergyPasses[SquaresLayout]):

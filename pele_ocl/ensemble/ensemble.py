@@ -203,7 +203,7 @@ class Ensemble(Settled):
     def terms(self, rows: RowsLike = None) -> Terms:
         """Energy terms of rows, (n_rows, n_terms) kcal/mol; 0 for terms that a molecule does not have.
 
-        Failed rows have NaN. Raises InputError if a row was not evaluated.
+        Terms of failed rows are NaN. Raises InputError if a row was not evaluated.
         """
         chosen, names = self.state.chosen(rows), self.names
         self.state.require_evaluated(chosen)
@@ -541,7 +541,7 @@ def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int], mo
 def _again(
     molecules: list[Atoms], rows: list[int], options: dict[str, Any], state: dict[str, dict[Any, Any]]
 ) -> Ensemble:
-    """Make an ensemble from the values of a pickle."""
+    """Unpickle an ensemble."""
     ensemble = Ensemble([molecules[k] for k in rows], errors="record", **options)
     ensemble.positions[list(state["positions"])] = list(state["positions"].values())
     for (values, name), of_rows in state["restraints"].items():

@@ -128,7 +128,7 @@ def minimize(
         if all structures have them at the positions of `atoms`
     restrain : restrains atoms to their initial positions, "SELECTION:K" or "SELECTION:K,FLAT": "backbone:10", K in
         kcal/mol/A^2, FLAT in A; one text or several, like the next two
-    distance : restrains the distance of two atoms, "ATOM|ATOM:K,R0" or "ATOM|ATOM:K,R0,FLAT", R0 and FLAT in A
+    distance : restrains the distance of two atoms given by selections, "ATOM|ATOM:K,R0" or with FLAT, R0 and FLAT in A
     torsion : restrains a torsion, "A|B|C|D:K,DEGREES" or with FLAT, K in kcal/mol/rad^2
     reference : structure with reference positions for `restrain`, by default the initial ones
     freeze : a selection of atoms that do not move: "not within 6 of resname LIG"; a mask, indices or an AtomGroup

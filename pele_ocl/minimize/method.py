@@ -30,7 +30,7 @@ MOST_GROUPS = 512  # per step, if each moves all its atoms in one round
 
 @dataclass(frozen=True)
 class Shape:
-    """Division of an iteration's work after the evaluation.
+    """How the work of an iteration after the evaluation is divided.
 
     items : work-items per group
     chunk : atoms over which a group sums

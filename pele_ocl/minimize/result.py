@@ -44,8 +44,8 @@ from .options import Stopping, method_name
 def rounding_gradient(atoms: Atoms, decimals: int) -> float:
     """Estimate the rms gradient, kcal/mol/A, of a minimum whose positions, A, are rounded to a number of decimals.
 
-    It is computed from bonds and Urey-Bradley terms, by far the stiffest ones; angles and close pairs add a little. 0
-    for atoms without bonded terms.
+    The estimate includes bonds and Urey-Bradley terms, by far the stiffest ones; angles and close pairs add a little.
+    It is 0 for atoms without bonded terms.
     """
     rounded, change = np.round(atoms.positions, decimals), np.zeros_like(atoms.positions)
     if atoms.bonded is None:
@@ -539,7 +539,7 @@ def _figure(row: Row, name: str) -> float | None:
 
 
 def record_of_atoms(result: MinimizeResult) -> Record:
-    """Make the record of a result of Atoms."""
+    """Make the record of a result for Atoms."""
     origin = result.origin
     if origin is None or origin.content is None:
         values = {"n_atoms": len(result.atoms), "composition": composition_as_json(result.atoms), **result.numbers()}

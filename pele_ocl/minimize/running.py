@@ -367,7 +367,7 @@ class _Count:
         self.watch(0, self.n, 0.0)
 
     def begin(self, n: int) -> None:
-        """Set the number of structures done by this run, before the next are minimized together."""
+        """Set the number of structures done by this run when the next group starts."""
         self.done = self.first + n
 
     def watch(self, n_done: int, _: int, gradient: float) -> None:

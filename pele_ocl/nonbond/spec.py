@@ -104,7 +104,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
 
     @classmethod
     def of_plan(cls, result: NonbondResult | NonbondBatch) -> NonbondSpec:
-        """Make the job that corresponds to a result of Atoms."""
+        """Make the job that corresponds to a result for Atoms."""
         return cls(precision=result.precision, variant=result.variant, **result.how)
 
     def pairs_of(self, atoms: Atoms) -> Pairs:
@@ -311,7 +311,7 @@ def _pairs_lines(facts: Facts) -> list[str]:
 
 
 def recorded(result: NonbondResult | NonbondBatch) -> Evaluation[NonbondResult]:
-    """Make an evaluation from a result of Atoms, or from a batch."""
+    """Make an evaluation from a result for Atoms, or from a batch."""
     return NonbondSpec.of_plan(result).of_result(result)
 
 

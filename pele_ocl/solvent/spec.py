@@ -63,7 +63,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
 
     @classmethod
     def of_plan(cls, result: SolventResult | SolventBatch) -> SolventSpec:
-        """Make the job that corresponds to a result of Atoms."""
+        """Make the job that corresponds to a result for Atoms."""
         return cls(
             precision=result.precision, model=result.model, energy=bool(result.terms.names), variant=result.variant,
             accuracy=result.accuracy,
@@ -190,5 +190,5 @@ def _details(result: SolventResult) -> list[str]:
 
 
 def recorded(result: SolventResult | SolventBatch) -> Evaluation[SolventResult]:
-    """Make an evaluation from a result of Atoms, or from a batch."""
+    """Make an evaluation from a result for Atoms, or from a batch."""
     return SolventSpec.of_plan(result).of_result(result)

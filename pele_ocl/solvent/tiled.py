@@ -17,7 +17,7 @@ from .tree_sums import TreeShape, TreeSums
 if TYPE_CHECKING:
     from ..opencl.binding import Launch
 
-COUNTERS = 4 * 32  # integers of a conformation in cl/solvent/joined.cl
+COUNTERS = 4 * 32  # number of integers per conformation, as in cl/solvent/joined.cl
 
 # Largest number of pairs in a launch of blocks; longer ones would block a display, and delay progress reports.
 LAUNCH_PAIRS = 4e8

@@ -235,7 +235,7 @@ def kd_order(positions: Floats, leaf: int) -> NDArray[np.intp]:
     """
     n = len(positions)
     size = leaf << max(0, (-(-n // leaf) - 1).bit_length())
-    # Missing atoms are sorted last in every box.
+    # Padding is sorted last in every box.
     columns = np.full((3, size), np.inf)
     columns[:, :n] = positions.T
     order = np.arange(size)
@@ -252,7 +252,7 @@ def kd_order(positions: Floats, leaf: int) -> NDArray[np.intp]:
 
 
 def _longest_axes(boxes: Floats) -> NDArray[np.intp]:
-    """Axis of each box's longest edge, from coordinates (3, n_boxes, size) A, infinite for missing atoms."""
+    """Axis of each box's longest edge, from coordinates (3, n_boxes, size) A, infinite for padding."""
     highest = np.where(np.isfinite(boxes), boxes, -np.inf).max(axis=2)
     axes: NDArray[np.intp] = np.argmax(highest - boxes.min(axis=2), axis=0)
     return axes

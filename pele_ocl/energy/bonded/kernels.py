@@ -92,7 +92,7 @@ class Groups:
 
 
 def _copies(owners: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the groups and tasks of all copies of tasks, by group. owners : (m, k) groups of members, or -1"""
+    """Assign tasks to the groups of all members; return groups and tasks by group. owners : (m, k) groups, or -1"""
     is_first = owners >= 0
     for other, one in combinations(range(owners.shape[1]), 2):
         is_first[:, one] &= owners[:, one] != owners[:, other]
