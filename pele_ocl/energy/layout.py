@@ -159,11 +159,11 @@ class BlocksLayout(EnergyLayout):
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
-        return [
-            {"tile": tile, "most_parts": parts}
-            for tile, parts in product((16, 32), tried_parts(machine.units))
-            if tile >= machine.width
-        ]
+        """Settings that `tune` tries on a CPU, without `most_parts` if parts are runs, where it has no effect."""
+        tiles = [tile for tile in (16, 32) if tile >= machine.width]
+        if BlocksLayout.of(machine, n_atoms).in_runs:
+            return [{"tile": tile} for tile in tiles]
+        return [{"tile": tile, "most_parts": parts} for tile, parts in product(tiles, tried_parts(machine.units))]
 
     def parts(self, n_tiles: int) -> int:
         """Number of parts; all but the last have the same number of tiles."""
