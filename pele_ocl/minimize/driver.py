@@ -172,7 +172,7 @@ class Driver:
                 return
 
     def _bring(self, jobs: Sequence[Job]) -> int:
-        """Write the data of structures to the device while it computes; return for how many there was space."""
+        """Write data of structures to the device while it computes; return the number of structures that fit."""
         brought: list[Job] = []
         for job in jobs:
             n_atoms = self._n_atoms + len(job.given)

@@ -71,7 +71,7 @@ def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude")
     one_four : "exclude" removes pairs separated by three bonds, "scale" flags them; also applies to pairs that are
         already flagged
 
-    Raises InputError for a list for other atoms.
+    Raises InputError if the list is for other atoms.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> listed = pele_ocl.PairList(len(atoms), [0, 0], [1, 20])

@@ -127,7 +127,10 @@ class DistanceVariable(Variable):
 
 @dataclass(frozen=True, eq=False)
 class GyrationVariable(Variable):
-    """Mass-weighted radius of gyration of a group of atoms, A. atoms : indices, a mask or a selection"""
+    """Mass-weighted radius of gyration of a group of atoms, A.
+
+    atoms : indices, a mask or a selection
+    """
 
     kind: ClassVar[VariableKind] = VariableKind.GYRATION
 
