@@ -170,7 +170,7 @@ class Binder(ABC):
     ) -> tuple[Kernel, int]:
         """Build a kernel with fixed work-group size GROUP, and return it with that size.
 
-        The size is the largest that the device supports, `most` at most.
+        The size is the largest that the device supports, up to `most`.
 
         local_reals : reals of local memory per work-item
         """

@@ -84,6 +84,6 @@ def _sorted_by_cell(
         edge *= 2  # limits the number of cells if spheres are far apart
     n_cells = int(cells.prod())
     number = (cell[2] * cells[1] + cell[1]) * cells[0] + cell[0]
-    order = np.argsort(number.astype(np.min_scalar_type(n_cells)), kind="stable")  # short integers sort faster
+    order = np.argsort(number.astype(np.min_scalar_type(n_cells)), kind="stable")  # faster with short integers
     starts = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=n_cells))])
     return cells.tolist(), starts, order, np.array([[*corner, largest], [edge, 0, 0, 0]])

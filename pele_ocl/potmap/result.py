@@ -294,7 +294,7 @@ class FrameMaps:
         return {"avg": self.mean, "min": self.min, "max": self.max, "stdev": self.sd}
 
     def facts(self) -> dict[str, Any]:
-        """Return the numbers of used and failed frames, frames per second, and mean and largest rmsd if superposed, A."""
+        """Return numbers of used and failed frames, frames per second, and mean and largest rmsd if superposed, A."""
         rmsd = self.rmsd
         distances = {} if rmsd is None else {"rmsd_mean": float(rmsd.mean()), "rmsd_max": float(rmsd.max())}
         return {

@@ -1,7 +1,7 @@
 """Variants of map computations and their host code.
 
 Host functions take a Queue and a MapProblem, prepare the kernels, and return a SlabMethod: the block size to which
-slabs are padded, and a function that adds a range of atoms to a slab on the device. Variants of the thesis are in
+slabs are padded, and a function that adds a range of atoms to a slab on the device. Textbook variants are in
 pele_ocl/ladder/potmap.py.
 """
 
