@@ -60,7 +60,7 @@ _RUNTIMES = {
 def install_hint(system: str = sys.platform, machine: str = "") -> str:
     """Return instructions to install an OpenCL runtime, by default for this system.
 
-    system, machine : in the form of sys.platform and platform.machine()
+    system, machine : as given by sys.platform and platform.machine()
     """
     machine = (machine or platform.machine()).lower()
     family = "ARM" if machine.startswith(("arm", "aarch")) else "x86-64"

@@ -127,7 +127,7 @@ class ParameterType:
 class Signature:
     """Parameters of a kernel.
 
-    types : NumPy types of the type names defined in cl/
+    types : NumPy types by C type name
     """
 
     def __init__(self, kernel: str, parameters: tuple[Parameter, ...], types: Mapping[str, np.dtype[Any]]) -> None:
@@ -161,7 +161,7 @@ class Signature:
 
 @cache
 def types_of(precision: str, fixed_bits: int = 0, doubles: int = 0) -> Mapping[str, np.dtype[Any]]:
-    """Return the NumPy types of the type names in kernels, which depend on macros.
+    """Return the NumPy types of C type names in kernels; some depend on macros.
 
     fixed_bits : FIXED_BITS of cl/common/position.clh
     doubles : DOUBLES of cl/common/total.clh and cl/potmap/sort.clh

@@ -535,7 +535,7 @@ class Queue(Binder):
     def launch_bound(
         self, launches: Sequence[BoundLaunch], n_conformations: int, tell: Progress | None = None, first: int = 0
     ) -> None:
-        """Launch one after another for n_conformations, starting at conformation `first`.
+        """Run launches one after another for n_conformations, starting at conformation `first`.
 
         The loop is short because a kernel may finish before the next one is launched.
 

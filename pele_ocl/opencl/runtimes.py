@@ -217,7 +217,7 @@ LEAST_FREE_BYTES = 64 << 20
 
 _loading: list[threading.Thread] = []  # the thread of load_runtimes
 _beginning = threading.Lock()
-_contexts: dict[int, int] = {}  # pointers to contexts by pointer to device; created by load_runtimes, used by make_context
+_contexts: dict[int, int] = {}  # pointers to contexts by those to devices, from load_runtimes
 
 
 def load_runtimes(context_of: int = 0) -> threading.Thread:

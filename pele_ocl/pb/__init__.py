@@ -196,7 +196,7 @@ def pb(
     if kept and own_grid:  # the map is computed when needed, so the energy does not depend on it
         result.compute_map_by(partial(_wide_map, plan_of))
     if per_residue:
-        result.residue_shares()  # raises errors before files are written
+        result.residue_shares()  # checks labels before files are written
     if pqr is not None:
         result.save(pqr)
     if output is not None:

@@ -54,7 +54,7 @@ class SolverChoice:
 class Geometry:
     """Data that depends on atoms and grids, but not on charges.
 
-    is_kept : whether to keep the data of the grids, for further charges of the same atoms at the same positions
+    is_kept : whether to keep the data of the grids for other charges of the same atoms at the same positions
     probes : None once the coefficients of the finest grid are computed
     coefficients, multigrids : cached by grid number
     """
@@ -87,8 +87,8 @@ def solve_grids(
 ) -> Solution:
     """Solve the equation on each grid, with boundary values from the previous grid.
 
-    geometry : new, or used before with other charges of the same atoms, grids and model
-    seconds : times of the steps, which are added to; keep : whether to return the potential of the finest grid
+    geometry : new, or from a previous call with other charges of the same atoms, grids and model
+    seconds : times by step, to which new times are added; keep : whether to return the potential of the finest grid
     """
     return Batch([geometry], [problem], choice, seconds).solve(keep)[0]
 
@@ -114,7 +114,7 @@ def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Dev
 class Batch:
     """Problems that are solved together, each with the result of `solve_grids`; several must satisfy `can_be_rows`.
 
-    geometries : of the problems; seconds : times of the steps, which are added to
+    geometries : of the problems; seconds : times by step, to which new times are added
     """
 
     geometries: Sequence[Geometry]
@@ -283,7 +283,7 @@ class Level:
         begun, geometry, number = time.perf_counter(), self._geometry, self._number
         kept = geometry.multigrids.get(number)
         self._multigrid = self.equation.multigrid() if kept is None else kept
-        if geometry.is_kept and not self.model.is_nonlinear:  # else salt depends on the potential
+        if geometry.is_kept and not self.model.is_nonlinear:  # otherwise salt varies
             geometry.multigrids[number] = self._multigrid
         seconds["equation"] = seconds.get("equation", 0) + time.perf_counter() - begun
 
@@ -354,7 +354,7 @@ class Level:
         if self.model.is_nonlinear and self.coefficients.has_salt:
             of_ions = ions_of_reaction(self.equation, self.grid, self.row)
             if np.isnan(of_ions):
-                pressure(self.model, self.grid, self.potential, self.coefficients.accesses_on_host())  # raises
+                pressure(self.model, self.grid, self.potential, self.coefficients.accesses_on_host())  # StoppedError
             energy += of_ions
         return energy
 

@@ -113,7 +113,7 @@ class PoissonBoltzmann(Settled):
         self._around: tuple[Grid, ...] = ()  # coarser grid for boundary values
         if arguments.flag("wide", wide) and grids is None:
             self._around = (grid_beyond(self.grids[0], self.solute, self.model.boundary),)
-        self._problem(atoms.positions)  # raises errors
+        self._problem(atoms.positions)  # checks positions and grids
         self.device = get_device(device)
         if self.tolerance < FINEST[self.device.has_float64]:
             raise DeviceError(
@@ -163,7 +163,7 @@ class PoissonBoltzmann(Settled):
         moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
         problem = self._problem(moved)
         seconds: dict[str, float] = {}
-        for factor in (2, 4) if extrapolate else ():  # raises errors before the computation
+        for factor in (2, 4) if extrapolate else ():  # checks grids before the computation
             self._require_room(replace(problem, grids=self._coarser_grids(problem.grids, factor)))
         coarser = self._coarser_problems(problem) if with_grid or extrapolate else []
         steps = 1 + len(coarser) + 2 * extrapolate + shifts

@@ -65,7 +65,7 @@ FINER_TRIES = 2  # for maps without atoms in them
 
 
 class DeviceMap:
-    """Kernels, tables and memory of a map on one device, reused for further positions.
+    """Kernels, tables and memory of a map on one device, reused for other positions.
 
     problem : at the positions of the last `move`
     evals : evaluations per launch of about LAUNCH_SECONDS, estimated from previous launches
@@ -487,6 +487,6 @@ def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None
 def _salt(ionic_strength: float, dielectric: float, temperature: float) -> float:
     """Return the inverse Debye length of a salt, 1/A."""
     molar("ionic_strength", ionic_strength)
-    PotentialModel(dielectric)  # raises errors
+    PotentialModel(dielectric)  # checks the dielectric
     potential_factor("kT/e", temperature)
     return debye_kappa(ionic_strength, dielectric, temperature)

@@ -92,7 +92,7 @@ class MapProblem:
     most_one_level : number of nodes, with padding, up to which meshes of two levels are not considered
     near : coefficients of the near part within the model's cutoff, if only this part is computed; `outer` and `inner`
         of the kernels' Law
-    margin : A, distance atoms may move in further frames before a new mesh is needed
+    margin : A, distance atoms may move in later frames before a new mesh is needed
     """
 
     grid: Grid

@@ -38,7 +38,7 @@ MOST_VALUES = 2**31 - 1  # per slab, because kernels use 32-bit indices
 
 
 class Scratch:
-    """Uninitialized buffers by name, reused for further steps and frames; a device executes launches in order."""
+    """Uninitialized buffers by name, reused for later steps and frames; a device executes launches in order."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, Buffer] = {}

@@ -30,7 +30,7 @@ class DeviceAtoms:
     """
 
     def __init__(self, queue: Queue, problem: MapProblem, scratch: Scratch | None = None) -> None:
-        """scratch : for the memory of the atoms, by default one that the device keeps for further maps"""
+        """scratch : for the memory of the atoms, by default one that the device keeps for other maps"""
         self.scratch = scratch = scratch or Scratch.kept(queue.device, "atoms")
         self.n_atoms, self.has_rests = problem.n_atoms, int(problem.precision == "float32")
         self._has_doubles, exact = int(queue.device.has_float64), problem.positions.T

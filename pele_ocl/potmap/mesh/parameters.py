@@ -20,7 +20,7 @@ CUTOFFS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0)  # A, for the near p
 # Costs on a CPU, in near pairs: per node of the padded mesh including all transforms, and per node that a charge is
 # spread to. Their ratios are similar on GPUs.
 NODE_COST, SPREAD_COST = 12.0, 0.7
-WAVE_COST = 5.0  # per wave number of the host's table; reduced, because the table is reused for further maps
+WAVE_COST = 5.0  # per wave number of the host's table; reduced, because other maps reuse the table
 # Costs in evaluations of the direct sum, measured on two cores: per near pair, node of the padded mesh, node that a
 # charge is spread to, point and component of the map, and atom in the sums that measure the error.
 PAIR_EVALUATIONS, NODE_EVALUATIONS, SPREAD_EVALUATIONS = 27.0, 40.0, 9.0

@@ -128,7 +128,7 @@ class Convolution:
         self._lines = [dict(pitch=self.pitch, **layout.arguments(queue)) for layout in self._layouts]
 
     def padded(self, table: Floats) -> NDArray[np.float64]:
-        """Pad a table (nz / 2 + 1, ny / 2 + 1, nx / 2 + 1) to rows of `pitch`, and divide by the number of wave numbers."""
+        """Pad a table (nz / 2 + 1, ny / 2 + 1, nx / 2 + 1) to rows of `pitch`, and divide by the number of waves."""
         scaled = table / np.prod(np.array(self._lengths, float))
         return np.pad(scaled, ((0, 0), (0, 0), (0, self.pitch - table.shape[2])))
 

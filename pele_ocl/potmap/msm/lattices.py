@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 GPU_GROUP, GPU_POINTS = (16, 8), (1, 1)  # work-items along x and y per plane; vectors along x and rows per work-item
 ROOM_STEP = 1024
-CPU_POINTS = (2, 4)  # vectors along x and rows per work-item, which is a group
+CPU_POINTS = (2, 4)  # vectors along x and rows per work-item; groups have one work-item
 
 
 class Lattices(Nodes):
