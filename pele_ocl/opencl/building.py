@@ -1,4 +1,4 @@
-"""Building of OpenCL programs from the files of cl/, and their cache on disk.
+"""Build OpenCL programs from the files of cl/, and cache them.
 
 Kernels for rows of an ensemble are built from the same files, preceded by macros that list their parameters;
 cl/engine/arguments.clh defines what the macros expand to.

@@ -60,10 +60,10 @@ def seconds_of(event: Event) -> float:
 
 
 def elapsed_seconds(events: Sequence[Event], firsts: set[int], part: slice) -> float:
-    """Seconds from the start of a part's first command to the end of its last, with all between.
+    """Return the time from the start of a part's first command to the end of its last, s.
 
-    firsts : indices of the events of kernels that ran for the first time; the time before them does not count, because
-        some runtimes build a kernel as late as that
+    firsts : indices of first launches of kernels; the time before them is not counted, because some runtimes build a
+        kernel only when it is launched
     """
     first, last, _ = part.indices(len(events))
     bounds = sorted({first, *(k for k in firsts if first < k < last), last})

@@ -20,7 +20,7 @@ from .kernel import Argument, Arguments, Kernel
 
 @dataclass(eq=False)
 class BufferPiece:
-    """Array of a molecule or of each of its structures, part of a region instead of a separate buffer.
+    """Array of a molecule or of each of its structures, stored in a region instead of a separate buffer.
 
     dtype : of its values
     values : initial values; None if undefined

@@ -1,4 +1,4 @@
-"""Reading of APBS input files as calculations for PoissonBoltzmann.
+"""Reader for APBS input files, which are converted to calculations of PoissonBoltzmann.
 
 Keywords follow the manual of APBS 3.4.1 and its output; unsupported ones raise an error before any computation.
 """

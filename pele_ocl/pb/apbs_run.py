@@ -1,4 +1,4 @@
-"""Running of APBS input files, with APBS's output."""
+"""Run APBS input files, with output in APBS's format."""
 
 from __future__ import annotations
 

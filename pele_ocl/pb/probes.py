@@ -138,7 +138,7 @@ class _Circles:
     def of(
         cls, launching: Launching, of_rows: Sequence[int], atoms: dict[str, Any], has_points: Buffer, model: PBModel
     ) -> _Circles:
-        """Count the probes. Their distance on a circle is at most that of points with the model's density.
+        """Count the probes. Neighbours on a circle are at most as far apart as points with the model's density.
 
         of_rows : number of atoms in each row; atoms : from _with_neighbours
         """

@@ -138,15 +138,15 @@ def potmap(
     what : Atoms with charges, or the path of a structure, which is read as by `pele_ocl.read`; atoms outside the grid
         are included. Several paths give one map each, written to files: `output="{name}.dx"`
     grid : points of the map. By default a grid with `spacing`, 0.5 A, and `padding`, 10 A, around all atoms, or with
-        `origin`, A, and `shape`, the number of points along x, y and z. A path here is the output: `potmap(what,
-        "map.dx")`
+        `origin`, A, and `shape`, the number of points along x, y and z. A path instead of the grid is the output:
+        `potmap(what, "map.dx")`
     method : "direct", all atoms; "cutoff", atoms within `cutoff` A of a point, by default 12; "mesh", near atoms
         directly and the others by a mesh, to `accuracy`; "msm", the same by sums on lattices, without salt; "auto",
         direct or mesh, whichever is faster; "pb", the Poisson-Boltzmann equation on a grid that extends 10 A beyond all
         atoms
     smooth : whether the potential of the cutoff method is switched smoothly to 0 (eq. 5)
-    accuracy : relative error of the potential and of the field, by norm, for mesh, msm and auto: 0.1 to 1e-7; at least
-        1e-6 in float32, and 1e-5 for msm. 1e-4 by default
+    accuracy : relative error of the potential and of the field, by norm, for mesh, msm and auto; by default 1e-4. The
+        smallest value is 1e-7, in float32 1e-6, and for msm 1e-5; the largest is 0.1
     variant : key of VARIANTS, "auto", or a variant of pele_ocl.ladder
     device : where to compute, as in `solvent`; several devices share the work
     dielectric : relative permittivity, 1; with distance_dependent, the permittivity at r Angstrom is dielectric * r.

@@ -61,7 +61,7 @@ def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
 def memory_bytes(atoms: Atoms, grid: Grid, options: MapOptions) -> int:
     """Estimate the maximum memory of a map on a device, bytes, for a method of SPLIT_METHODS.
 
-    Raises the errors of `potmap`, and InputError if there is not enough memory for the nodes.
+    Raises the same errors as `potmap`, and InputError if there is not enough memory for the nodes.
     """
     plan = planned(atoms, grid, options)
     return max(_bytes_on(device, plan.problem, SPLIT_METHODS[plan.method]) for device in plan.devices)
@@ -101,7 +101,7 @@ def potmap_models(
     failed : receives error messages by index from 0, and other models are used; by default the first failure is raised
 
     Returns the result of the last model with the mean as its map, all COMBINATIONS in `maps`, the total seconds and the
-    largest measured error. "stdev" is the standard deviation of the population of models. Raises InputError if there is
+    largest measured error. "stdev" is the population standard deviation of the models. Raises InputError if there is
     no model or if the field is requested, and the errors of `potmap`.
     """
     if options.get("field"):

@@ -168,7 +168,7 @@ class MapFrames:
     """
 
     def __init__(self, atoms: Atoms, grid: Grid, options: MapOptions) -> None:
-        """atoms : at any positions. Raises the errors of `potmap`, and InputError for the field."""
+        """atoms : at any positions. Raises the same errors as `potmap`, and InputError for the field."""
         if options.field:
             raise InputError("the field of many frames is not summed up; leave it out")
         self._start = time.perf_counter()
@@ -286,7 +286,7 @@ class AtomPotentials:
     """
 
     def __init__(self, atoms: Atoms, chosen: NDArray[np.intp], options: MapOptions) -> None:
-        """Raises the errors of `potmap`, and InputError for the field and for methods that need a grid."""
+        """Raises the same errors as `potmap`, and InputError for the field and for methods that need a grid."""
         if options.field or not arguments.is_among(options.method, _METHODS):
             raise InputError(f"values at atoms have the methods {' and '.join(_METHODS)}, and no field; choose direct")
         self._atoms, self.chosen, self.unit = atoms, chosen, options.unit

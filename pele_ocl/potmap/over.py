@@ -70,8 +70,8 @@ def potmap_over(
     options : of `potmap`, except `field` and `progress`
 
     A frame with an atom on a grid point, or with a missing position, is skipped, with the reason in `errors`. If the
-    method is approximate, each frame is compared with direct sums at some points. Raises the FormatError and InputError
-    of `trajectory` and `potmap`, and InputError if no frame is left.
+    method is approximate, each frame is compared with direct sums at some points. Raises FormatError and InputError as
+    `trajectory` and `potmap` do, and InputError if no frame is left.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> grid = pele_ocl.Grid.around(atoms, padding=3, spacing=2.0)
@@ -250,8 +250,8 @@ def potentials_over(
     progress : called with the fraction of the frames done
     options : of `potmap` with the methods direct and cutoff, except `field` and `progress`
 
-    Memory: 8 bytes per value, and a few frames. Values of failed frames are NaN. Raises the FormatError and InputError
-    of `trajectory` and `potmap`.
+    Memory: 8 bytes per value, and a few frames. Values of failed frames are NaN. Raises FormatError and InputError as
+    `trajectory` and `potmap` do.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> found = pele_ocl.potentials_over(atoms, np.stack([atoms.positions] * 3), "name CA")

@@ -33,7 +33,7 @@ def require_drawn(
 ) -> None:  # fmt: skip
     """Raise errors for pictures that cannot be written, before the computation. source : path of the structure
 
-    is_whole : whether the map is of exactly the atoms of the structure's first model
+    is_whole : whether the map includes exactly the atoms of the structure's first model
     """
     for picture in (png, surface_png):
         if picture is not None:

@@ -164,7 +164,7 @@ class Potmap(Settled):
     _elsewhere: ClassVar[str] = IN_LADDER  # for the error message about unknown variants
 
     def __init__(self, atoms: Atoms, grid: Grid, **options: Any) -> None:
-        """Check the options and choose a method. Raises the InputError and DeviceError of `potmap`."""
+        """Check the options and choose a method. Raises InputError and DeviceError as `potmap` does."""
         unknown = sorted(set(options) - {field.name for field in fields(MapOptions)})
         if unknown:
             raise TypeError(f"Potmap() has no option {unknown[0]!r}; options are those of potmap()")
@@ -378,7 +378,7 @@ class Potmap(Settled):
 
 
 def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> Potmap:
-    """Return the plan of a map for `potmap`. Raises the InputError and DeviceError of `potmap`."""
+    """Return the plan of a map for `potmap`. Raises InputError and DeviceError as `potmap` does."""
     kind = having(Potmap, options.variant)
     if options.method == METHOD:
         _check(atoms, grid, options, kind)

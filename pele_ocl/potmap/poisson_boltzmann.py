@@ -86,7 +86,7 @@ def pb_plan(atoms: Atoms, grid: Grid, options: MapOptions) -> tuple[PoissonBoltz
 
 
 def pb_map(atoms: Atoms, grid: Grid, options: MapOptions, progress: Progress | None) -> PotmapResult:
-    """Solve the equation for a map. Raises the InputError and ParameterError of `PoissonBoltzmann`."""
+    """Solve the equation for a map. Raises InputError and ParameterError as `PoissonBoltzmann` does."""
     start = time.perf_counter()
     plan, first = pb_plan(atoms, grid, options)
     solved = plan.solve(grid_error=False, progress=progress)

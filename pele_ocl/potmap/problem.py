@@ -296,7 +296,7 @@ def _ends(positions: Floats) -> tuple[Floats, Floats]:
 
 
 def _around(ends: tuple[Floats, Floats], box: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Return the bounds of two boxes."""
+    """Return the common bounds of two boxes."""
     return np.minimum(ends[0], box[0]), np.maximum(ends[1], box[1])
 
 

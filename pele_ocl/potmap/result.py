@@ -262,7 +262,7 @@ class PotmapResult(Framed, Suggests):
 class FrameMaps:
     """Potential over the frames of a trajectory, at every point of a grid.
 
-    mean, sd, min, max : Map; sd is the standard deviation of the population of frames
+    mean, sd, min, max : Map; sd is the population standard deviation of the frames
     frames : (m,) numbers of the frames used, from 0 across all files
     rmsd : (m,) A, of the superposed atoms from the reference; None without superposition
     errors : reasons why frames failed, by number
@@ -306,7 +306,7 @@ class FrameMaps:
 
 
 def targets(output: Path) -> dict[str | None, Path]:
-    """Return the files of an output by statistic; None is the key of the requested one."""
+    """Return the files of an output by statistic; the key is None for the requested statistic."""
     if STATISTIC not in output.name:
         return {None: output}
     return {name: output.with_name(output.name.replace(STATISTIC, name)) for name in COMBINATIONS}

@@ -188,7 +188,7 @@ Add = Callable[["Queue", MapSlab, int, int], None]
 class SlabMethod:
     """Host functions of a variant.
 
-    pad : number of points along x, y, z to pad slabs to a multiple of
+    pad : slabs are padded to multiples of these numbers of points along x, y, z
     add : adds atoms to the map of a slab
     atoms_a_point : estimated number of atoms per point, for methods that need all atoms together; else None
     moved : the host steps for the same atoms at other positions, which reuse tables; None if there are none
@@ -244,7 +244,7 @@ class RemainingSlabs:
         self._left = [range(*pair) for pair in pairwise(bounds)]
 
     def take(self, worker: int, depth: int, block: int = 1) -> tuple[int, int] | None:
-        """Return first and last + 1 of the next slices for a worker; None if there are none.
+        """Return the next slices for a worker, as (first, last + 1); None if there are none.
 
         Returns at most `depth` slices, in whole blocks. The remaining slices are divided into equal parts, because a
         short last launch would not use the whole device.

@@ -62,7 +62,7 @@ class MapWork:
 
     @classmethod
     def of(cls, atoms: Atoms, n_models: int, n_frames: int, grid: Grid, options: MapOptions) -> MapWork:
-        """Estimate the work. Raises the errors of `potmap`."""
+        """Estimate the work. Raises the same errors as `potmap`."""
         method = MAP_METHODS.get(options.method)  # None for auto
         seconds = None
         if method is not None and method.atom_by_atom:  # the cost of a mesh cannot be estimated from parts
