@@ -253,7 +253,7 @@ def test_lists_by_option(atoms, one_four):
 )
 def test_one_list_at_a_time(options):
     result = run("nonbond", HEXAPEPTIDE, *options, code=2)
-    assert "choose one of --cutoff, --no-cutoff, --split-cutoffs and --pairs" in result.stderr
+    assert "use only one of --cutoff, --no-cutoff, --split-cutoffs and --pairs" in result.stderr
     assert result.stdout == ""
 
 

@@ -247,7 +247,7 @@ def test_numbers_of_models_in_mmcif(tmp_path):
     ("arguments", "message"),
     [
         (("--method", "ewald"), "'ewald' is not one of"),
-        (("--device", "0,,1"), "--device 0,,1 lacks a device before or behind a comma"),
+        (("--device", "0,,1"), "--device 0,,1 has no device before or after a comma"),
     ],
 )
 def test_wrong_usage(arguments, message):

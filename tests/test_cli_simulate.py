@@ -412,7 +412,7 @@ def test_several_structures_and_holding(tmp_path):
         (["--steps", 5, "--scheduler", "tcp://x:1"], "--scheduler needs --replicas-per-device N", 2),
         (["--steps", 5, *LADDER, "--replicas-per-device", 3], "are no whole ladders of 2 temperatures", 1),
         (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),
-        (["--steps", 5, "--temperature", "300,350"], "'300,350' is a list, and one temperature is needed", 2),
+        (["--steps", 5, "--temperature", "300,350"], "'300,350' is a list, but only one temperature is allowed", 2),
         (["--steps", 5, "--temperatures", "300,350"], "2 temperatures were given for 1 replica of a molecule", 1),
         (["--steps", 5, "--ionic-strength", 150], "ionic_strength is 150 mol/L, and no salt dissolves", 1),
         (["--steps", 5, "--exchange-every", 5], "two temperatures or more", 1),

@@ -73,10 +73,10 @@ def test_frames_of_more_atoms_that_start_too_late(folder: Path) -> None:
         (["-rp", "part.top", "-lp", "none.top", "-y", "frames.nc"], "none.top: no such file"),
         (["-yr", "first.nc", "-yl", "part.nc", "-y", "frames.nc"], "frames of a part need topologies of both"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-i", "mmpbsa.in"], "-i is given twice"),
-        (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-make-mdins"], "-make-mdins is not done here"),
+        (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-make-mdins"], "-make-mdins is not supported"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-eo", "part.top"], "the same file as the input"),
         (["-cg", "0", "1", "-y", "frames.nc"], "-ci and -cg go together"),
-        (["-rt", "first.nc", "-y", "frames.nc"], "-rt and -lt go with -cg"),
+        (["-rt", "first.nc", "-y", "frames.nc"], "-rt and -lt require -cg"),
     ],
 )
 def test_files_that_do_not_fit(folder: Path, words: list[str], sentence: str) -> None:

@@ -221,7 +221,7 @@ def test_parts_of_gromacs_that_are_others_are_refused(ethanes: tuple[Path, np.nd
     for own, sentence in (
         (["-lt", "three.nc", "-lp", "three.top"], "choose its group by -li and -lg"),
         (["-lt", "three.nc", "-lp", "three.top", "-lg", "1"], "-li and -lg go together"),
-        (["-yl", "ligand.nc"], "with -cg frames of the parts are -rt and -lt"),
+        (["-yl", "ligand.nc"], "with -cg use -rt and -lt"),
     ):
         words = [str(folder / word) if "." in word else word for word in (*start, *own)]
         every = ["binding", "--mmpbsa", str(folder / "mmpbsa.in"), *words, "-o", str(folder / "o.dat")]

@@ -69,9 +69,9 @@ INPUT, OUTPUT = Input(), Output()
 
 # Headings under which --help-all lists the options of a command with many, in this order.
 HEADINGS = (
-    "Options", "Parts of the complex", "Analysis", "Dynamics", "Output", "Stopping", "Holding atoms", "Computation",
-    "Models and trajectories", "Choosing atoms", "Structure and force field", "Solvent", "Devices and processes",
-    "Reports",
+    "Options", "Parts of the complex", "Analysis", "Dynamics", "Output", "Stopping", "Restraints and constraints",
+    "Computation", "Models and trajectories", "Choosing atoms", "Structure and force field", "Solvent",
+    "Devices and processes", "Reports",
 )  # fmt: skip
 # Names that other programs have for options, which a message suggests.
 ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":

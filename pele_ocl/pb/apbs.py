@@ -239,7 +239,7 @@ class _Reader:
                 self._read_map_files(line, word.lower())
                 continue
             if word.lower() != "mol":
-                self._fail(line, f"`{word}` in READ is not done here; choose mol, {', '.join(MAPS)}")
+                self._fail(line, f"`{word}` in READ is not supported; choose mol, {', '.join(MAPS)}")
             kind = self._next("the format of a molecule")[1].lower()
             path = self._next("the file of a molecule")[1]
             if kind != "pqr":
@@ -309,7 +309,7 @@ class _Reader:
         elif key in ("lpbe", "npbe"):
             block.equation = key
         elif key in _OTHER_EQUATIONS:
-            self._fail(line, f"{word} ({_OTHER_EQUATIONS[key]}) is not done here; choose lpbe or npbe")
+            self._fail(line, f"{word} ({_OTHER_EQUATIONS[key]}) is not supported; choose lpbe or npbe")
         elif key in ("gcent", "cgcent", "fgcent"):
             first = self._next(f"a value of {word}")[1]
             more = self._values(word, 1 if first.lower() == "mol" else 2)
@@ -321,10 +321,10 @@ class _Reader:
         elif key == "usemap":
             kind, number = (each.lower() for each in self._values("usemap", 2))
             if kind not in MAPS:
-                self._fail(line, f"usemap {kind} is not done here; choose {', '.join(MAPS)}")
+                self._fail(line, f"usemap {kind} is not supported; choose {', '.join(MAPS)}")
             block.maps[kind] = line, int(self._number(line, "usemap", number))
         elif key == "writemat":
-            self._fail(line, f"{word} is not done here; leave it out")
+            self._fail(line, f"{word} is not supported; leave it out")
         elif key in _IGNORED:
             self._values(word, _IGNORED[key])
         elif key in counts:
@@ -349,7 +349,7 @@ class _Reader:
         """Read `write QUANTITY FORMAT STEM`."""
         quantity, kind, stem = self._values("write", 3)
         if quantity.lower() not in WRITTEN:
-            self._fail(line, f"`write {quantity}` is not done here; choose {', '.join(WRITTEN)}")
+            self._fail(line, f"`write {quantity}` is not supported; choose {', '.join(WRITTEN)}")
         if kind.lower() not in FORMATS:
             self._fail(line, f"maps are not written as {kind}; choose dx or gz, for atompot flat")
         if (quantity.lower() == "atompot") != (kind.lower() == "flat"):
@@ -391,7 +391,7 @@ class _Reader:
         notes = list(block.notes)
         if block.solver == "mg-para":
             notes.append("mg-para is computed as mg-auto of the whole fine grid; digits differ from APBS's")
-        self._choice(values, "calcforce", ("no", "0"), " forces are not done here;")
+        self._choice(values, "calcforce", ("no", "0"), " forces are not supported;")
         energy = self._choice(values, "calcenergy", ("no", "total", "comps", "0", "1", "2"), "") or "no"
         surface = self._choice(values, "srfm", _SURFACES, "")
         boundary = self._choice(values, "bcfl", _BOUNDARIES, "")
@@ -460,7 +460,7 @@ class _Reader:
         line, (given,) = values[key]
         word = _NUMBERED.get(key, {}).get(given, given.lower())
         if word not in able:
-            self._fail(line, f"{key} {given} is not done here;{why} choose {', '.join(able)}")
+            self._fail(line, f"{key} {given} is not supported;{why} choose {', '.join(able)}")
         return word
 
     def _one(self, values: Mapping[str, tuple[int, list[str]]], key: str, default: float | None = None) -> float:
@@ -535,7 +535,7 @@ class _Reader:
         """Make a PRINT statement: `elecEnergy 1 - 2 + name`."""
         if not words or words[0].lower() not in ("elecenergy", "energy"):
             what = words[0] if words else "nothing"
-            self._fail(line, f"`print {what}` is not done here; elecEnergy is printed alone")
+            self._fail(line, f"`print {what}` is not supported; elecEnergy is printed alone")
         names, terms, sign = [block.name for block in self._blocks], [], 1
         for place, word in enumerate(words[1:]):
             if place % 2:

@@ -176,17 +176,17 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
     notes = list[str]()
     others = [name for name in found if name in _OTHERS]
     if not {"gb", "pb"} & set(found):
-        asked = f"&{others[0]} ({_OTHERS[others[0]]}) is not done here" if others else "it has no &gb and no &pb"
+        asked = f"&{others[0]} ({_OTHERS[others[0]]}) is not supported" if others else "it has no &gb and no &pb"
         raise InputError(f"{source}: {asked}; MM/GBSA needs the namelist &gb, MM/PBSA &pb")
     for name in others:
-        notes.append(f"&{name} ({_OTHERS[name]}) is not done here, and its results are left out")
+        notes.append(f"&{name} ({_OTHERS[name]}) is not supported, and its results are left out")
     for name, values in found.items():
         _refuse_values(source, name, values)
     general, gb = _Values(source, found.get("general", {})), _Values(source, found.get("gb", {}))
     entropies = _entropies(source, general, of_gromacs)
     quasi = "qh_entropy" if general.whole("qh_entropy", 0) else "entropy"
     if general.whole(quasi, 0) == 1:
-        notes.append(f"{quasi}: the quasi-harmonic entropy is not done here, and is left out")
+        notes.append(f"{quasi}: the quasi-harmonic entropy is not supported, and is left out")
     if gb.whole("molsurf", 0):
         notes.append("molsurf=1: ESURF is of LCPO areas here, and differs from the one of molsurf")
     decomp = _decomp(source, found["decomp"], of_gromacs) if "decomp" in found else None
@@ -209,7 +209,7 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
         raise InputError(f"{source}: startframe={start}, endframe={end}, interval={step} choose no frame")
     radii = general.whole("pbradii", 3)
     if of_gromacs and radii not in _RADII:
-        raise InputError(f"{source}: PBRadii={radii} is not done here; choose 1 to {max(_RADII)}")
+        raise InputError(f"{source}: PBRadii={radii} is not supported; choose 1 to {max(_RADII)}")
     if of_gromacs and _RADII[radii] == CHARMM_RADII and "gb" in found:
         raise InputError(
             f"{source}: PBRadii={radii} ({CHARMM_RADII}) is for &pb alone; leave out &gb, or choose 1 to 6"
@@ -297,7 +297,7 @@ def _refuse_values(source: InputFile, name: str, values: Mapping[str, str]) -> N
         if key == "mutant" and value.upper() == "A":
             continue
         if only not in (None, _USED) and value.upper() != str(only):
-            raise InputError(f"{source}: {key}={value} of &{name} is not done here; {key}={only} is")
+            raise InputError(f"{source}: {key}={value} of &{name} is not supported; {key}={only} is")
 
 
 @dataclass(frozen=True)
@@ -331,7 +331,7 @@ class _Values:
 def _model(source: InputFile, gb: _Values, program: str) -> SolventModel:
     igb = gb.whole("igb", 5)
     if igb not in _GB:
-        raise InputError(f"{source}: igb={igb} is not done here; choose {', '.join(map(str, _GB))}")
+        raise InputError(f"{source}: igb={igb} is not supported; choose {', '.join(map(str, _GB))}")
     changes: dict[str, float | str | None] = {"gb": _GB[igb], "ionic_strength": gb.number("saltcon", 0.0)}
     constants = {
         "saltcon": "ionic_strength", "surften": "surface_tension", "intdiel": "solute_dielectric",
@@ -359,9 +359,9 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
         ("inp", inp, "none and areas of the surface"), ("radiopt", radiopt, "radii of topologies and of Tan and Luo")
     ):  # fmt: skip
         if value not in (0, 1):
-            raise InputError(f"{source}: {name}={value} of &pb is not done here; {name}=0 and 1 ({what}) can be done")
+            raise InputError(f"{source}: {name}={value} of &pb is not supported; {name}=0 and 1 ({what}) can be done")
     if "inp" not in pb.of and not of_gromacs:
-        notes.append("inp=1 (surface areas) stands in for MMPBSA.py's default, which is not done here")
+        notes.append("inp=1 (surface areas) stands in for MMPBSA.py's default, which is not supported")
     tension, offset = pb.number("cavity_surften", _OF_VOLUMES[0]), pb.number("cavity_offset", _OF_VOLUMES[1])
     if inp and (tension, offset) != (of := _for_areas(tension, offset)):
         tension, offset = of

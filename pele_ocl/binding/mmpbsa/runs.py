@@ -101,7 +101,7 @@ def mmpbsa(
     if complex_topology is None:
         raise KeywordError(
             "the topology of the complex is missing: name it by `complex_topology`. gmx_MMPBSA makes one of structures "
-            "by tleap where it has none, which is not done here"
+            "by tleap where it has none, which is not supported"
         )
     paths = _files("trajectory", trajectory)
     if not paths:

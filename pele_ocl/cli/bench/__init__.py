@@ -12,7 +12,7 @@ from .solvent import solvent
 
 @click.group()
 def bench() -> None:
-    """Time the variants beside each other."""
+    """Compare the speed of all variants."""
 
 
 bench.add_command(solvent)
