@@ -122,7 +122,7 @@ def test_terms_are_chosen_by_name(atoms):
     assert report("--terms", "bond,coulomb")["energy"].keys() == {"bond", "coulomb", "total"}
     assert found["energy"]["total"] == pytest.approx(whole["coulomb"] + whole["coulomb_14"], rel=ENERGY["float64"])
     refused = error_of("energy", HEXAPEPTIDE, "--terms", "cmap,coulomb")
-    assert "there is no term 'cmap'; the terms of these atoms are bond, angle, torsion, improper, " in refused
+    assert "unknown term 'cmap'; the terms of these atoms are bond, angle, torsion, improper, " in refused
 
 
 def test_groups_of_terms_and_options_that_play_no_part():
@@ -230,7 +230,7 @@ def test_all_models_at_once(models, tmp_path):
 
 
 def test_one_model_or_all_of_them(models):
-    assert "holds several models; model 2, the first, was read" in run("energy", models).stderr
+    assert "contains several models; model 2, the first, was read" in run("energy", models).stderr
     refused = run("energy", models, "--models", "all", "--model", 3, code=2)
     assert "choose one of --model and --models" in refused.stderr
 
@@ -260,16 +260,18 @@ def test_models_of_other_atoms_are_refused(models):
     )
     assert changed != text
     models.write_text(changed)
-    with pytest.raises(FormatError, match=r"models.pdb:101: 'N   ALA A   1' stands where model 2 has 'N   MET A   1'"):
+    with pytest.raises(
+        FormatError, match=r"models.pdb:101: 'N   ALA A   1' is in the place of model 2's 'N   MET A   1'"
+    ):
         read_conformations(models)
 
 
 def test_other_formats_have_their_models_one_by_one(tmp_path):
-    with pytest.raises(FormatError, match="all models at once are read from PDB and mmCIF files alone"):
+    with pytest.raises(FormatError, match="all models can only be read together from PDB and mmCIF files"):
         read_conformations(tmp_path / "structure.pqr")
     empty = tmp_path / "empty.pdb"
     empty.write_text("REMARK nothing\nEND\n")
-    with pytest.raises(FormatError, match="holds no ATOM or HETATM records"):
+    with pytest.raises(FormatError, match="contains no ATOM or HETATM records"):
         read_conformations(empty)
 
 

@@ -229,7 +229,7 @@ def test_what_has_no_effect_is_told_of(tmp_path):
         return [note.split(": ", 1)[1] for note in read_simulation(write_run(tmp_path, own)).notes]
 
     assert notes(ANM=anm, PELE_Output=output) == [
-        "PELE_Output.controllerEventsLogPath is not followed; there is no controller",
+        "PELE_Output.controllerEventsLogPath is ignored; there is no controller",
         "minimizationRegionRadius limits nothing, because includeInMinimization is all, PELE's default; select the "
         "ligand there, say",
         "ANM.parameters.eigenUpdateFrequency is not followed; the first modes stay",
@@ -262,7 +262,7 @@ def test_selections_are_the_manual_s(molecule):
     for given, message in (
         ({"links": {"ids": ["B:7"]}}, "no atom of the structure is in 'B:7'"),
         ({"residues": {}}, "'residues' is none of atoms, links, chains, omit"),
-        ("nothing", "a selection of atoms, links or chains is needed"),
+        ("nothing", "expected a selection of atoms, links or chains"),
         ({"chains": "most"}, "all, ligands or everythingButLigands"),
     ):
         with pytest.raises(InputError, match=message):

@@ -33,7 +33,7 @@ def test_columns_are_taken_by_position_whatever_the_header_says(write):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("LIGZ C1 CT 0.72 1.9", "table.txt:2: radius 0.72 and scale 1.9 look swapped; the radius (A) stands first"),
+        ("LIGZ C1 CT 0.72 1.9", "table.txt:2: radius 0.72 and scale 1.9 look swapped; the radius (A) comes first"),
         ("LIGZ C1 CT 1.9", "table.txt:2: a row needs template, atom, type, radius and scale, not 4 fields"),
         ("LIGZ C1 CT 1.9 big", "table.txt:2: radius '1.9' and scale 'big' have to be numbers"),
         ("LIGZ C1 CT 1.9 -0.1", "table.txt:2: radius 1.9 or scale -0.1 is out of range"),
@@ -85,7 +85,7 @@ def test_a_wrong_json_says_what_is_wrong(write, text, message):
 
 @pytest.mark.parametrize("text", [HEADER, "# nothing\n\n", '{"SolventParameters": {"Name": "OBC2"}}'])
 def test_a_table_without_rows(write, text):
-    with pytest.raises(FormatError, match=r"table.txt: the OBC table holds no row; rows are template, atom, type"):
+    with pytest.raises(FormatError, match=r"table.txt: the OBC table contains no row; rows are template, atom, type"):
         read_obc(write(text))
 
 

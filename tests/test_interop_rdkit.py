@@ -62,7 +62,7 @@ def test_names_of_a_pdb_file_are_kept():
 
 
 def test_what_is_missing_is_named():
-    with pytest.raises(InputError, match="molecule is 'CCO'; a Mol of RDKit is needed"):
+    with pytest.raises(InputError, match="molecule is 'CCO'; expected a Mol of RDKit"):
         from_rdkit("CCO")
     with pytest.raises(InputError, match="has no positions; embed it"):
         from_rdkit(chem.AddHs(chem.MolFromSmiles("CCO")))

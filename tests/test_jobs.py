@@ -254,7 +254,7 @@ def test_shards_merge(files, tmp_path):
     shards[0].write_bytes(shards[0].read_bytes()[:-5])
     with pytest.raises(FormatError, match="lacks 1 of 3 structures"):
         jobs.merged(shards)
-    with pytest.raises(FormatError, match="is no journal of records"):
+    with pytest.raises(FormatError, match="is not a journal of records"):
         jobs.merged([files[0]])
 
 
@@ -351,7 +351,7 @@ def test_what_is_cached_is_not_sent():
 def test_wrong_arguments(more, reason, files):
     with pytest.raises(InputError, match=reason):
         jobs.run(Count(), files, **more)
-    with pytest.raises(InputError, match="a Spec is needed"):
+    with pytest.raises(InputError, match="expected a Spec"):
         jobs.run("energy", files)
 
 

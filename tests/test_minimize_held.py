@@ -233,7 +233,11 @@ def test_a_peptide_that_sander_minimized(device, precision):
         (PEPTIDE, dict(constraints="hbonds", method="newton"), "truncated Newton holds no bonds"),
         (PEPTIDE, dict(frozen=np.ones(len(PEPTIDE), bool)), "all atoms are frozen"),
         (PEPTIDE, dict(frozen=IS_HYDROGEN, constraints="hbonds"), "is frozen and .* is not, whose bond is held"),
-        (replace(PEPTIDE, labels=None), dict(constraints="hbonds"), "follow from elements, which these atoms lack"),
+        (
+            replace(PEPTIDE, labels=None),
+            dict(constraints="hbonds"),
+            "follow from elements, which these atoms do not have",
+        ),
     ],
 )
 def test_what_does_not_fit(atoms, more, message):

@@ -150,12 +150,12 @@ def test_decomposition_as_text_has_the_numbers_of_the_csv(folder: Path) -> None:
         ("&general\n/\n&nmode\n/\n", "&nmode (normal modes) is not supported"),
         (GB.replace("igb=5", "igb=6"), "igb=6 is not supported"),
         (GB.replace("igb=5", "igb=5, ifqnt=1"), "ifqnt=1 of &gb is not supported"),
-        (GB.replace("igb=5", "igb=5, wheel=1"), "wheel of &gb is no variable that is known here"),
-        (GB + "&wheel\n/\n", "&wheel is no namelist of MMPBSA.py"),
+        (GB.replace("igb=5", "igb=5, wheel=1"), "wheel of &gb is not a known variable"),
+        (GB + "&wheel\n/\n", "&wheel is not a namelist of MMPBSA.py"),
         (GB[:-3], "the namelist &gb has no end"),
         ("nothing\n", "has no namelist such as &general"),
         (GB.replace("startframe=1", "startframe=5"), "choose no frame"),
-        (GB.replace("saltcon=0.1", "saltcon=much"), "saltcon is 'much'; a number is needed"),
+        (GB.replace("saltcon=0.1", "saltcon=much"), "saltcon is 'much'; expected a number"),
         (GB + "&decomp\n idecomp=7\n/\n", "idecomp is 1 to 4"),
         (GB + "&alanine_scanning\n mutant='GLY'\n/\n", "mutant=GLY of &alanine_scanning is not supported"),
         (GB + "&alanine_scanning\n/\n", "&alanine_scanning needs the mutant"),
@@ -327,7 +327,7 @@ def test_residues_have_the_names_of_the_reference(tmp_path: Path) -> None:
         assert residue_named("R:11", layout) == 1
     for structure in (None, bare, tmp_path / "com.tpr"):
         assert layout_of(own, every, 4, None, structure) == (None, ())
-    with pytest.raises(InputError, match="the residues of receptor and ligand are needed"):
+    with pytest.raises(InputError, match="expected the residues of receptor and ligand"):
         layout_of(own, every, 4, swapped, None)
     layout, notes = layout_of(own, every, 5, None, path)
     assert layout is None

@@ -122,7 +122,7 @@ def test_entropies_need_parts_from_frames_of_the_complex(folder: Path) -> None:
     assert "interaction_entropy and c2_entropy need receptor and ligand from frames of the complex" in apart.output
     alone = call(folder, given, "-y", str(folder / "frames.nc"))
     assert alone.exit_code == 0
-    assert "Note: entropies of binding are left out" in alone.output
+    assert "Note: entropies of binding are omitted" in alone.output
 
 
 @pytest.mark.parametrize("of_gromacs", [False, True])
@@ -158,7 +158,7 @@ def test_a_mutant_is_named_once_and_exists(folder: Path) -> None:
         ("/8 /8", "names a residue twice"),
         ("/99", "there is no residue 99"),
         ("Z/8", "there is no residue 8 in a chain Z"),
-        ("eight", "CHAIN:NUMBER is needed there"),
+        ("eight", "expected CHAIN:NUMBER"),
     ):
         done = call(folder, GB + f"&alanine_scanning\n mutant_res='{words}'\n/\n", *parts(folder))
         assert done.exit_code == 1

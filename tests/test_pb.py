@@ -882,7 +882,7 @@ def test_conformations_that_do_not_fit_are_named():
     frames = np.array([run.solute.positions, 5 * run.solute.positions])
     with pytest.raises(InputError, match="conformation 2 of 2: a grid does not hold the whole molecule"):
         run.solve_frames(frames)
-    with pytest.raises(InputError, match=r"conformations have shape \(12, 3\); \(m, 12, 3\) is needed"):
+    with pytest.raises(InputError, match=r"conformations have shape \(12, 3\); expected \(m, 12, 3\)"):
         run.solve_frames(frames[0])
     with pytest.raises(InputError, match="there are 1 grids for 2 conformations"):
         run.solve_frames(frames, run.grids)

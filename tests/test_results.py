@@ -84,7 +84,7 @@ def test_terms_by_name_and_index():
 
 
 def test_terms_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match=r"energies have shape \(5, 2\); \(\.\.\., 3\) is needed, one a term"):
+    with pytest.raises(InputError, match=r"energies have shape \(5, 2\); expected \(\.\.\., 3\), one per term"):
         Terms(NAMES, np.zeros((5, 2)))
 
 

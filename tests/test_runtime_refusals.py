@@ -142,7 +142,7 @@ def test_memory_that_is_not_there_is_a_sentence(fresh, monkeypatch):
         raise cl.MemoryError(cl._cl._ErrorRecord(msg="", code=cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE, routine=""))
 
     monkeypatch.setattr("pele_ocl.opencl.queue.Buffer", lacking)
-    with pytest.raises(DeviceError, match="lacks free memory for this; choose another device"):
+    with pytest.raises(DeviceError, match="has not enough free memory for this; choose another device"):
         queue.empty(4)
 
 

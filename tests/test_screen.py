@@ -436,7 +436,7 @@ def test_topologies_without_positions_and_empty_folders(tmp_path):
     (entry,) = entries_of([tmp_path])
     assert "positions" in str(entry.given)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FormatError, match="holds no file"):
+    with pytest.raises(FormatError, match="contains no file"):
         entries_of([tmp_path / "empty"])
     with pytest.raises(FormatError):
         entries_of([tmp_path / "absent.sdf"])
@@ -478,7 +478,7 @@ def test_values_of_other_names_are_told(receptor, peptides, tmp_path):
     assert "1 molecule of 2 have no value" in told
     assert "'ligand_1'" in told
     assert "'someone'" in told
-    assert found.correlation_lines() == ["Correlations with values.csv: value, of 1 molecule: 4 are needed"]
+    assert found.correlation_lines() == ["Correlations with values.csv: value, of 1 molecule: at least 4 are required"]
 
 
 def test_short_help_names_what_a_screen_needs():

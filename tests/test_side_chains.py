@@ -337,7 +337,7 @@ def test_what_cannot_be_predicted_is_refused():
     atoms = structure("trialanine")
     with pytest.raises(InputError, match="none of the residues has a side chain"):
         predict_side_chains(atoms)
-    with pytest.raises(InputError, match="no selection, no mask"):
+    with pytest.raises(InputError, match="neither a selection, nor a mask"):
         predict_side_chains(structure("hexapeptide"), [1000])
     with pytest.raises(InputError, match="labels or bonds"):
         predict_side_chains(replace(atoms, labels=None))

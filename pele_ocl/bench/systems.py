@@ -32,7 +32,7 @@ def load(name: str) -> Atoms:
     InputError for an unknown name.
     """
     if name not in SYSTEMS:
-        raise InputError(f"there is no shipped structure {name!r}; choose {', '.join(SYSTEMS)}")
+        raise InputError(f"unknown shipped structure {name!r}; choose {', '.join(SYSTEMS)}")
     return replace(read(shipped("data") / "structures" / SYSTEMS[name]), bonded=None)
 
 

@@ -50,9 +50,9 @@ def read(source: Path, needed: Collection[str]) -> dict[str, NDArray[Any]]:
     try:
         arrays = npz_arrays(source)
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise FormatError(f"{source}: is no checkpoint of a simulation, or a damaged one") from error
+        raise FormatError(f"{source}: is not a checkpoint of a simulation, or a damaged one") from error
     if any(name not in arrays for name in needed):
-        raise FormatError(f"{source}: is no checkpoint of a simulation, or a damaged one")
+        raise FormatError(f"{source}: is not a checkpoint of a simulation, or a damaged one")
     return arrays
 
 

@@ -127,7 +127,7 @@ def require_no_run(folder: Path) -> None:
 def held_already(folder: Path) -> FormatError:
     """Make the error about a folder that holds a run."""
     return FormatError(
-        f"{folder}: holds a run already; continue it with `resume=True`, or name another folder", code="exists"
+        f"{folder}: already contains a run; continue it with `resume=True`, or name another folder", code="exists"
     )
 
 

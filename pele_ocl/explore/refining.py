@@ -323,7 +323,7 @@ def refine(
         raise KeywordError("`resume` needs the files of the earlier run; give `output`")
     if folder is not None and not resume and (folder / JOURNAL).exists():
         raise FormatError(
-            f"{folder}: holds poses that were refined before; go on by `resume=True`, or name another folder"
+            f"{folder}: contains earlier refined poses; continue with `resume=True`, or name another folder"
         )
     options = {
         "moving_radius": moving_radius, "side_chains": side_chains, "restraint": restraint, "free_radius": free_radius,
@@ -416,7 +416,7 @@ def _with_frames(spec: RefineSpec, poses: object) -> RefineSpec:
     held = held_frames(poses)
     if held is None:
         raise InputError(
-            f"poses are {described(poses)}; files of poses, positions, or frames of MDAnalysis or MDTraj are needed"
+            f"poses are {described(poses)}; expected files of poses, positions, or frames of MDAnalysis or MDTraj"
         )
     whole, refiner = spec.given, spec.refiner
     choices = [whole, refiner.atoms[refiner.ligand]]

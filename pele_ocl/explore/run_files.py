@@ -176,7 +176,7 @@ def earlier_seed(files: Files) -> int | None:
     for path in files.journals():
         seed = read_journal(path).settings.get("seed", "")
         if not seed.isdecimal():
-            raise FormatError(f"{path}: is no journal of explorers; name another folder, or leave out `resume`")
+            raise FormatError(f"{path}: is not a journal of explorers; name another folder, or leave out `resume`")
         return int(seed)
     return None
 
@@ -211,7 +211,7 @@ def require_no_run(files: Files, numbers: Sequence[int], resume: bool) -> None:
         return
     if any(path == files.journal or part.count != files.part.count for path, part in journals.items()):
         raise FormatError(
-            f"{files.report.parent}: holds a run already; continue it with `resume=True`, name another folder by "
+            f"{files.report.parent}: already contains a run; continue it with `resume=True`, name another folder by "
             "`output`, or write over it by `overwrite=True`", code="exists",
         )  # fmt: skip
     for path in (path for number in numbers for path in files.of_explorer(number)):

@@ -146,7 +146,7 @@ class Tiled(ListPasses[Entries]):
         compute = self._of_items("nonbond_tiled", self.n_groups, 1, arguments)
         if not task.gradient:
             return [compute]
-        # A work-item a part on a CPU, one an atom on a GPU.
+        # A work-item a part on a CPU, one per atom on a GPU.
         items, n_shares = (ITEMS, task.n_atoms) if self.queue.device.kind == "GPU" else (1, self.n_groups)
         arguments = dict(
             n_atoms=task.n_atoms, n_slots=self.n_slots, n_parts=self.n_groups, n_shares=n_shares, to=self.destination,

@@ -417,7 +417,7 @@ def capabilities(handle: cl.Device, query: int) -> int:
 def refusal(device: Device, error: cl.Error) -> DeviceError:
     """Say an error of OpenCL's as a sentence about the device."""
     if isinstance(error, cl.MemoryError):
-        return DeviceMemoryError(f"{device} lacks free memory for this; choose another device")
+        return DeviceMemoryError(f"{device} has not enough free memory for this; choose another device")
     return DeviceError(f"{device} refuses the work ({error}); choose another device or variant")
 
 

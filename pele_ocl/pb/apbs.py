@@ -191,12 +191,12 @@ class _Reader:
             if word.lower() == "quit":
                 break
             if word.lower() not in sections:
-                self._fail(line, f"there is no section {word!r}; sections are READ, ELEC, PRINT and QUIT")
+                self._fail(line, f"unknown section {word!r}; sections are READ, ELEC, PRINT and QUIT")
             sections[word.lower()](line)
         if not self._paths:
-            self._fail(1, "no molecule is read; a READ section with `mol pqr FILE` is needed")
+            self._fail(1, "no molecule is read; expected a READ section with `mol pqr FILE`")
         if not self._blocks:
-            self._fail(1, "there is no ELEC section, and so nothing to compute")
+            self._fail(1, "the file has no ELEC section, so there is nothing to compute")
         self._refuse_outputs()
         self._molecules = [self._read_molecule(path) for path in self._paths]
         calculations: list[ApbsCalculation] = []
@@ -330,7 +330,7 @@ class _Reader:
         elif key in counts:
             block.values[key] = line, self._values(word, counts[key])
         else:
-            self._fail(line, f"there is no keyword {word!r} in ELEC, or it is not known here")
+            self._fail(line, f"unknown keyword {word!r} in ELEC, or it is not supported")
 
     def _ion(self, line: int) -> PBIon:
         """Read `ion charge C conc M radius R`, or C M R alone as in older files."""
@@ -482,7 +482,7 @@ class _Reader:
         text = texts[-1]
         molecule = whole(text)
         if molecule is None or not 1 <= molecule <= len(self._paths):
-            self._fail(line, f"there is no molecule {text}; READ names {len(self._paths)}")
+            self._fail(line, f"unknown molecule {text}; READ names {len(self._paths)}")
         return molecule - 1
 
     def _centre(self, block: _Block, key: str) -> Floats:
@@ -497,7 +497,7 @@ class _Reader:
         """Place the grids of a block."""
         line, texts = block.values["dime"]
         if not all(5 <= (whole(text) or 0) <= 100_000 for text in texts):
-            self._fail(line, f"dime is {' '.join(texts)}; three numbers of points are needed, 5 or more")
+            self._fail(line, f"dime is {' '.join(texts)}; expected three numbers of points, 5 or more")
         wanted = tuple(map(int, texts))
         shape = lowered_shape(wanted)
         if shape != wanted:
@@ -524,7 +524,7 @@ class _Reader:
     def _tolerance(self, values: Mapping[str, tuple[int, list[str]]], notes: list[str]) -> float:
         etol = self._one(values, "etol", ETOL)
         if not 0 < etol < 1:
-            self._fail(values["etol"][0], f"etol is {etol:g}; a number between 0 and 1 is needed")
+            self._fail(values["etol"][0], f"etol is {etol:g}; expected a number between 0 and 1")
         if not TIGHTEST <= etol <= LOOSEST:
             taken = min(max(etol, TIGHTEST), LOOSEST)
             notes.append(f"etol {etol:g} became {taken:g}")
@@ -540,7 +540,7 @@ class _Reader:
         for place, word in enumerate(words[1:]):
             if place % 2:
                 if word not in ("+", "-"):
-                    self._fail(line, f"{word!r} stands in place of + or - in PRINT")
+                    self._fail(line, f"{word!r} is in place of + or - in PRINT")
                 sign = 1 if word == "+" else -1
                 continue
             if word in names:
@@ -548,7 +548,7 @@ class _Reader:
             elif 1 <= (whole(word) or 0) <= len(names):
                 index = int(word) - 1
             else:
-                self._fail(line, f"there is no calculation {word!r} to print")
+                self._fail(line, f"unknown calculation {word!r}")
             if self._blocks[index].solver == "mg-dummy":
                 self._fail(line, f"PRINT takes ELEC {names[index]}, which is mg-dummy and has no energy")
             terms.append((sign, index))

@@ -240,7 +240,7 @@ class Batch:
         )
 
     def _coefficients(self, launching: Launching, number: int, grids: Sequence[Grid]) -> Coefficients:
-        """Find the coefficients of one grid of each problem, or take the ones that were kept. number : of _make"""
+        """Find the coefficients of one grid of each problem, or use the ones that were kept. number : of _make"""
         problems = self.problems
         if self._have_surface_in_rows():
             # If the lists become too long, each problem is tried alone, whose error names what is wrong.

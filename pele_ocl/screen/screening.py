@@ -222,7 +222,7 @@ def _check_folder(folder: Path | None, resume: bool, part: Shard | None) -> None
     journal = folder / JOURNAL if part is None else part.path(folder / JOURNAL)
     if not resume and journal.exists():
         raise FormatError(
-            f"{folder}: holds an earlier screen; go on by `resume=True`, or name another folder", code="exists"
+            f"{folder}: contains an earlier screen; continue with `resume=True`, or name another folder", code="exists"
         )
 
 
@@ -230,7 +230,7 @@ def _given(ligands: Ligands, name: str, reading: Reading) -> tuple[Given, ...]:
     """Return the input as a tuple, with patterns expanded to files and RDKit Mol objects converted to Ligands."""
     listed = [ligands] if isinstance(ligands, str | PathLike | Ligand | Atoms) or is_mol(ligands) else ligands
     if not isinstance(listed, Sequence) or not len(listed):
-        raise InputError(f"{name} are {described(ligands)}; files, folders, Ligands, Mols of RDKit or Atoms are needed")
+        raise InputError(f"{name} are {described(ligands)}; expected files, folders, Ligands, Mols of RDKit or Atoms")
     found = list[Given]()
     for k, each in enumerate(listed, 1):
         if is_mol(each):
@@ -303,7 +303,7 @@ def _tell(found: ScreenResult) -> None:
             )
         left = found.reference.left_out
         if left:
-            note(f"Note: {counted(len(left), 'value')} of {found.reference.what} are no numbers ({left[0]}, say)")
+            note(f"Note: {counted(len(left), 'value')} of {found.reference.what} are not numbers ({left[0]}, say)")
     charges = {record["charge"] for record in found.records if not record.failed}
     if len(charges) > 1:
         note(

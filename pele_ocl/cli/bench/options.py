@@ -63,7 +63,7 @@ def as_json_line(timing: DataclassInstance) -> str:
 
 
 def without_nan(value: object) -> object:
-    """Null for numbers that JSON lacks, which a code that fails may give."""
+    """Null for numbers that JSON does not have, which a code that fails may give."""
     if isinstance(value, Mapping):
         return {name: without_nan(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -40,7 +40,7 @@ def _numbers(context: click.Context, option: click.Parameter, given: str | None)
     if given is None:
         return ()
     if not re.fullmatch(r"[1-9]\d?(,[1-9]\d?)*", given):
-        raise click.BadParameter(f"{given!r} is no list of numbers up to 99, as 1,2,4 is")
+        raise click.BadParameter(f"{given!r} is not a list of numbers up to 99, such as 1,2,4")
     return tuple(map(int, given.split(",")))
 
 
@@ -50,7 +50,7 @@ def _sizes(context: click.Context, option: click.Parameter, given: str | None) -
         return ()
     sizes = given.split(",")
     if not all(re.fullmatch(r"[1-9]\d{0,3}(x[1-9]\d{0,3}){0,2}", size) for size in sizes):
-        raise click.BadParameter(f"{given!r} is no list of groups, as 8x4,64x1x1 is")
+        raise click.BadParameter(f"{given!r} is not a list of work-group sizes, such as 8x4,64x1x1")
     padded = ((*map(int, size.split("x")), 1, 1) for size in sizes)
     return tuple((x, y, z) for x, y, z, *_ in padded)
 
