@@ -263,7 +263,10 @@ NO_MAP = r"; expected a Map: read_map\('map.dx'\), or potmap\(atoms, grid\).map"
         (lambda: potmap(ATOMS, MAP.grid, cutoff=5.0), '`cutoff` and `smooth` belong to `method="cutoff"`'),
         (lambda: potmap(ATOMS, MAP.grid, dielectric="80"), "the dielectric is '80'; it must be positive"),
         (lambda: potmap(ATOMS, MAP.grid, kappa=1e308), "kappa is 1e.308; expected a number of at most 1,000,000"),
-        (lambda: potmap(ATOMS, MAP.grid, method="cutoff", cutoff=1e308), "the cutoff is 1e.308 A; a finite number"),
+        (
+            lambda: potmap(ATOMS, MAP.grid, method="cutoff", cutoff=1e308),
+            "the cutoff is 1e.308 A; expected a finite number",
+        ),
         (lambda: place_ions("in.pdb", {"NA": 1}), f"atoms are 'in.pdb'; {NO_ATOMS}"),
         (lambda: place_ions(ATOMS, "NA"), "ions are 'NA'; expected a dictionary of numbers by name"),
         (lambda: place_ions(ATOMS, {5: 1}), "the name of an ion is 5; choose one of LI, NA"),

@@ -347,7 +347,7 @@ def test_hills_are_those_of_plumed(device, tmp_path):
         (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bias_factor=1.0), "bias_factor"),
         (lambda: Metadynamics(SIZE, 0.3, 1.0, 10), "bounds of a GyrationVariable are None"),
         (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bounds=[(0.0, 1.0)]), "a torsion has its period, and no bounds"),
-        (lambda: OPES(PHI, 0.3, 0.0, 10), "barrier is 0; a number of kcal/mol above 0"),
+        (lambda: OPES(PHI, 0.3, 0.0, 10), "barrier is 0; expected a number of kcal/mol above 0"),
         (lambda: OPES([PHI, PSI], 0.3, 5.0, 10), "expected 2 numbers of 0.0001 or more, one per variable"),
         (
             lambda: Simulation(ATOMS, 2, terms=[OPES(PHI, 0.3, 5.0, 10, shared=True)], temperature=[300, 310]),
@@ -382,7 +382,7 @@ def test_hills_are_those_of_plumed(device, tmp_path):
         ),
         (lambda: TorsionVariable(["resid 1 and name N", 1, 2, 3.5]), "expected four indices or selections"),
         (lambda: Ensemble(ATOMS, terms=[GridBias(PHI, name="")]), "the name of a GridBias is ''; expected a text"),
-        (lambda: Simulation(ATOMS, 0), "replicas is 0; a whole number, 1 or more"),
+        (lambda: Simulation(ATOMS, 0), "replicas is 0; expected a whole number, 1 or more"),
         (lambda: Simulation(ATOMS, anneal=[[0, np.nan]]), "finite points"),
         (lambda: Simulation(ATOMS).write("none", steps=4, velocities=1), "velocities is 1; expected True or False"),
         (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=10), "steps are 10, with a sample every 100; choose more, or"),
@@ -1111,9 +1111,9 @@ def test_targets_of_a_run_are_exchanged(device, tmp_path):
     ("changes", "message"),
     [
         ({"phi": {"kind": "ANGLE", "atoms": [1, 2, 3]}}, "phi has the kind 'ANGLE'; choose one of TORSION, DISTANCE"),
-        ({"phi": {"kind": "TORSION"}}, "phi, TORSION, lacks `atoms`"),
+        ({"phi": {"kind": "TORSION"}}, "phi, TORSION, has no `atoms`"),
         ({"phi": {**WORDS["phi"], "at": 1}}, "phi, TORSION, has no word `at`; there are: atoms"),
-        ({"phi": {"kind": "TORSION", "atoms": [0, 2, 3, 4]}}, "variable phi: atoms are 0; numbers of 1 to 30"),
+        ({"phi": {"kind": "TORSION", "atoms": [0, 2, 3, 4]}}, "variable phi: atoms are 0; expected numbers of 1 to 30"),
         (
             {"phi": {"kind": "TORSION", "atoms": ["resid 99", 2, 3, 4]}},
             "variable phi: the selection 'resid 99' selects no atoms",

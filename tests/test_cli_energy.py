@@ -279,7 +279,7 @@ def test_other_formats_have_their_models_one_by_one(tmp_path):
 
 
 def test_errors_are_sentences(tmp_path):
-    assert "cutoff is -1; a positive number" in error_of("energy", HEXAPEPTIDE, "--cutoff", -1)
+    assert "cutoff is -1; expected a positive number" in error_of("energy", HEXAPEPTIDE, "--cutoff", -1)
     assert "does not exist" in error_of("energy", HEXAPEPTIDE, "-o", tmp_path / "no" / "out.h5")
     pqr = tmp_path / "two.pqr"
     pqr.write_text("ATOM 1 N ALA 1 0 0 0 0.1 1.5\nATOM 2 C ALA 1 3 0 0 -0.1 1.5\n")

@@ -473,7 +473,7 @@ def test_a_shard_notes_down_that_all_failed(peptide, tmp_path):
     paths[1].write_text("ATOM\n")
     rows_of(*words, code=1)
     journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:2]))  # as a kill leaves it
-    assert "lacks 1 of 2 structures" in error_of(*merge)
+    assert "1 of 2 structures are missing" in error_of(*merge)
     rows_of(*words, "--resume", code=1)
     assert ["error" in json.loads(line) for line in run(*merge, code=1).stdout.splitlines()] == [False, True]
     paths[0].write_text("ATOM\n")

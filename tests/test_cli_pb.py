@@ -419,7 +419,7 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
         ("dime 33 33 33", "dime 33 33 \N{SUPERSCRIPT THREE}", "line 7: dime is 33 33 \N{SUPERSCRIPT THREE}; three"),
         ("solv - ref end", "solv - \N{SUPERSCRIPT TWO} end", "line 53: there is no calculation"),
         ("fglen 16 16 16", "fglen 16 16 60", "line 5: the finest grid does not lie inside"),
-        ("dime 33 33 33", "dime 33 33 3", "line 7: dime is 33 33 3; three numbers of points"),
+        ("dime 33 33 33", "dime 33 33 3", "line 7: dime is 33 33 3; expected three numbers of points"),
         ("mol pqr", "mol pdb", "line 3: molecules are read as `mol pqr`, not `mol pdb`"),
         ("solv - ref end", "solv - other end", "line 53: there is no calculation 'other' to print"),
         ("solv - ref end", "solv - end", "line 53: PRINT needs calculations with + or -"),

@@ -506,7 +506,7 @@ def test_replicas_are_minimized_first(device):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"timestep": 0.0}, "timestep is 0; a time above 0"),
+        ({"timestep": 0.0}, "timestep is 0; expected a time above 0"),
         ({"integrator": "euler"}, "integrator is 'euler'"),
         ({"temperature": [300.0], "exchange_every": 5}, "two temperatures or more"),
         ({"temperature": [300.0, 310.0], "exchange_every": 5, "replicas": 3}, "fill no ladders of 2 temperatures"),

@@ -659,7 +659,7 @@ def test_bad_atoms(changes, error, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"cutoff": "12"}, "cutoff is '12'; a positive number"),
+        ({"cutoff": "12"}, "cutoff is '12'; expected a positive number"),
         ({"variant": "fast"}, "unknown variant 'fast'; choose auto, rows, blocks, squares"),
         ({"variant": "squares", "per_atom": True}, "squares does not tell the energies of atoms apart"),
         ({"precision": "float16"}, "unknown precision 'float16'; choose float32 or float64"),

@@ -113,16 +113,19 @@ def test_what_is_not_understood_is_one_note(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"PELE_Parameters": {"temperature": 0}}, r"PELE_Parameters\.temperature is '0'; a number above 0"),
-        ({"PELE_Parameters": {"anmFrequency": 1.5}}, "anmFrequency is '1.5'; a whole number"),
+        ({"PELE_Parameters": {"temperature": 0}}, r"PELE_Parameters\.temperature is '0'; expected a number above 0"),
+        ({"PELE_Parameters": {"anmFrequency": 1.5}}, "anmFrequency is '1.5'; expected a whole number"),
         ({"Perturbation": {"parameters": {"rotationScalingFactor": 2}}}, "a number from 0 to 0.5"),
         ({"Perturbation": {"perturbationType": "wild"}}, "one of naive, metropolis"),
         ({"Perturbation": {"Box": {"type": "sphericalBox", "radius": "$BOX_RADIUS"}}}, "by explore's `set`"),
         ({"Perturbation": {"parameters": {"numberOfTrials": 70000}}}, "numberOfTrials is '70000'; .* from 1 to 65535"),
-        ({"Perturbation": {"Box": {"type": "sphericalBox"}}}, r"Perturbation\.Box\.radius is .0.*; a positive radius"),
+        (
+            {"Perturbation": {"Box": {"type": "sphericalBox"}}},
+            r"Perturbation\.Box\.radius is .0.*; expected a positive radius",
+        ),
         (
             {"Perturbation": {"Box": {"type": "sphericalShellBox", "innerRadius": 5, "outerRadius": 2}}},
-            r"Box\.outerRadius is .2.*; a positive radius, of a shell more than innerRadius",
+            r"Box\.outerRadius is .2.*; expected a positive radius, of a shell more than innerRadius",
         ),
         ({"task_exitConditions": ["rmsd < 1"]}, "asks 'rmsd', the tag of no metric"),
         ({"task_metrics": [{"type": "random", "tag": "a b"}]}, "the tag 'a b' is taken or has a blank"),

@@ -966,6 +966,7 @@ def test_words_without_a_value_are_told_together(tmp_path):
     text = text.replace('"ionicStrength": 0.15', '"ionicStrength": $STRENGTH')
     control.write_text(text)
     with pytest.raises(
-        FormatError, match=r"is '\$STRENGTH'; a value in place of each of the words \$STRENGTH, \$SEED, \$RADIUS, by"
+        FormatError,
+        match=r"is '\$STRENGTH'; expected a value in place of each of the words \$STRENGTH, \$SEED, \$RADIUS, by",
     ):
         pele_ocl.explore(control, tmp_path / "out")

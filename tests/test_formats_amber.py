@@ -270,12 +270,14 @@ WRONG: dict[str, tuple[Content | str, str]] = {
     "shifted": (TEXT.replace("\n       1       6", "\n      1       6", 1), r"\d+: section ATOMIC_NUMBER: field \d+, "),
     "no number": (TEXT.replace("\n       1       6", "\n       x       6", 1), r".* field 1, '       x', is not a who"),
     "stars": (TEXT.replace("\n       1       6", "\n********       6", 1), r".* field 1 is '\*+': its number was too "),
-    "blank": (TEXT.replace("\n       1       6", "\n               6", 1), r".* field 1 is blank; a whole number in 8"),
+    "blank": (TEXT.replace("\n       1       6", "\n               6", 1), r".* field 1 is blank; expected a whole "
+    "number in 8"),
     "nan": (one("CHARGE", 3, float("nan")), r"\d+: section CHARGE: field 4, '             NAN', is not a number in 16"),
     "huge": (TEXT.replace(".00000000E+01", ".0000000E+999", 1), r"\d+: section \w+: field \d, '.*E\+999', is not a fi"),
     "another kind": ({**content(), "CHARGE": content()["ATOM_NAME"]}, r"\d+: section CHARGE: its %FORMAT is missing o"),
     "type of an atom": (one("ATOM_TYPE_INDEX", 11, 99), r"\d+: section ATOM_TYPE_INDEX: type 99; the types are 1 to 1"),
-    "stray atom": (one("BONDS_INC_HYDROGEN", 1, 300), r"\d+: section BONDS_INC_HYDROGEN: term 1 names an atom that is"),
+    "stray atom": (one("BONDS_INC_HYDROGEN", 1, 300), r"\d+: section BONDS_INC_HYDROGEN: term 1 names an atom that "
+    "does"),
     "no multiple of 3": (one("ANGLES_INC_HYDROGEN", 0, 4), r"\d+: section ANGLES_INC_HYDROGEN: term 1 names an atom t"),
     "stray parameters": (one("BONDS_INC_HYDROGEN", 5, 9), r"\d+: section BONDS_INC_HYDROGEN: term 2 names parameters "),
     "negative atom": (one("BONDS_INC_HYDROGEN", 1, -6), r"\d+: section BONDS_INC_HYDROGEN: term 1 names an atom that "),
@@ -284,7 +286,8 @@ WRONG: dict[str, tuple[Content | str, str]] = {
     "residues": (one("RESIDUE_POINTER", 2, 1), r"\d+: section RESIDUE_POINTER: residue 3 begins with atom 1; the firs"),
     "pair of types": (one("NONBONDED_PARM_INDEX", 2, 999), r"\d+: section NONBONDED_PARM_INDEX: 999 is not a number "
     "of a"),
-    "only A": (one("LENNARD_JONES_BCOEF", 2, 0.0), r"\d+: section LENNARD_JONES_BCOEF: A \S+ and B 0; both 0, or both"),
+    "only A": (one("LENNARD_JONES_BCOEF", 2, 0.0), r"\d+: section LENNARD_JONES_BCOEF: A \S+ and B 0; expected both "
+    "0, or both"),
     "half a period": (one("DIHEDRAL_PERIODICITY", 1, 2.5), r"\d+: section DIHEDRAL_PERIODICITY: torsion type 2 has 2."),
     "polarizable": (changed("IPOL", [1]), r"\d+: section IPOL: polarizabilities are not done"),
     "AMOEBA": ({**content(), "AMOEBA_FORCEFIELD": ("1I8", [1])}, r"\d+: section AMOEBA_FORCEFIELD: the AMOEBA force f"),

@@ -138,9 +138,9 @@ def test_what_is_wrong_in_hdf5(tmp_path):
     refused(r"map.h5: has no dataset 'potential' of three dimensions, \(nz, ny, nx\)", potential=(np.ones(24), good))
     refused("map.h5: has no dataset 'potential'", a=(values, good), b=(values, good))
     refused(
-        "map.h5: the dataset /potential lacks the attribute spacing, in Ang", potential=(values, {"origin": (1, 2, 3)})
+        "map.h5: the dataset /potential has no attribute spacing, in Ang", potential=(values, {"origin": (1, 2, 3)})
     )
-    refused("map.h5: the dataset /potential lacks the attribute origin", potential=(values, good | {"origin": "here"}))
+    refused("map.h5: the dataset /potential has no attribute origin", potential=(values, good | {"origin": "here"}))
     refused("map.h5: a grid's origin must be three numbers", potential=(values, good | {"origin": (1, 2)}))
     refused("map.h5: a grid's spacing must be positive", potential=(values, good | {"spacing": 0}))
     refused("map.h5: the dataset /potential contains no real numbers", potential=(values * 1j, good))

@@ -101,7 +101,7 @@ def test_files_that_are_refused(tmp_path):
     path = tmp_path / "l.sdf"
     for block, message in (
         (Chem.MolToMolBlock(flat), "it is a drawing in two dimensions"),
-        (Chem.MolToMolBlock(heavy), r"lacks 6 hydrogens.*\(`hydrogens='add'`\)"),
+        (Chem.MolToMolBlock(heavy), r"6 hydrogens are missing.*\(`hydrogens='add'`\)"),
         ("ligand\n", "molecule 1 cannot be read"),
     ):
         path.write_text(block)
@@ -618,7 +618,7 @@ def test_charge_hydrogens_and_names_of_hard_molecules(smiles, tmp_path):
         heavy.write_text(Chem.MolToMolBlock(Chem.RemoveHs(found.molecule)))
         if "H" in made.elements:
             assert Ligand.read(heavy, hydrogens="add").formula == made.formula
-            with pytest.raises(InputError, match=r"lacks .* hydrogens"):
+            with pytest.raises(InputError, match=r"hydrogens are missing"):
                 Ligand.read(heavy)
 
 
@@ -735,7 +735,7 @@ def test_hydrogens_are_added_by_both_doors(tmp_path):
 
     path = tmp_path / "heavy.sdf"
     path.write_text(Chem.MolToMolBlock(Chem.RemoveHs(Ligand.from_smiles(ETHANOL).molecule)) + "$$$$\n")
-    with pytest.raises(InputError, match=r"lacks 6 hydrogens.*\(`ligand_hydrogens='add'`\)"):
+    with pytest.raises(InputError, match=r"6 hydrogens are missing.*\(`ligand_hydrogens='add'`\)"):
         read(HEXAPEPTIDE, ligands=[path])
     whole = read(HEXAPEPTIDE, ligands=[path], ligand_hydrogens="add")
     assert len(whole) == len(read(HEXAPEPTIDE)) + 9

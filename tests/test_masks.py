@@ -58,7 +58,7 @@ def test_a_mask_takes_the_atoms_that_ambers_programs_take(atoms: Atoms, mask: st
 @pytest.mark.parametrize(
     ("mask", "sentence"),
     [
-        (":", "':' ends too early; a number, a range such as 1-50 or a name"),
+        (":", "':' ends too early; expected a number, a range such as 1-50 or a name"),
         (":1@", "ends too early"),
         (":1 :2", "has ':' at character 4; expected & or | before it"),
         (":5-1", "a range begins with its lower number"),

@@ -92,8 +92,12 @@ def test_words_stand_for_values_or_for_settings(control, change, to):
     ("change", "to", "message"),
     [
         ('"OBC"', '"PBSA"', "pele.conf: the solventType 'PBSA' is none of OBC, VACUUM, VDGBNP, SGBNP"),
-        ("0.250", '"$IONS"', "pele.conf: ionicStrength is '$IONS'; a value in place of each of the words $IONS, "),
-        ('useDebyeLength" : true', 'useDebyeLength" : 1', "pele.conf: useDebyeLength is '1'; true or false is"),
+        (
+            "0.250",
+            '"$IONS"',
+            "pele.conf: ionicStrength is '$IONS'; expected a value in place of each of the words $IONS, ",
+        ),
+        ('useDebyeLength" : true', 'useDebyeLength" : 1', "pele.conf: useDebyeLength is '1'; expected true or false"),
         ('"AMBER99sb"', "3", "pele.conf: ForceField is '3'; expected a text"),
         (
             '"AMBER99sb",',

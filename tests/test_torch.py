@@ -259,10 +259,16 @@ def test_wrong_rows_and_shapes_are_named(torch, rows, different, plan, molecule)
     x = torch.tensor(molecule.positions)
     for call, sentence in (
         (lambda: pele_ocl.torch.energies(plan, x, rows=[0]), "rows are of an Ensemble"),
-        (lambda: pele_ocl.torch.energies(rows, x, rows=[0, 0]), r"rows are \[0, 0\]; one or more, each named once"),
+        (
+            lambda: pele_ocl.torch.energies(rows, x, rows=[0, 0]),
+            r"rows are \[0, 0\]; expected one or more, each named once",
+        ),
         (lambda: pele_ocl.torch.energies(rows, x, rows=[2]), "there are 2 rows; 2 is none of them"),
         (lambda: pele_ocl.torch.energies(rows, x, rows=[True] * 3), "there are 2 rows; a mask of 3 is none of them"),
-        (lambda: pele_ocl.torch.energies([plan], x), "plan is of type list; an Energy, a Nonbond or an Ensemble is"),
+        (
+            lambda: pele_ocl.torch.energies([plan], x),
+            "plan is of type list; expected an Energy, a Nonbond or an Ensemble",
+        ),
         (
             lambda: pele_ocl.torch.energies(pele_ocl.Simulation(rows, timestep=1.0), x),
             "plan is of type Simulation; expected an Energy, a Nonbond or an Ensemble, such as its `ensemble`",

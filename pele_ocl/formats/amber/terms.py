@@ -110,7 +110,7 @@ def _refuse_values(sections: Sections, index: Integers, *columns: tuple[str, Flo
         if wrong.any():
             k = int(np.argmax(wrong))
             raise FormatError(
-                f"{sections.at(name, k)}: A {a[k]:g} and B {b[k]:g}; expected both 0, or both positive for a "
+                f"{sections.at(name, k)}: A {a[k]:g} and B {b[k]:g}; expected both 0, or both positive, for a "
                 "Lennard-Jones energy"
             )
 
