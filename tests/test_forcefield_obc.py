@@ -72,7 +72,10 @@ def test_the_json_of_openff_ligands(write):
     [
         ('{"SolventParameters": {\n"OLC": }}', "table.txt:2: the JSON is broken"),
         ('{"Solvent": {}}', "table.txt: expected SolventParameters with radius and scale"),
-        ('{"SolventParameters": {"OLC": {"_C2_": {"radius": 1.7}}}}', "table.txt: expected SolventParameters with radius and"),
+        (
+            '{"SolventParameters": {"OLC": {"_C2_": {"radius": 1.7}}}}',
+            "table.txt: expected SolventParameters with radius and",
+        ),
         ('{"SolventParameters": {"OLC": {"_C2_": {"radius": 0.7, "scale": 1.7}}}}', "(OLC _C2_): radius 0.7 and scale"),
         ('{"SolventParameters": {"OLC": {"_C2_": {"radius": null, "scale": 0.7}}}}', "radius 'None' and scale '0.7'"),
     ],

@@ -142,7 +142,7 @@ def _refused(command: Callable[..., object]) -> Callable[..., object]:
     "--resume", is_flag=True,
     help="Write the energies of frames to TEXTcomplex.h5 and similar files as they are computed; continue from these "
     "files.",
-    heading="Models and trajectories",
+    heading="Output",
 )  # fmt: skip
 @place_options
 @run_options
