@@ -380,7 +380,7 @@ def test_hills_are_those_of_plumed(device, tmp_path):
             "barrier` of opes is 5000 kcal/mol, 8,387 k_B T",
         ),
         (lambda: Ensemble(ATOMS, terms=[GridBias(DistanceVariable(3, 3), bounds=[(0, 9)])]), "these are the same"),
-        (lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([3]), bounds=[(0, 9)])]), "gyration has 1 atom; 2"),
+        (lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([3]), bounds=[(0, 9)])]), "gyration has 1 atom; expected 2"),
         (
             lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([]), bounds=[(0, 9)])]),
             "has no atoms; expected one or more",
@@ -542,7 +542,7 @@ def test_simulated_tempering_begins_on_a_rung(device):
 def test_samples_without_an_energy_are_named():
     u, states = np.zeros((2, 6)), [0, 0, 0, 1, 1, 1]
     for place, value, sentence in (
-        ((1, 4), np.inf, "sample 4 has the reduced energy inf in state 1, which it was drawn from; finite"),
+        ((1, 4), np.inf, "sample 4 has the reduced energy inf in state 1, which it was drawn from; expected finite"),
         ((0, 0), np.nan, "sample 0 has the reduced energy nan in state 0, which it was drawn from"),
         ((0, 3), np.nan, "sample 3 has the reduced energy nan in state 0; finite"),
         ((0, 5), -np.inf, "sample 5 has the reduced energy -inf in state 0; finite"),
@@ -1229,10 +1229,10 @@ def test_samples_of_states_are_of_one_simulation(device, tmp_path):
         ladder(300, 350, seed=3, model=SolventModel()), ladder(300, 350, seed=3, cutoff=9.0),
     ]  # fmt: skip
     for other in others:
-        with pytest.raises(InputError, match="of another simulation or of other states"):
+        with pytest.raises(InputError, match="belong to another simulation or to other states"):
             samples(other)
     simulation.ensemble.scales["charges"][0] = 0.5
-    with pytest.raises(InputError, match="of another simulation or of other states"):
+    with pytest.raises(InputError, match="belong to another simulation or to other states"):
         samples(simulation)
     assert samples.u_kn.shape == (2, 12)
 

@@ -253,7 +253,7 @@ def test_models_of_other_atoms_are_refused(models):
     text = models.read_text()
     lines = text.splitlines(keepends=True)
     models.write_text("".join(lines[:-3] + lines[-2:]))
-    with pytest.raises(FormatError, match=r"model 7 has 95 atoms, model 2 96; conformations of one molecule"):
+    with pytest.raises(FormatError, match=r"model 7 has 95 atoms, model 2 96; expected conformations of one molecule"):
         read_conformations(models)
     changed = text.replace(
         "ENDMDL\nMODEL        3\nATOM      1  N   MET", "ENDMDL\nMODEL        3\nATOM      1  N   ALA"

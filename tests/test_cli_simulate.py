@@ -431,7 +431,7 @@ def test_several_structures_and_holding(tmp_path):
         (["--steps", 5, "--integrator", "verlet", "--friction", 2], "'verlet' has none, so leave it out", 1),
         (["--steps", 5, "--trajectory-of", "temperature"], "give --exchange-every", 2),
         (["--steps", 5, "--constraints", "hbonds-present"], "'hbonds-present' is not 'hbonds'", 2),
-        (["--steps", 5, "--shard", "1/2"], "1 replicas cannot be shared out to 2 shards", 1),
+        (["--steps", 5, "--shard", "1/2"], "1 replicas cannot be divided among 2 shards", 1),
         (["--steps", 5, "--scheduler", "tcp://x:1"], "--scheduler needs --replicas-per-device N", 2),
         (["--steps", 5, *LADDER, "--replicas-per-device", 3], "are not whole ladders of 2 temperatures", 1),
         (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),
@@ -491,7 +491,7 @@ def test_shards_of_a_run_share_a_folder(tmp_path):
     assert not (tmp_path / "parts" / "energies.csv").exists()
     assert "already contains a run" in run("simulate", *words, "--shard", "2/2", code=1).stderr
     said = run("simulate", *words, "--shard", "1/3", code=1)
-    assert "2 ladders cannot be shared out to 3 shards" in said.stderr
+    assert "2 ladders cannot be divided among 3 shards" in said.stderr
     run("simulate", *words, "--shard", "1/2")
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 

@@ -395,7 +395,7 @@ def test_options_that_do_not_go_together(words, sentence, work):
 def test_mistakes_are_sentences(work, tmp_path, monkeypatch):
     words = work.energy(tmp_path / "out.csv")
     assert "the shard is '4/3'; expected a number from 1" in error_of(*words, "--shard", "4/3")
-    assert "640 frames cannot be shared out to 999 shards" in error_of(*words, "--shard", "1/999")
+    assert "640 frames cannot be divided among 999 shards" in error_of(*words, "--shard", "1/999")
     assert "nowhere.json: no such file; --scheduler takes" in error_of(*words, "--scheduler", tmp_path / "nowhere.json")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InputError, match=r"needs Dask, which is not installed: pip install 'pele-ocl\[cluster\]'"):

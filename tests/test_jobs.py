@@ -345,7 +345,7 @@ def test_what_is_cached_is_not_sent():
         ({"workers": 2, "scheduler": "x"}, "choose one of `workers` and `scheduler`"),
         ({"workers": 0}, "workers is 0; expected a number from 1"),
         ({"shard": "4/3"}, "the shard is '4/3'"),
-        ({"shard": "1/9"}, "5 items cannot be shared out to 9 shards"),
+        ({"shard": "1/9"}, "5 items cannot be divided among 9 shards"),
     ],
 )
 def test_wrong_arguments(more, reason, files):

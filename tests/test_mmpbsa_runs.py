@@ -262,4 +262,4 @@ def test_frames_without_ions_beside_a_topology_with_them(
     assert plain["runs"] == salted["runs"]
     assert (plain["left_out"], salted["left_out"]) == ({}, {"NA": 3})
     assert "3 atoms (3 NA) are in neither receptor nor ligand, and left out" in salted["notes"]
-    assert any("its frames lack 3 NA of" in note for note in salted["notes"])
+    assert any("its frames do not contain 3 NA of" in note for note in salted["notes"])
