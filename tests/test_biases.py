@@ -380,7 +380,10 @@ def test_hills_are_those_of_plumed(device, tmp_path):
             "barrier` of opes is 5000 kcal/mol, 8,387 k_B T",
         ),
         (lambda: Ensemble(ATOMS, terms=[GridBias(DistanceVariable(3, 3), bounds=[(0, 9)])]), "these are the same"),
-        (lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([3]), bounds=[(0, 9)])]), "gyration has 1 atom; expected 2"),
+        (
+            lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([3]), bounds=[(0, 9)])]),
+            "gyration has 1 atom; expected 2",
+        ),
         (
             lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([]), bounds=[(0, 9)])]),
             "has no atoms; expected one or more",

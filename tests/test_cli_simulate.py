@@ -426,7 +426,7 @@ def test_several_structures_and_holding(tmp_path):
         (["--time", "5"], "expected a time above 0 with its unit", 1),
         (["--steps", 5, "--fixed-radii"], "--fixed-radii makes a gradient that is none of the energy", 2),
         (["--steps", 5, "--gb", "sgbnp"], "--gb sgbnp has no gradient of all its energy", 2),
-        (["--steps", 5, "--temperatures", "warm"], "numbers with commas", 1),
+        (["--steps", 5, "--temperatures", "warm"], "numbers separated by commas", 1),
         (["--steps", 5, "--anneal", "0:300,5"], "points PS:K", 1),
         (["--steps", 5, "--integrator", "verlet", "--friction", 2], "'verlet' has none, so leave it out", 1),
         (["--steps", 5, "--trajectory-of", "temperature"], "give --exchange-every", 2),

@@ -510,7 +510,7 @@ def test_replicas_are_minimized_first(device):
         ({"integrator": "euler"}, "integrator is 'euler'"),
         ({"temperature": [300.0], "exchange_every": 5}, "two temperatures or more"),
         ({"temperature": [300.0, 310.0], "exchange_every": 5, "replicas": 3}, "fill no ladders of 2 temperatures"),
-        ({"hydrogen_mass": 6.0}, "take a smaller hydrogen_mass"),
+        ({"hydrogen_mass": 6.0}, "use a smaller hydrogen_mass"),
         ({"anneal": [[1.0, 300.0], [0.5, 200.0]]}, "must rise"),
         ({"anneal": [[0.0, 300.0]], "temperature": [1.0, 2.0]}, "give one temperature"),
         ({"seed": -1}, "seed is -1"),

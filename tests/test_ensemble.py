@@ -230,7 +230,7 @@ def test_a_row_that_a_driver_moves_to_nowhere_is_a_record(device, velocity):
 
 
 def test_the_name_of_a_file_is_no_text_of_a_kernel(device):
-    with pytest.raises(InputError, match="give your own file as a Path"):
+    with pytest.raises(InputError, match="given as a Path"):
         Ensemble(PEPTIDE, device=device).kernel("drift.cl", "drift")
 
 
@@ -277,7 +277,7 @@ def test_wrong_rows_are_named(device):
         ensemble.gradients[0] = np.zeros((96, 3))
     with pytest.raises(InputError, match="no restraint"):
         ensemble.references("restraint")
-    with pytest.raises(InputError, match="expected a list of them"):
+    with pytest.raises(InputError, match="an Atoms or a list of them"):
         Ensemble([], device=device)
 
 

@@ -771,7 +771,7 @@ def test_the_command_reports(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "report_2").exists()
     text = run(*words, "-o", "elsewhere").stdout
     assert "2 explorers of 129 atoms, seed 7" in text
-    assert "no Boltzmann sample" in text
+    assert "not a Boltzmann sample" in text
     assert (tmp_path / "elsewhere" / "trajectory_1.pdb").exists()
     page = (tmp_path / "elsewhere" / "explore.html").read_text()
     data = json.loads(re.search(r'type="application/json">(.*?)</script>', page, re.DOTALL)[1])

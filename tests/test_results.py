@@ -195,7 +195,7 @@ def test_terms_are_a_mapping_of_names():
     several = Terms(("bond", "angle"), np.array([[1.0, 2.0], [3.0, 4.0]]))
     assert [float(row.angle) for row in several] == [2.0, 4.0]
     assert dict(several)["bond"].tolist() == [1.0, 3.0]
-    with pytest.raises(KeyError, match="no term 'bonds'"):
+    with pytest.raises(KeyError, match="unknown term 'bonds'"):
         one["bonds"]
 
 

@@ -164,7 +164,7 @@ def test_files_that_were_cut_off(suffix, files, tmp_path, atoms, frames):
         with pytest.raises(FormatError, match=r"model 23 has 3\d atoms, model 1 40"):
             list(trajectory(cut, atoms))
         return
-    with pytest.raises(FormatError, match=r"in the middle of a frame, after 22 whole ones; .* by `frames=':22'`"):
+    with pytest.raises(FormatError, match=r"in the middle of a frame, after 22 whole ones; .* with `frames=':22'`"):
         trajectory(cut, atoms)
     assert np.abs(np.concatenate(list(trajectory(cut, atoms, frames=":22"))) - frames[:22]).max() <= DIGITS[suffix]
     cut.write_bytes(data[:50])

@@ -179,6 +179,6 @@ def require_same_energies(own: Floats, energies: Floats, source: Path) -> None:
     if apart.any():
         k = int(np.argmax(apart))
         raise InputError(
-            f"{source}: replica {k} has {energies[k]:,.3f} kcal/mol there and {own[k]:,.3f} by these settings; go on "
+            f"{source}: replica {k} has {energies[k]:,.3f} kcal/mol there and {own[k]:,.3f} by these settings; continue "
             "with the solvent, restraints, cutoff and force field that it was made by"
         )
