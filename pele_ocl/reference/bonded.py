@@ -13,7 +13,7 @@ from ..pairs import lj_corrections, nonbonded_pairs, own_lj_pairs
 
 
 class TermValues(NamedTuple):
-    """m terms of one kind: name of the term, atoms (m, k), energies (m,) kcal/mol, gradients (m, k, 3) kcal/mol/A."""
+    """m terms of one kind: name of the term, atoms (m, k), energies (m,) kcal/mol, slopes (m, k, 3) kcal/mol/A."""
 
     term: str
     atoms: Ints
