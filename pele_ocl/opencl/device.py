@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ..common.errors import DeviceError, DeviceMemoryError, DeviceWarning
 from .kernel import Kernel, Program
-from .memory import Buffer, BufferBytes, ResultMemory, map_whole
+from .memory import Buffer, BufferBytes, ResultMemory, SpareBuffers, map_whole
 from .runtimes import find_platforms, name_processors
 
 DEVICE_VARIABLE = "PELE_OCL_DEVICE"
@@ -102,9 +102,10 @@ class Device:
     index : index in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
     programs, kernels : built programs and their kernels, by file, name and options
-    buffers : bytes of the device's buffers; mapped : bytes of host memory that the device reads and fills
+    buffers : bytes of the device's buffers in use; mapped : bytes of host memory that the device reads and fills
     cached : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
     tables : small buffers by their contents, dropped alike
+    spare_buffers : buffers that are not in use, dropped alike
     staging : such memory, cached for large reads and dropped alike; whoever reads takes it out meanwhile
     results : host memory of large results, reused after they are gone, dropped alike
     spare : command queues that `Queue.beside` lent and that are free; further : all that it made
@@ -121,6 +122,7 @@ class Device:
     mapped: BufferBytes = field(default_factory=BufferBytes, repr=False)
     cached: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
     tables: dict[tuple[str, bytes], Buffer] = field(default_factory=dict, repr=False)
+    spare_buffers: SpareBuffers = field(default_factory=SpareBuffers, repr=False)
     staging: deque[NDArray[np.uint8]] = field(default_factory=deque, repr=False)
     results: ResultMemory = field(default_factory=ResultMemory, repr=False)
     spare: deque[cl.CommandQueue] = field(default_factory=deque, repr=False)
@@ -377,7 +379,7 @@ class Device:
     @property
     def held_bytes(self) -> int:
         """Bytes of all buffers and mapped arrays, of whatever plan; on CPUs both are of one memory."""
-        return self.buffers.now + self.mapped.now
+        return self.buffers.now + self.spare_buffers.now + self.mapped.now
 
     def require_memory(self, total: int, largest: int) -> None:
         """Raise DeviceMemoryError unless `total` more bytes, the largest buffer `largest` bytes, fit the device."""
@@ -385,6 +387,7 @@ class Device:
         if self.held_bytes + total > memory:
             self.cached.clear()
             self.tables.clear()
+            self.spare_buffers.clear()
             self.staging.clear()
             self.results.clear()
             gc.collect()  # plans that nobody can reach any more

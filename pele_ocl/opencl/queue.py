@@ -180,7 +180,7 @@ class Queue(Binder):
         with self.device:
             buffer = Buffer(self.device.context, flags, size, hostbuf=values)
         buffer.dtype, buffer.is_read_only = dtype, values is not None
-        self.device.buffers.count(buffer, size)
+        buffer.counted = self.device.buffers.count(buffer, size)
         return buffer
 
     def part(self, buffer: Buffer, first: int, size: int) -> Buffer:
