@@ -294,10 +294,7 @@ class TermResult(_Computed):
     def text(self, verbose: bool = False, total: float | None = None) -> str:
         """Return a text report. verbose : include constants and steps; total : total time to report, s"""
         is_timed = self.made is not None or "kernel" in self.seconds
-        return self._origin.text(verbose, total) if is_timed else str(self.table())
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
+        return self._origin.text(verbose, total) if is_timed else self.table().text()
 
     @property
     def positions(self) -> Floats:
@@ -366,9 +363,6 @@ class TermBatch(_Computed, Generic[Result]):
         if self.errors:
             columns["error"] = np.array([self.errors.get(k, "") for k in range(len(self))])
         return Report(f"Energy of {len(self):,} conformations", columns, self._facts())
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
 
     @property
     def total(self) -> Floats:

@@ -110,10 +110,20 @@ class Option(click.Option):
         self.former = tuple(name for names in former for name in names.split("/"))
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        with self._present_names():
+            return super().get_help_record(ctx)
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        with self._present_names():
+            return super().get_error_hint(ctx)
+
+    @contextmanager
+    def _present_names(self) -> Iterator[None]:
+        """Leave out former names within the block."""
         every = self.opts, self.secondary_opts
         self.opts, self.secondary_opts = ([opt for opt in opts if opt not in self.former] for opts in every)
         try:
-            return super().get_help_record(ctx)
+            yield
         finally:
             self.opts, self.secondary_opts = every
 
@@ -123,6 +133,19 @@ def command_option(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add an option to a command. settings : of Option and click.option"""
     return click.option(*declarations, cls=cls, **settings)
+
+
+def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --debug to a command or to the group of all, before whose command it may be given, too."""
+
+    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            context.meta[DEBUG] = True
+
+    return command_option(
+        "--debug", is_flag=True, expose_value=False, callback=remember, help="Show the traceback of an error.",
+        heading="Reports",
+    )(command)  # fmt: skip
 
 
 def _listing(option: click.Parameter) -> tuple[str, bool]:
@@ -227,7 +250,7 @@ class EachOnce(click.Command):
             if _takes_call(self.callback):
                 from .call import Call
 
-                ctx.params["call"] = Call.of(ctx)
+                ctx.params["call"] = Call.of(ctx, [path for _, path in self._paths(ctx, Output)])
             return super().invoke(ctx)
         except KeywordError as error:
             raise click.UsageError(worded(str(error), spelling(ctx)), ctx) from error

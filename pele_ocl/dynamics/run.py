@@ -28,6 +28,7 @@ from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
 from ..jobs.journal import Journal
+from ..jobs.outputs import require_replaceable
 from ..jobs.running import run_with
 from ..jobs.shards import Place, Shard
 from ..minimize.constraints import constraints_named
@@ -79,6 +80,7 @@ def simulate(
     trajectory_of: Literal["replica", "temperature"] = "replica",
     velocities: bool = False,
     resume: bool = False,
+    overwrite: bool = False,
     replicas_per_device: int | None = None,
     first_replica: int = 0,
     workers: int | None = None,
@@ -126,15 +128,16 @@ def simulate(
     report_every : interval between frames and table rows, in steps, or a time with a unit such as "2ps"
     trajectory_format : a format of `write_conformations`: "nc" (AMBER's NetCDF), "dcd", "xtc", "h5" (MDTraj's HDF5),
         "xyz", "pdb", "cif"; or "none"
-    trajectory_of : write a trajectory for each "replica", or for each "temperature" of a ladder
-    velocities : also write velocities to the trajectories; only supported by the formats nc and h5
-    resume : continue an interrupted run in the folder, bit for bit; the run may also be extended
-    replicas_per_device : replicas of each structure simulated at a time on one device, complete ladders; by default
-        all, or an equal part for each worker
-    workers : number of processes on this machine, each with a device or a group of cores; scheduler : address of a
-        Dask cluster, tcp://HOST:PORT, or its scheduler file. By default, everything runs in this process
-    shard : "K/N" for the K-th of N equal parts of the replicas, for array jobs that share the folder; the last shard
-        to finish merges the tables
+    trajectory_of : a trajectory for each "replica", or for each "temperature" of a ladder
+    velocities : also write them to the trajectories, only in the formats nc and h5
+    resume : continue an interrupted run in the folder, bit for bit; it may also be extended
+    overwrite : replace an earlier run in the folder, which is refused otherwise
+    replicas_per_device : of each structure, that one device simulates at a time, complete ladders; by default all, or
+        equal parts for the workers
+    workers : processes on this machine, each with a device or a group of cores; scheduler : of a Dask cluster,
+        tcp://HOST:PORT or its file; by default this process computes
+    shard : "K/N" for the K-th of N equal parts of the replicas, for jobs of an array that share the folder; the last
+        shard merges the tables
     first_replica : number of the first replica of each structure, which determines its random numbers
     frozen : fixed atoms, a mask (n,) or indices; terms : further energy terms, such as PositionalRestraint(10.0)
     restrain, distance, torsion, reference, freeze : restraints and frozen atoms, as strings with selections, as in
@@ -216,12 +219,13 @@ def simulate(
     structures = tuple(of if isinstance(of, Atoms) else Path(file_path(of)) for of in listed)
     files = tuple(of for of in structures if isinstance(of, Path))
     folder = folder_path(file_path(output, "output"), "the files of the run")
+    require_replaceable(flag("overwrite", overwrite), resume, folder, part is not None)
     spec = SimulateSpec(
         paths=structures, output=str(folder), n_steps=n_steps, replicas=replicas,
         together=replicas_per_device,
         every=every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
         held=held.each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,
-        strict=flag("strict", strict), resume=flag("resume", resume), shard=part,
+        strict=flag("strict", strict), resume=flag("resume", resume), overwrite=overwrite, shard=part,
         velocities=flag("velocities", velocities), bias=biases,
     )  # fmt: skip
     if replicas_per_device is None and place.is_remote:
@@ -256,6 +260,8 @@ class _Run:
         spec = self._spec
         structures = [self._structure(k) for k in range(len(spec.paths))]
         parts = spec.items()
+        if spec.overwrite:
+            spec.remove_earlier()
         self._n_parts, seconds = len(parts), None
         if self._place.is_remote:
             begin = clock.perf_counter()

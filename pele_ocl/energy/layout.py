@@ -167,12 +167,11 @@ class BlocksLayout(EnergyLayout):
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
-        """List the settings that `tune` tries on a CPU."""
-        return [
-            {"tile": tile, "most_parts": parts}
-            for tile, parts in product((16, 32), tried_parts(machine.units))
-            if tile >= machine.width
-        ]
+        """List the settings that `tune` tries on a CPU; where parts are runs, `most_parts` has no effect."""
+        tiles = [tile for tile in (16, 32) if tile >= machine.width]
+        if BlocksLayout.of(machine, n_atoms).in_runs:
+            return [{"tile": tile} for tile in tiles]
+        return [{"tile": tile, "most_parts": parts} for tile, parts in product(tiles, tried_parts(machine.units))]
 
     def parts(self, n_tiles: int) -> int:
         """Count the parts of the tiles: all but the last get equally many."""

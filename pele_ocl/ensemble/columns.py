@@ -23,7 +23,8 @@ class Column:
     """Arrays of rows: `column[3]` is that of one row, `column[:]` one array for all, or a list if sizes differ.
 
     Rows are a number, a slice, numbers, or a mask (n_rows,). If it is writable, `column[rows] = arrays` accepts an
-    array for a single row, one for each, or one for all.
+    array for a single row, one for each, or one for all. A loop is over rows. `numpy.asarray(column)` is `column[:]`,
+    and `shape`, `dtype` and `ndim` are of this array; `shape` raises InputError if sizes differ.
 
     ndim : dimensions of the array of a row
     """
@@ -40,6 +41,40 @@ class Column:
 
     def __len__(self) -> int:
         return len(self._state)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self[:])  # one read for all
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of `column[:]`, (n_rows, ...)."""
+        arrays = self._of_each_molecule()
+        self._require_one_shape(arrays)
+        return len(self), *arrays[0].shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions of `column[:]`."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the numbers."""
+        return self._of_each_molecule()[0].dtype
+
+    @locked
+    def _of_each_molecule(self) -> Sequence[NDArray[Any]] | NDArray[Any]:
+        """Read the array of one row of each molecule."""
+        self._state.chosen(None)
+        return self._read(list({id(atoms): k for k, atoms in enumerate(self._state.atoms)}.values()))
+
+    def _require_one_shape(self, arrays: Sequence[NDArray[Any]] | NDArray[Any]) -> None:
+        shapes = list(dict.fromkeys(array.shape for array in arrays))
+        if len(shapes) > 1:
+            raise InputError(
+                f"rows have arrays of shapes {shapes[0]} and {shapes[1]}, which are no single array; choose rows of "
+                "one molecule"
+            )
 
     @locked
     def __getitem__(self, rows: RowsLike) -> Any:
@@ -75,7 +110,9 @@ class Column:
         self._write(list(last), list(last.values()))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.asarray(self[:], dtype)
+        arrays = self[:]
+        self._require_one_shape(arrays)
+        return np.asarray(arrays, dtype)
 
     def __repr__(self) -> str:
         return f"Column({len(self):,} rows)"
@@ -143,13 +180,19 @@ class WritableValues(np.ndarray[tuple[Any, ...], np.dtype[np.float64]]):
 class DeviceArray:
     """Array of a driver on the device, with columns for each atom of all rows, or for each row.
 
-    shape : (n, columns); atoms are ordered by row
+    shape : (n, columns); atoms are ordered by row; NumPy takes it for what `read()` returns
     """
 
     def __init__(self, state: State, shape: tuple[int, int], dtype: np.dtype[Any], per: str) -> None:
         self._queue, self._lock, self.shape, self.dtype, self._per = state.queue, state.lock, shape, dtype, per
         self._firsts = state.first_atoms if per == "atom" else np.arange(len(state) + 1)
         self.buffer = self._queue.zeros(shape[0] * shape[1], dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self.read(), dtype)
 
     def __repr__(self) -> str:
         return f"DeviceArray({self.shape[1]} for each {self._per}, {self.dtype})"

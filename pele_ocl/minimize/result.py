@@ -191,9 +191,6 @@ class MinimizeResult(Reported, Suggests):
         """Return the record in JSON form (docs/records.md)."""
         return self.record.to_dict()
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
     def save(self, path: str | PathLike[str]) -> None:
         """Write the structure as PDB, mmCIF, HDF5 or NetCDF by suffix, with the B-factors of its file.
 
@@ -366,9 +363,6 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
         """Return a table with a row for each structure: energies by term before and after, or the reason of a
         failure."""
         return table_of(self.records, self.whole)
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
 
     def save(self, output: str | PathLike[str]) -> None:
         """Write the successful structures.

@@ -378,8 +378,9 @@ class Device:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of all buffers and mapped arrays, of whatever plan; on CPUs both are of one memory."""
-        return self.buffers.now + self.spare_buffers.now + self.mapped.now
+        """Bytes of all buffers, mapped arrays and registered results, of any plan; on CPUs all are of one memory."""
+        counts = self.buffers, self.spare_buffers, self.mapped, self.results.registered
+        return sum(count.now for count in counts)
 
     def require_memory(self, total: int, largest: int) -> None:
         """Raise DeviceMemoryError unless `total` more bytes, the largest buffer `largest` bytes, fit the device."""

@@ -169,9 +169,12 @@ class ResultMemory:
     """Host memory of large results, reused when no array refers to it any more.
 
     The system allocates fresh memory page by page, which takes several times as long as a GPU takes to fill it.
+
+    registered : bytes that are registered with the driver, which takes as many on the device
     """
 
     def __init__(self) -> None:
+        self.registered = BufferBytes()
         # Finalizers put memory here at any place in any thread: without a lock, and beyond KEPT the oldest is dropped.
         self._free: deque[ResultPages] = deque(maxlen=KEPT)
 
@@ -203,7 +206,13 @@ class ResultMemory:
                 pages.buffer = Buffer(context, flags, hostbuf=pages.bytes)
             except cl.Error:  # the driver has no memory for it: results come through pinned pieces
                 return None
+            self.registered.count(pages.buffer, pages.bytes.nbytes)
         return loan.pages.buffer
+
+    def has_registered(self, array: NDArray[Any]) -> bool:
+        """Return whether the memory of an array is registered with the driver."""
+        loan = _loan_of(array)
+        return loan is not None and loan.memory is self and loan.pages.buffer is not None
 
     def clear(self) -> None:
         """Free all memory that is not in use."""
