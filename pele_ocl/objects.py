@@ -105,7 +105,7 @@ def held_object(what: Any, parameters: Any = (), by_names: bool = False) -> Inpu
 
 
 def _notes_of_frames(what: Any, takes_frames: bool) -> tuple[Note, ...]:
-    """Return a note about the frame used of several. takes_frames : whether `trajectory` can be used for all frames"""
+    """Return a note if only one of several frames is used. takes_frames : whether `trajectory` could use all"""
     library = type(what).__module__.partition(".")[0]
     every = "; `trajectory` takes all frames" if takes_frames else ""
     if library == "MDAnalysis" and (n := len(what.universe.trajectory)) > 1:

@@ -314,7 +314,7 @@ class PBSolute:
 
     @cached_property
     def axes(self) -> Floats:
-        """Coordinates by axis, (3, n) A: NumPy reduces them faster than positions."""
+        """Coordinates by axis, (3, n) A, for faster reductions in NumPy."""
         return np.ascontiguousarray(self.positions.T)
 
     @cached_property

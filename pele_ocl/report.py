@@ -45,10 +45,10 @@ class Column:
 class Report:
     """Table of results with metadata.
 
-    title : for people
-    columns : Column or plain values by name, all of n rows
-    facts : what the table depends on, in JSON form: program, device, settings, sums; by name
-    notes : sentences below the table, such as why a cell is empty; files and JSON have them in `notes`
+    title : printed above the table
+    columns : Column or plain values by name, all with n rows
+    facts : metadata in JSON form, by name: program, device, settings, sums
+    notes : sentences printed below the table, such as why a cell is empty; also saved as `notes` in files and JSON
 
     `report["coulomb"]` are the values of a column. Iteration yields the rows as dictionaries. `print(report)` shows the
     table, `save` writes all columns and facts, and `to_dataframe` or `pandas.DataFrame(report)` converts to pandas.
@@ -164,10 +164,10 @@ class Report:
         return self.text(_WIDEST)
 
     def text(self, widest: int | None = None) -> str:
-        """Return the table as text for people.
+        """Return the table as text.
 
-        widest : characters of a line, of which further columns follow below; by default lines of any length, so that
-            files and other programs get a row a line
+        widest : characters per line, with further columns printed below; unlimited by default, so that each row is a
+            single line
         """
         heads, cells, align = self._cells()
         widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
@@ -197,16 +197,16 @@ class Report:
 
 
 class Framed(Protocol):
-    """Part that all results share: a table, which is also text, HTML of notebooks and a DataFrame of pandas."""
+    """Interface of results that can be converted to a table, text, HTML for notebooks, and a pandas DataFrame."""
 
     @abstractmethod
     def table(self) -> Report:
         """Return the result as a table."""
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the result as text for people, such as the command prints; by default the table.
+        """Return a text report of the result, by default the table.
 
-        verbose : with all constants and steps; total : total seconds to report
+        verbose : include all constants and steps; total : total time to report, s
         """
         return self.table().text()
 

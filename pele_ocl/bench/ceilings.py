@@ -19,7 +19,7 @@ GROUP = 64
 class Ceilings:
     """Peak rates of a device, per second.
 
-    roots : reciprocal square roots; multiply_adds : fused multiply-adds; bytes : bytes read and written
+    roots : reciprocal square roots; multiply_adds : multiply-adds; bytes : bytes read and written
     """
 
     device: str

@@ -29,10 +29,10 @@ _STRUCTURES = ("path", "paths")  # parameters with the structures
 class Call:
     """Picklable description of a command call.
 
-    words : of the command line behind the program's name
-    parameters : by name; constants : values that are used in place of some of them, those of `like` among them
-    given : names of the parameters that the user or a control file gave; of_file : of those that a control file gave
-    outputs : files that the call was asked to write
+    words : arguments of the command line
+    parameters : by name; constants : values that replace parameters, such as those set by `like`
+    given : names of parameters set by the user or a control file; of_file : names of those set by a control file
+    outputs : requested output files
     """
 
     words: tuple[str, ...]

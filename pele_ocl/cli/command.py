@@ -119,7 +119,7 @@ class Option(click.Option):
 
     @contextmanager
     def _present_names(self) -> Iterator[None]:
-        """Leave out former names within the block."""
+        """Hide deprecated names of options within the block."""
         every = self.opts, self.secondary_opts
         self.opts, self.secondary_opts = ([opt for opt in opts if opt not in self.former] for opts in every)
         try:
@@ -136,7 +136,7 @@ def command_option(
 
 
 def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --debug to a command or to the group of all, before whose command it may be given, too."""
+    """Add --debug to a command, or to the group of all commands, where it precedes the command."""
 
     def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
         if value:

@@ -49,7 +49,7 @@ def written_lines(paths: Iterable[Path | None]) -> list[str]:
 
 
 def files_written(call: Call) -> list[str]:
-    """Name the files that a call was asked to write and that exist, a line each; shards write to files of their own."""
+    """Return a line for each requested output file that exists. Shards write to separate files."""
     return written_lines(path for path in call.outputs if path.is_file())
 
 
@@ -112,9 +112,9 @@ def refuse_residues(given: Path | tuple[Path, ...], per_residue: bool, as_json: 
 
 
 def show(result: Any, as_json: bool, verbose: bool = False, call: Call | None = None) -> None:
-    """Print a result, and end the command with exit code 1 where models, frames or structures failed.
+    """Print a result, and exit with code 1 if models, frames or structures failed.
 
-    call : whose files are named behind the text, if it does not name them itself
+    call : its output files are listed after the text, unless the text contains them
     """
     records = getattr(result, "records", None)  # for several structures
     if as_json and records is not None:

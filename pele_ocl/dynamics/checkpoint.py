@@ -28,7 +28,7 @@ from .bodies import Body
 from .settings import Settings
 
 _LEAST_APART = 0.02  # kcal/mol, tolerance for energies on another device
-GROWTH = "height", "barrier", "pace", "bias_factor", "shared"  # fields of growing biases that determine their hills
+GROWTH = "height", "barrier", "pace", "bias_factor", "shared"  # fields of history-dependent biases that determine their hills
 _SHARE_APART = 5e-5  # relative tolerance, added to _LEAST_APART
 
 
@@ -89,9 +89,9 @@ def write_rows(state: State, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def own_values(state: State) -> list[str]:
-    """Return a hash for each row of what it has of its own, in the order of the hashes, as exchanges permute rows.
+    """Return the sorted hashes of the values specific to each row, which do not depend on exchanges of rows.
 
-    Arrays of biases that grow are left out.
+    Arrays of history-dependent biases are excluded.
     """
     growing = tuple(f" of {term.name}" for term in state.terms if isinstance(term, Growing))
     found: list[str] = []

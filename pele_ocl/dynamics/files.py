@@ -127,10 +127,10 @@ def require_no_run(folder: Path) -> None:
 
 
 def files_of_run(folder: Path) -> list[Path]:
-    """List tables, checkpoints and trajectories of the run in a folder, and the folders of its parts after their files.
+    """Return tables, checkpoints and trajectories of a run, and the folders of its parts after their files.
 
-    Trajectories are those of the structures that its tables name; a structure that was written stays, as it may be an
-    input of the next run.
+    Trajectories are identified by the structures in the tables. Written structures are not included, because they may
+    be inputs of the next run.
     """
     parts = sorted(folder.glob(f"{PARTS}/*"))
     owns = [folder, *parts]

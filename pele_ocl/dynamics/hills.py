@@ -62,9 +62,9 @@ class Hills:
             state.followers[f"{term.grown} of {term.name}"] = WeakMethod(self.follow)
 
     def check(self, coldest: Floats, hottest: Floats) -> None:
-        """Raise InputError for temperatures of heat baths that the bias cannot have.
+        """Raise InputError for heat-bath temperatures not supported by the bias.
 
-        coldest, hottest : (n_rows,) K, of each row during the run
+        coldest, hottest : (n_rows,) K, temperature range of each row during the run
         """
         term, name = self.term, self.term.name
         if term.decay and not (coldest > 0).all():

@@ -26,7 +26,7 @@ from .files import COLUMNS, TABLES
 from .integrators import INTEGRATORS
 
 SECONDS_A_DAY = 86_400.0
-RELAXATION_TIMES = 5.0  # 1 / friction each, after which replicas are in equilibrium with their heat bath
+RELAXATION_TIMES = 5.0  # in units of 1 / friction, until replicas are in equilibrium with the heat bath
 _ALWAYS = ("step", "time_ps", "replica", "potential_kcal_mol", "temperature_K")  # columns always printed
 _SHARED = ("precision", "dynamics", "steps", "time_ps")
 _OF_ALL = ("step", "time_ps", "structure")  # columns with the same value in all rows of a record
@@ -223,7 +223,7 @@ class SimulateResult(Reported, Suggests):
             raise FormatError(f"{target}: cannot be written: {error.strerror or error}") from error
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the text that the command prints: structures, solvent, and the summary of the run."""
+        """Return a text report with structures, solvent, and a summary of the run."""
         heads = [headline(Path(of.source).name, of.atoms) for of in self.structures]
         physics = physics_lines(self.model, self.structures[0].atoms, cutoff=self.shared["dynamics"]["cutoff"])
         return "\n".join([*heads, *physics, *self.lines()])
@@ -264,10 +264,11 @@ class SimulateResult(Reported, Suggests):
 
     @property
     def warm_up(self) -> float | None:
-        """Time at the start for which replicas are not in equilibrium with the heat bath, about, ps; None without one.
+        """Approximate time, ps, until replicas are in equilibrium with the heat bath; None without a heat bath.
 
-        Replicas start at the given positions, or a minimum, with velocities at the temperature of the bath. Half of
-        this kinetic energy becomes potential energy, and the bath replaces it within a few times 1 / friction.
+        Replicas start at the given positions, or at a minimum, with velocities at the temperature of the bath. Half of
+        the kinetic energy is converted to potential energy, and is replaced by the bath within a few times 1 /
+        friction.
         """
         own = self.shared["dynamics"]
         is_bath = INTEGRATORS[own["integrator"]].is_thermostat and own["friction"] and max(own["temperatures"]) > 0
@@ -299,7 +300,7 @@ _UNITS = {"_kcal_mol": "kcal/mol", "_K": "K", "_ps": "ps"}  # by suffix of colum
 
 
 def speed_text(in_all: float, of_replica: float, replicas: int) -> str:
-    """Describe a speed, ns/day; replicas : of the run, whose speed is shown separately if there are several"""
+    """Format a speed in ns/day. replicas : number of replicas; if several, the speed per replica is also shown"""
     return f"{figures(in_all, 4)} ns/day" + (f" in all, {figures(of_replica, 4)} a replica" if replicas > 1 else "")
 
 

@@ -128,16 +128,16 @@ def simulate(
     report_every : interval between frames and table rows, in steps, or a time with a unit such as "2ps"
     trajectory_format : a format of `write_conformations`: "nc" (AMBER's NetCDF), "dcd", "xtc", "h5" (MDTraj's HDF5),
         "xyz", "pdb", "cif"; or "none"
-    trajectory_of : a trajectory for each "replica", or for each "temperature" of a ladder
-    velocities : also write them to the trajectories, only in the formats nc and h5
-    resume : continue an interrupted run in the folder, bit for bit; it may also be extended
-    overwrite : replace an earlier run in the folder, which is refused otherwise
-    replicas_per_device : of each structure, that one device simulates at a time, complete ladders; by default all, or
-        equal parts for the workers
-    workers : processes on this machine, each with a device or a group of cores; scheduler : of a Dask cluster,
-        tcp://HOST:PORT or its file; by default this process computes
-    shard : "K/N" for the K-th of N equal parts of the replicas, for jobs of an array that share the folder; the last
-        shard merges the tables
+    trajectory_of : write a trajectory for each "replica", or for each "temperature" of a ladder
+    velocities : also write velocities to the trajectories; only supported by the formats nc and h5
+    resume : continue an interrupted run in the folder, bit for bit; the run may also be extended
+    overwrite : replace an earlier run in the folder, which is otherwise an error
+    replicas_per_device : replicas of each structure simulated at a time on one device, complete ladders; by default
+        all, or an equal part for each worker
+    workers : number of processes on this machine, each with a device or a group of cores; scheduler : address of a
+        Dask cluster, tcp://HOST:PORT, or its scheduler file. By default, everything runs in this process
+    shard : "K/N" for the K-th of N equal parts of the replicas, for array jobs that share the folder; the last shard
+        to finish merges the tables
     first_replica : number of the first replica of each structure, which determines its random numbers
     frozen : fixed atoms, a mask (n,) or indices; terms : further energy terms, such as PositionalRestraint(10.0)
     restrain, distance, torsion, reference, freeze : restraints and frozen atoms, as strings with selections, as in

@@ -152,7 +152,7 @@ class Simulation(Suggests, Settled):
             hills.check(*self._bath_range)
         self._under_way: Rows | None = None  # rows of a run in progress or interrupted
         self._exchanger = object()  # marks the simulation that last exchanged the rows
-        self._calls = False  # whether a function of the user is being called between steps
+        self._calls = False  # whether a user function is running between steps
         self.velocities = Column(state, self._read_velocities, self._write_velocities)
         self._positions = Column(state, state.read_positions, self._write_positions)
         with self._lock:
@@ -674,7 +674,7 @@ class Simulation(Suggests, Settled):
 
     @property
     def _bath_range(self) -> tuple[Floats, Floats]:
-        """Lowest and highest temperature of each row's heat bath in the schedule, or its current one, (n_rows,) K."""
+        """Lowest and highest temperature of each row in the annealing schedule, or its current one, (n_rows,) K."""
         if self.settings.anneal:
             kelvins = [kelvin for _, kelvin in self.settings.anneal]
             return np.full(len(self), min(kelvins)), np.full(len(self), max(kelvins))
@@ -727,9 +727,9 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def _digest_of_states(self) -> str:
-        """Hash of all that energies of the replicas' states depend on, which other simulations differ in.
+        """Hash of everything that determines the energies of states, to distinguish simulations.
 
-        It stays the same while replicas move and exchange, and in a simulation that goes on from a checkpoint.
+        It does not change when replicas move or exchange, or when a simulation continues from a checkpoint.
         """
         state = self.ensemble.state
         temperatures = np.sort(np.asarray(self.temperatures))
@@ -796,8 +796,8 @@ class Simulation(Suggests, Settled):
             first frame
         minimize : minimization iterations before the first frame
         resume : continue an interrupted run of this simulation in the folder
-        overwrite : replace an earlier run in the folder, which is refused otherwise
-        names : of the molecules, for their files; by default molecule, or molecule-1, molecule-2, ...
+        overwrite : replace an earlier run in the folder, which is otherwise an error
+        names : names of the molecules, used for files; by default molecule, or molecule-1, molecule-2, ...
         watch : called with the simulation before its first step and after each report
 
         Raises InputError for invalid input, FormatError for a folder with another run.

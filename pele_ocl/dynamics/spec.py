@@ -63,9 +63,9 @@ class SimulateSpec(Spec[range]):
     held : function that returns further options for the atoms of a single structure, such as restraints
     trajectory : "nc", "dcd", "xtc", "h5", "xyz" or "none"; by_temperature : True for a trajectory of each temperature
     velocities : True to write velocities to trajectories, only for "nc" and "h5"
-    minimized : iterations of a minimization before the first step
-    strict : True to refuse what otherwise only causes a note; resume : True to continue a run in `output`
-    overwrite : True to accept an `output` with a run, whose files `remove_earlier` removes
+    minimized : minimization iterations before the first step
+    strict : True to reject findings that otherwise only cause notes; resume : True to continue a run in `output`
+    overwrite : True to accept an `output` with an earlier run, whose files `remove_earlier` removes
     bias : collective variables and biases of the structure
     watch : called with the simulation before its first step and after each report, only in this process
     """
@@ -231,7 +231,7 @@ class SimulateSpec(Spec[range]):
             )
 
     def remove_earlier(self) -> None:
-        """Remove the files of an earlier run in `output`. Raises FormatError if one of them is an input."""
+        """Remove the files of an earlier run in `output`. Raises FormatError if any of them is an input."""
         remove_run(files_of_run(Path(self.output)), [of for of in self.paths if not isinstance(of, Atoms)])
 
     def _folder(self, part: range) -> Path:

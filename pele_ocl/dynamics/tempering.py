@@ -95,8 +95,8 @@ class StateSamples:
         >>> samples.u_kn.shape, samples.states.tolist()[:2] in ([0, 1], [1, 0])
         ((2, 8), True)
 
-    A call raises InputError, without taking samples, if a replica stopped or has no energy where it is, and for a
-    simulation with other states: another system, settings, solvent, temperatures, scales or restraints.
+    A call raises InputError, and takes no samples, if a replica has stopped or has no energy, or if the states of the
+    simulation have changed: molecule, settings, solvent, temperatures, scales or restraints.
 
     names : names of bias terms whose collective variables are stored
     by_rung : whether all ladders are equivalent and the states are their rungs, as in `Simulation.u_kn`
@@ -104,7 +104,7 @@ class StateSamples:
 
     def __init__(self, names: Sequence[str] = (), *, by_rung: bool = False) -> None:
         self._names, self._by_rung = texts("names", names), flag("by_rung", by_rung)
-        self._digest = ""  # of the states that the samples are in
+        self._digest = ""  # of the states
         self._u: list[Floats] = []
         self._states: list[Ints] = []
         self._variables: list[Floats] = []

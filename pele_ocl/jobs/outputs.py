@@ -54,7 +54,7 @@ class OutputNames:
 
 
 def held_already(folder: Path, what: str = "a run") -> FormatError:
-    """Make the error about a folder with an earlier run, which only `resume` or `overwrite` may change."""
+    """Return the error for a folder with an earlier run, which requires `resume` or `overwrite`."""
     return FormatError(
         f"{folder}: holds {what} already; continue it with `resume=True`, replace it with `overwrite=True`, or name "
         "another folder", code="exists",
@@ -62,7 +62,7 @@ def held_already(folder: Path, what: str = "a run") -> FormatError:
 
 
 def require_replaceable(overwrite: bool, resume: bool, folder: Path | None, is_shard: bool = False) -> None:
-    """Raise KeywordError for keywords that `overwrite` does not go with."""
+    """Raise KeywordError for keywords that cannot be combined with `overwrite`."""
     if not overwrite:
         return
     if resume:
@@ -74,9 +74,9 @@ def require_replaceable(overwrite: bool, resume: bool, folder: Path | None, is_s
 
 
 def remove_run(paths: Iterable[Path], inputs: Sequence[str | PathLike[str]]) -> None:
-    """Remove files of an earlier run, and folders after the files in them; paths that do not exist are left out.
+    """Remove files and empty folders of an earlier run; missing paths are ignored.
 
-    Raises FormatError, before any is removed, if one of them is an input.
+    Raises FormatError, before removing anything, if any of them is an input.
     """
     present = [path for path in paths if path.exists()]
     for path in present:
@@ -86,14 +86,14 @@ def remove_run(paths: Iterable[Path], inputs: Sequence[str | PathLike[str]]) -> 
                 raise FormatError(f"{path}: belongs to the input {source}; name another folder for the run")
     for path in present:
         if path.is_dir():
-            with suppress(OSError):  # something of the user's is in it
+            with suppress(OSError):  # the folder contains other files
                 path.rmdir()
         else:
             path.unlink(missing_ok=True)
 
 
 def complexes_of(journal: Path, folder: Path) -> list[Path]:
-    """List the structures that a run wrote to a folder: those that its journal names, if it can be read."""
+    """Return the structures written to a folder by a run, according to its journal; [] if that cannot be read."""
     try:
         return [folder / f"{name}.pdb" for name in read_journal(journal).records]
     except (FormatError, OSError):

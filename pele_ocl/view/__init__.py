@@ -122,7 +122,7 @@ class View(Framed):
         return Report(one_line(self.shown.title), columns, self.facts())
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the text that the command prints: the surface, its values and their colours."""
+        """Return a text report with the surface, its values and their colours."""
         surface, of = self.shown.surface, self.shown.colouring
         place = f", {of.outside:g} A outside the surface" if of.outside else ""
         lines = [
