@@ -28,7 +28,7 @@ from .bodies import Body
 from .settings import Settings
 
 _LEAST_APART = 0.02  # kcal/mol, tolerance for energies on another device
-GROWTH = "height", "barrier", "pace", "bias_factor", "shared"  # fields of history-dependent biases that determine their hills
+GROWTH = "height", "barrier", "pace", "bias_factor", "shared"  # fields of biases that determine hills
 _SHARE_APART = 5e-5  # relative tolerance, added to _LEAST_APART
 
 

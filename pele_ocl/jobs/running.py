@@ -32,7 +32,7 @@ def run(
     spec : what to compute, a Spec of this package or your own; items : paths of structures, or what your Spec accepts
     journal : file of JSON lines for the records; a shard K/N has a separate file, energies.KofN.jsonl for
         energies.jsonl
-    resume : True to reuse records of the journal; failed items and changed files are computed again. False to start over
+    resume : True to reuse records of the journal, except for failed items and changed files; False to start over
     workers : number of processes on this machine, each with a device or a group of cores; scheduler : address of a
         Dask cluster, tcp://HOST:PORT, or its scheduler file. By default, everything runs in this process
     device : device of workers, as in PELE_OCL_DEVICE; without workers, the device of the spec is used
