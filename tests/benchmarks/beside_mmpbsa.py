@@ -1,4 +1,4 @@
-"""MM/GBSA by MMPBSA.py and by `pele-ocl mmpbsa`: processor time of both commands, in turns, and their results.
+"""Comparison of MM/GBSA by MMPBSA.py and `pele-ocl mmpbsa`: processor times and results.
 
 python beside_mmpbsa.py FOLDER [--frames 20] [--runs 3] [--peers FILE]
 python beside_mmpbsa.py FOLDER FOLDER ... [--runs 3] [--peers FILE]     # one minimized structure of each

@@ -1,4 +1,4 @@
-"""Comparison of tables with MMPBSA.py's of its own tests: python compare_mmpbsa.py FOLDER [--markdown].
+"""Comparison of tables with those in the tests of MMPBSA.py: python compare_mmpbsa.py FOLDER [--markdown].
 
 FOLDER is AmberTools/test/mmpbsa_py, or a folder above it, as public copies of AmberTools have it. Each test has a
 script Run.*, which holds its mmpbsa.in and its options: they are run as they stand, with `pele-ocl binding --mmpbsa` in

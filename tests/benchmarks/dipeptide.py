@@ -1,4 +1,4 @@
-"""Alanine dipeptide at 300 K: shares of the basins of phi and psi, plain, from replica exchange, and OpenMM's.
+"""Alanine dipeptide at 300 K: populations of phi and psi basins from plain dynamics, replica exchange, and OpenMM.
 
 python tests/benchmarks/dipeptide.py shares [--device D] [--platform CPU] [--nanoseconds 4] [--replicas 16]
     [--discard 100] [--plain] [--openmm 1]

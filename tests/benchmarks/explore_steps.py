@@ -1,4 +1,4 @@
-"""Steps an hour of explorers, and where a step's time goes.
+"""Steps per hour of explorers, and time of the stages of a step.
 
 python tests/benchmarks/explore_steps.py [COMPLEX.pdb --ligand SELECTION [--templates PATH]... [--obc FILE]...]
     [--gb obc2] [--device D] [--explorers 8] [--steps 4] [--tolerance 0.2] [--functions 0]

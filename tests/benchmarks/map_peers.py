@@ -1,4 +1,4 @@
-"""A map by the mesh beside periodic, smoothed ones: the method of VMD's PMEPot by scipy.fft, and torch-pme.
+"""Comparison of mesh maps with periodic, smoothed maps: the method of PMEPot in VMD by scipy.fft, and torch-pme.
 
 python tests/benchmarks/map_peers.py DEVICE [POINTS [SPACING]]
 

@@ -1,4 +1,4 @@
-"""Every term that MMPBSA.py, sander and pbsa print, beside ours.
+"""Comparison of all energy terms with MMPBSA.py, sander and pbsa.
 
 python parity.py FOLDER [-o docs/parity.md] [--peers FILE] [--kept] [--pbsa]
 

@@ -1,4 +1,4 @@
-"""Poisson-Boltzmann: the ladder of solvers, iterations by size, errors, and APBS beside it.
+"""Poisson-Boltzmann: ladder of solvers, iterations by size, errors, and comparison with APBS.
 
 python tests/benchmarks/pb.py ladder [--points N] [--picture PNG]   iterations and seconds to each residual, by solver
 python tests/benchmarks/pb.py sizes [N ...]                          iterations of mgcg by points along an edge

@@ -1,4 +1,4 @@
-"""Potentials at the vertices of molecular surfaces, as `view` colours them: its own map beside one of `apbs`.
+"""Comparison of potentials at surface vertices, as used by `view` for colours, with those from `apbs`.
 
 python tests/benchmarks/pb_picture.py [STRUCTURE ...]     by default ubiquitin, and APBS's lysozyme and B-DNA
 

@@ -1,4 +1,4 @@
-"""Random input files of APBS, and how far the energies here are from those of `apbs` in the same folder.
+"""Comparison of energies with `apbs` for random APBS input files.
 
 python tests/benchmarks/pb_random.py [--count 400] [--first 0] [--seed 1] [--folder FOLDER] [--seconds S]
 

@@ -1,4 +1,4 @@
-"""Savings by the preconditioner of minimization, with one thing changed at a time.
+"""Effect of the preconditioner in minimizations, changing one option at a time.
 
 python tests/benchmarks/preconditioner.py [--systems hexapeptide,ubiquitin] [--tolerance 1] [--starts 5] [--device NAME]
 

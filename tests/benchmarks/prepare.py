@@ -1,4 +1,4 @@
-"""Prepare all structures of a folder, and tell which of them `energy` accepts.
+"""Prepare all structures of a folder, and check which of them `energy` accepts.
 
 python tests/benchmarks/prepare.py FOLDER [--limit 600] [--options "--keep-hetero"] [--ready FOLDER]
 

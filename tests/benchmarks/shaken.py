@@ -1,4 +1,4 @@
-"""Starts with noise all over: how many places end strained, with bonds restored first and without.
+"""Minimization from noisy starts: number of strained atoms at the end, with and without restoring bonds first.
 
 python tests/benchmarks/shaken.py [--system src3] [--starts 60] [--noise 0.3] [--tolerance 10] [--device NAME]
 

@@ -1,4 +1,4 @@
-"""Kernels of molecules that share launches: microseconds of each, for one molecule.
+"""Kernel times per molecule, in microseconds, if molecules share launches.
 
 python tests/benchmarks/shared_launches.py [--count 30] [--residues 160,400] [--row 1 --parts 256] [--history 8]
     [--equal] [--device NAME]

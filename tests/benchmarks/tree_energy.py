@@ -1,4 +1,4 @@
-"""Energy and gradient with Born radii from all pairs and over the tree: times in turns, and the changes.
+"""Energy and gradient with Born radii from all pairs and from the tree: times and differences.
 
 python tests/benchmarks/tree_energy.py DEVICE SYSTEM[,SYSTEM...] [RUNS]
 

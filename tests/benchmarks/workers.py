@@ -1,4 +1,4 @@
-"""Time frames on one worker process and on two.
+"""Time of frames with one and with two worker processes.
 
 python tests/benchmarks/workers.py [--independent] [--system ubiquitin] [--frames 2560] [--runs 3]
 
