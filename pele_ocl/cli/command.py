@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -77,6 +78,7 @@ HEADINGS = (
 ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":
            "--solvent-dielectric", "--intdiel": "--solute-dielectric", "--surften": "--surface-tension",
            "-n": "--replicas"}  # fmt: skip
+_SHARING = ("workers", "scheduler", "shard", "ranks")  # options with which processes claim a device and cores
 _FEW = 20  # options that do not need headings
 _ALL = "pele_ocl.help_all"  # key of the click context: True while all options are shown
 
@@ -246,6 +248,8 @@ class EachOnce(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and convert KeywordError to UsageError."""
+        if "device" in ctx.params and not any(ctx.params.get(name) for name in _SHARING):
+            _start_drivers(ctx.params["device"])
         try:
             if _takes_call(self.callback):
                 from .call import Call
@@ -326,6 +330,14 @@ class EachOnce(click.Command):
 def _listed(value: Any) -> list[str]:
     """Return the values of an argument as a list."""
     return list(value) if isinstance(value, tuple | list) else [value] if isinstance(value, str) else []
+
+
+def _start_drivers(device: object) -> None:
+    """Start loading the drivers while files are read; without a choice, only those for a single GPU."""
+    from ..opencl.loader import GPU
+    from ..opencl.runtimes import DEVICE_VARIABLE, load_runtimes
+
+    load_runtimes(0 if device or os.environ.get(DEVICE_VARIABLE) else GPU)
 
 
 def _takes_call(callback: Any) -> bool:
