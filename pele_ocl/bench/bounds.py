@@ -1,7 +1,6 @@
 """Bounds for errors of results relative to the float64 reference, and messages about variants that exceed them.
 
-Tests use these bounds, and timing tables use them with a margin. Bounds may be tightened, but loosened only for a
-reason.
+Tests use these bounds, and timing tables use them with a margin. Do not loosen a bound without knowing the cause.
 """
 
 from __future__ import annotations

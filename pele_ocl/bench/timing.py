@@ -68,7 +68,7 @@ def wall_seconds(work: Callable[[], object], runs: int = 5) -> float:
 
 
 def wall_seconds_of_many(work: Callable[[int], object], runs: int = 5) -> float:
-    """Return the same as wall_seconds. work : function that repeats the work a given number of times"""
+    """Return the wall time of one call, as in wall_seconds. work : function that repeats it a given number of times"""
 
     def each(count: int) -> float:
         start = time.perf_counter()

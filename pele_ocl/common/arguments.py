@@ -427,7 +427,7 @@ def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], key
 
 
 def several_structures(paths: Iterable[object]) -> KeywordError:
-    """Return the error for a trajectory, or all models, with several structures.
+    """Return the error for several structures given together with a trajectory or `models='all'`.
 
     Some may be trajectories themselves, because a shell expands patterns.
     """

@@ -1,4 +1,4 @@
-"""Findings about structures and energies that were repaired, refused or noted."""
+"""Findings about structures and energies: problems that are repaired, refused or noted."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def _nearest(
     """Find the image of a molecule nearest to another one.
 
     Returns whether they are apart, their distance after imaging, the number of cell vectors (3,), and touching pairs.
-    The last are only returned for molecules that already touch; these are not moved.
+    Molecules that already touch are not moved; touching pairs are only returned for these.
     """
     if len(moved) * len(placed) > _MOST_PAIRS:
         moved, placed = _thinned(moved, 4 * _MOST), _thinned(placed, 4 * _MOST)

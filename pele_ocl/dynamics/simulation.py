@@ -64,9 +64,9 @@ class Simulation(Suggests, Settled):
 
     molecules : an Atoms, a list of them, or an Ensemble whose rows are the replicas
     replicas : number of replicas of each molecule, which start at its positions
-    temperature : of the heat bath and the initial velocities, K, by default 300; or a list, one for each row. Fewer are
-        repeated. A single temperature without annealing is also used for salt screening, unless the model has a
-        temperature other than the default, 298.15 K. The model of an Ensemble is not changed
+    temperature : of the heat bath and the initial velocities, K, by default 300; or a list with one per row, or fewer,
+        which are repeated. A single temperature without annealing is also used for salt screening, unless the model
+        has a temperature other than the default, 298.15 K. The model of an Ensemble is not changed
     timestep : fs. Values may also be strings with a unit, such as "1fs" and "310K", or OpenMM Quantities
     friction : 1/ps, of the Langevin integrator, by default 1
     seed : seed of all random numbers
