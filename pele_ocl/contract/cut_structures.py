@@ -14,7 +14,7 @@ Indices = NDArray[np.intp]
 
 BOND = 2.0  # A, between residues of a chain
 _LINKS = (("C", "N"), ("O3'", "P"), ("O3*", "P"))  # bonded atoms of consecutive residues
-_SHORTER = 0.5  # A, by which the longest step must become shorter through imaging for a residue to count as split
+_SHORTER = 0.5  # A; a residue counts as split if imaging shortens its longest step by more than this
 
 
 def whole_structure(structure: Structure, cell: Floats | None) -> Structure:

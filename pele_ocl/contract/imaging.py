@@ -64,7 +64,7 @@ class Imager:
         self._touching: list[tuple[Indices, Indices]] = []  # for each large molecule, in the last frame
 
     def __call__(self, positions: Reals, cells: Floats) -> tuple[Reals, NDArray[np.bool_]]:
-        """Image the positions (m, n, 3) A of frames. Returns them, and a mask (m,) of changed frames.
+        """Image the positions (m, n, 3) A of frames. Returns the positions, and a mask (m,) of changed frames.
 
         cells : (m, 3, 3) A, NaN for frames without a cell, which are not changed
 
