@@ -416,7 +416,8 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
         ("conc 0.15 radius 2.0", "conc 0.25 radius 2.0", "line 5: the salt is not neutral"),
         ("fgcent mol 1", "fgcent mol 2", "line 11: unknown molecule 2; READ names 1"),
         ("fgcent mol 1", "fgcent mol \N{SUPERSCRIPT TWO}", "line 11: unknown molecule \N{SUPERSCRIPT TWO}; READ"),
-        ("dime 33 33 33", "dime 33 33 \N{SUPERSCRIPT THREE}", "line 7: dime is 33 33 \N{SUPERSCRIPT THREE}; expected three"),
+        ("dime 33 33 33", "dime 33 33 \N{SUPERSCRIPT THREE}", "line 7: dime is 33 33 \N{SUPERSCRIPT THREE}; expected "
+        "three"),
         ("solv - ref end", "solv - \N{SUPERSCRIPT TWO} end", "line 53: unknown calculation"),
         ("fglen 16 16 16", "fglen 16 16 60", "line 5: the finest grid does not lie inside"),
         ("dime 33 33 33", "dime 33 33 3", "line 7: dime is 33 33 3; expected three numbers of points"),

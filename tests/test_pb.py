@@ -268,7 +268,8 @@ def test_surface_is_the_definition_bit_by_bit(surface):
 @pytest.mark.parametrize(
     "model",
     [
-        PBModel(ions=SALT, boundary="mdh"), PBModel(ions=SALT, equation="nonlinear", surface="mol", boundary="sdh"),
+        PBModel(ions=SALT, boundary="mdh", density=2.0),
+        PBModel(ions=SALT, equation="nonlinear", surface="mol", boundary="sdh"),
         PBModel(surface="smol", charges="spl2", boundary="zero"), PBModel(solvent_dielectric=2.0),
         PBModel(ions=SALT, equation="nonlinear", surface="spl2", charges="spl2"),
         PBModel(ions=SALT, surface="spl4", charges="spl4"),

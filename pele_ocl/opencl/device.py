@@ -6,7 +6,6 @@ Also the properties of devices that PyOpenCL does not report, and the messages f
 from __future__ import annotations
 
 import atexit
-import ctypes
 import gc
 import os
 import platform
@@ -27,10 +26,9 @@ from numpy.typing import NDArray
 
 from ..common.errors import DeviceError, DeviceMemoryError, DeviceWarning
 from .kernel import Kernel, Program
+from .loader import find_loader
 from .memory import Buffer, BufferBytes, ResultMemory, SpareBuffers, map_whole
-from .runtimes import find_platforms, name_processors
-
-DEVICE_VARIABLE = "PELE_OCL_DEVICE"
+from .runtimes import DEVICE_VARIABLE, find_platforms, make_context, name_processors
 
 # From a runtime's platform name to the macro VENDOR_<NAME> that kernels may look at.
 VENDORS = {"nvidia": "NVIDIA", "portable computing": "POCL", "intel": "INTEL", "amd": "AMD", "apple": "APPLE"}
@@ -176,7 +174,7 @@ class Device:
         if not self._made:
             with self._making:
                 if not self._made:
-                    context = cl.Context([self.handle])
+                    context = make_context(self.handle)
                     timing = cl.command_queue_properties.PROFILING_ENABLE
                     queues = cl.CommandQueue(context, properties=timing), cl.CommandQueue(context)
                     _in_use = True
@@ -404,18 +402,9 @@ class Device:
 
 
 def capabilities(handle: cl.Device, query: int) -> int:
-    """Ask clGetDeviceInfo for a bit field; 0 if it refuses or cannot be reached.
-
-    PyOpenCL passes on the queries that it knows, so the loader it is linked with is asked directly.
-    """
-    bits = ctypes.c_uint64(0)
-    try:
-        ask = ctypes.CDLL(cl._cl.__file__).clGetDeviceInfo
-    except (OSError, AttributeError):
-        return 0
-    ask.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p]
-    refused = ask(handle.int_ptr, query, ctypes.sizeof(bits), ctypes.byref(bits), None)
-    return 0 if refused else bits.value
+    """Ask for a bit field that PyOpenCL does not know; 0 if the device refuses or OpenCL's loader cannot be reached."""
+    loader = find_loader()
+    return 0 if loader is None else loader.bits(handle.int_ptr, query)
 
 
 def refusal(device: Device, error: cl.Error) -> DeviceError:

@@ -675,7 +675,7 @@ def read_without_padding(
     at_once : values that are transferred at a time, at least a slice
     """
     per_slice = math.prod(shape)
-    step = max(1, at_once // per_slice)
+    step = max(1, min(at_once // per_slice, len(values)))
     size, starts = step * per_slice * values.itemsize, range(0, len(values), step)
     under_way = deque[Future[None]]()
 
