@@ -189,7 +189,7 @@ class Squares(EnergyPasses[SquaresLayout]):
         """Bind a pass over pairs, slab by slab.
 
         is_first : if no pass comes before it; then : what follows the last slab
-        arguments : its own, all but n_tiles, ring, dispatch and COLLECT_ARGUMENTS
+        arguments : its own, all but n_tiles, dispatch and those of Layers
         """
         layout, n_tiles, slabs, launches = self.layout, len(self.tiles), self.slabs, []
         # A pass that leaves no results itself has one build, whether terms ran first or not.
@@ -238,7 +238,7 @@ class Squares(EnergyPasses[SquaresLayout]):
         )
 
     def _collected(self) -> Arguments:
-        """COLLECT_ARGUMENTS of cl/energy/squares/collect.clh."""
+        """Return what Layers of cl/energy/squares/collect.clh has, but the steps."""
         return dict(
             n_atoms=len(self.atoms), n_results=self.result_sizes["n_results"], counts=self.spheres.counts,
             order=self.spheres.order,

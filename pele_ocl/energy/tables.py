@@ -106,7 +106,7 @@ def _numbered(values: Ints, end: int) -> tuple[NDArray[np.int64], NDArray[np.int
 class PairTables:
     """Buffers of the atoms in the order of the tiles' slots, for the passes over pairs.
 
-    parameters : (6, n_slots) of ATOM_ARGUMENTS in cl/energy/terms.clh, offset radii first
+    parameters : (6, n_slots) of SingleAtoms in cl/energy/terms.clh, offset radii first
     sigmas, epsilons : (n_slots,); unused slots have no well
     slopes, slope_columns : of the slope of the HCT series, for single atoms and for vectors
     masks : starts, partners and words of Masks, by the names that kernels have for them

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NeckTables:
-    """Buffers of kernels that meet necks, NECK_ARGUMENTS.
+    """Buffers of kernels that meet necks, NECK_PARAMETERS.
 
     n_kinds : kinds of atoms; the last one has no necks
     kinds : (n_slots,) of each slot
@@ -53,7 +53,7 @@ class NeckTables:
 
     @property
     def arguments(self) -> Arguments:
-        """NECK_ARGUMENTS."""
+        """Return NECK_PARAMETERS."""
         return dict(n_kinds=self.n_kinds, kinds=self.kinds, necks=self.necks)
 
 

@@ -33,7 +33,7 @@ class TermContext:
     result_sizes : energies of each term of the passes, n_energies, and reals of a conformation, n_results
     first_grouped : place of the first grouped term in the results of a conformation
     macros : build definitions of cl/energy/results.clh and of how positions are encoded
-    tiles, place : for a term that runs first: the tiles, and PLACE_ARGUMENTS of cl/common/place.clh
+    tiles, place : for a term that runs first: the tiles, and what Placing of cl/common/place.clh has
     """
 
     queue: Binder
