@@ -16,6 +16,7 @@ void chain_squares(
     global const real *restrict slope_columns,
     global const real4 *restrict origins,
     global const real4 *restrict extents,
+    const RingSteps ring,
     LAYERS_PARAMETERS,                          // Layers, energy/squares/collect.clh
     global const int2 *restrict dispatch)       // (n_rows * n_chunks) row and chunk of each group, those that take longest first
 {
@@ -25,5 +26,5 @@ void chain_squares(
     const ChainSquares chain = {
         first_frozen, reaches, NECKS_GIVEN, spheres, weights, rho, slopes, slope_columns, origins, extents};
     const Layers to = LAYERS_GIVEN;
-    add_chain(own.x, own.y, &memory, &chain, &to);
+    add_chain(own.x, own.y, &memory, &chain, ring, &to);
 }

@@ -138,7 +138,7 @@ void joined(
         return;
     }
     ticket -= n_rows * n_chunks;
-    Layers to = LAYERS_GIVEN;
+    const Layers to = LAYERS_GIVEN;
     int n_collected;
     if (ticket < n_rows * ring.n_chunks) {
         if (first) wait_for(COUNTER(ROWS_WITH_RADII), n_rows);
@@ -148,7 +148,7 @@ void joined(
         TAKE_OVER();
         const PairSquares pairs = {
             first_frozen, model, points, traits, origins, extents, largest_born, counts, special_starts, specials, masks};
-        n_collected = add_pairs(ticket % n_rows, ticket / n_rows, &memory.pair, &pairs, &to);
+        n_collected = add_pairs(ticket % n_rows, ticket / n_rows, &memory.pair, &pairs, ring, &to);
 #if CHAIN
         if (n_collected == 0) return;
         PUBLISH();
@@ -168,9 +168,10 @@ void joined(
         TAKE_OVER();
         const ChainSquares chain = {
             first_frozen, reaches, NECKS_GIVEN, spheres, weights, rho, slopes, slope_columns, origins, extents};
-        to.ring.starts_totals = 0;
-        to.ring.then = KEEP_RESULTS;
-        n_collected = add_chain(ticket % n_rows, ticket / n_rows, &memory.chain, &chain, &to);
+        RingSteps last_ring = ring;
+        last_ring.starts_totals = 0;
+        last_ring.then = KEEP_RESULTS;
+        n_collected = add_chain(ticket % n_rows, ticket / n_rows, &memory.chain, &chain, last_ring, &to);
     }
 #endif
     // Whoever has the last results leaves the counters as they were: no other group looks at them any more.

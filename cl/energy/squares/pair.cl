@@ -16,6 +16,7 @@ void pair_squares(
     global const int *restrict special_starts,
     global const int *restrict specials,
     global const SAME_BITS *restrict masks,
+    const RingSteps ring,
     LAYERS_PARAMETERS,                          // Layers, energy/squares/collect.clh
     global const int2 *restrict dispatch)       // (n_rows * n_chunks) row and chunk of each group, those that take longest first
 {
@@ -25,5 +26,5 @@ void pair_squares(
     const PairSquares pairs = {
         first_frozen_pair, model, points, traits, origins, extents, largest_born, counts, special_starts, specials, masks};
     const Layers to = LAYERS_GIVEN;
-    add_pairs(own.x, own.y, &memory, &pairs, &to);
+    add_pairs(own.x, own.y, &memory, &pairs, ring, &to);
 }
