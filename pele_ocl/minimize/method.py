@@ -114,7 +114,7 @@ class Method(ABC):
         self.sums = queue.empty(4 * self.n_rows * self.n_chunks, self.fine)
         # P g and P y of a trial, between two launches, of two blocks for each atom; 0 where there is but one.
         is_softened = ("softened", "changes") if self._preconditioner else ()
-        self.softened: Arguments = {name: queue.zeros(6 * n) for name in is_softened}  # of Stepped, cl/minimize/step.clh
+        self.softened: Arguments = {name: queue.zeros(6 * n) for name in is_softened}  # of Stepped
         self.free = queue.upload_each(free.astype(real))
         self.cleared: tuple[str, ...] = ()
         held = () if constraints is None else constraints.launches(passes, queue, self.arrays["base"], self.free)
