@@ -69,7 +69,7 @@ def test_a_long_map_is_timed_on_a_sample(thesis, device, monkeypatch):
 
 def test_every_source_has_a_page_and_a_test():
     """Rows of the table: an algorithm, its source, where it is here, and tests, all of which exist."""
-    table = PAGE.read_text().partition("## Where everything is")[2]
+    table = PAGE.read_text().partition("## Where to find each algorithm")[2]
     headings = re.findall(r"^## (.+)$", PAGE.read_text(), re.MULTILINE)
     rows = [cells(line) for line in table.splitlines() if line.startswith("| ")][1:]
     assert len(rows) >= 20

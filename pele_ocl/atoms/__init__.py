@@ -1,4 +1,4 @@
-"""Molecules: atoms with their parameters, names of atoms and residues, structures as files hold them."""
+"""Molecules: atoms with force-field parameters, atom and residue names, structures read from files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names
 
-if TYPE_CHECKING:  # the same names as below, for checkers and editors
+if TYPE_CHECKING:  # the names below, for type checkers and editors
     from .atoms import Atoms, given_default_radii, noted, placed, require_atoms, selectable, with_default_set
     from .bond_paths import exclusions
     from .bonded import (
@@ -74,7 +74,7 @@ __all__ = [
     "with_default_set",
 ]
 
-if not TYPE_CHECKING:  # names by the file that has them
+if not TYPE_CHECKING:  # names of each module
     __getattr__ = lazy_names(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""Atoms: positions and force-field parameters as NumPy arrays, validated once and then read-only."""
+"""Atoms: positions and force-field parameters as read-only NumPy arrays."""
 
 from __future__ import annotations
 
@@ -37,40 +37,40 @@ _PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
 
 @dataclass(frozen=True, eq=False)
 class Atoms(ReadOnlyArrays, Suggests):
-    """n atoms with everything the energy functions need.
+    """n atoms with their positions and force-field parameters.
 
     positions : (n, 3) A
-    charges : (n,) e. Changing charges does not change the products in `bonded.one_four`, which may come from a force
-        field. To scale all charges by f, multiply these products by f^2, too
-    lj_sigma, lj_epsilon : (n,) A and kcal/mol, Lennard-Jones E = 4 epsilon ((sigma/r)^12 - (sigma/r)^6)
-    gb_radii : (n,) A, intrinsic Born radii before the offset is subtracted
-    gb_scales : (n,) HCT overlap scales, dimensionless
-    labels : Labels, optional
+    charges : (n,) e. Changing the charges does not change the charge products in `bonded.one_four`; to scale all
+        charges by f, also multiply these products by f^2
+    lj_sigma, lj_epsilon : (n,) A and kcal/mol, Lennard-Jones parameters: E = 4 epsilon ((sigma/r)^12 - (sigma/r)^6)
+    gb_radii : (n,) A, intrinsic Born radii, without the offset subtracted
+    gb_scales : (n,) HCT scale factors, dimensionless
+    labels : Labels with atom and residue names, optional
     bonds : (m, 2) pairs of atom indices, from 0, optional
-    combining : rule for the sigma of a pair, "arithmetic" (Amber) or "geometric" (OPLS)
-    one_four : (Coulomb, Lennard-Jones) scale of 1-4 pairs that follow from `bonds`
-    bonded : Bonded, the force field's bonded terms with its exclusions and 1-4 pairs. They replace the ones that follow
-        from `bonds`. None if they are unknown
-    types : (n,) atom types of the force field, optional
-    type_family : kind of these types: "amber" (including GAFF), or "" if no rule depends on them
+    combining : combining rule for sigma, "arithmetic" (Amber) or "geometric" (OPLS)
+    one_four : (Coulomb, Lennard-Jones) scale factors of the 1-4 pairs derived from `bonds`
+    bonded : Bonded terms of the force field, with exclusions and 1-4 pairs that replace those derived from `bonds`.
+        None if they are unknown
+    types : (n,) force-field atom types, optional
+    type_family : "amber" if the types are Amber's or GAFF's, otherwise ""
     gb_radii_set : name of the set of gb_radii, such as "mbondi2"; "" if unknown
-    virtual_sites : massless particles whose positions are defined by other atoms, None if there are none. Energies are
-        those of the given positions; everything that moves atoms rebuilds them
-    rigid_pairs : (k, 2) pairs of atoms with a fixed distance instead of a bond energy, as in rigid water
-    undone_pairs : pairs with an unsupported energy, None if there are none; Lennard-Jones energies of such atoms are
-        refused
+    virtual_sites : massless particles whose positions are defined by other atoms, None if there are none. Energies use
+        the given positions; functions that move atoms recompute the positions of the sites
+    rigid_pairs : (k, 2) pairs of atoms with a distance constraint instead of a bond energy, as in rigid water
+    undone_pairs : pairs of atoms with an unsupported energy term, None if there are none. Their Lennard-Jones energies
+        cannot be computed
     forcefield : name of the force field; "file" for parameters of the input file; "" if unknown
-    notes : messages about how the file was read and where parameters come from
-    cell_angles : angles of the unit cell in a topology, degrees, which AMBER's text trajectories do not contain. NaN if
-        not all are given; None if there is none. No energy depends on it
-    default_radii : DefaultRadii if neither the file nor a user chose gb_radii, so that a SolventModel may replace them
-        by the set of its GB model (SolventModel.choose_radii). None for radii that are not replaced
-    sgb : (n, 4) of PELE's SGB solvents: radius of the dielectric surface (A), of the accessible surface (A), gamma
-        (kcal/mol/A^2) and alpha (kcal/mol); NaN for atoms of templates without, None if no atom has them
+    notes : messages about how the file was read and where the parameters come from
+    cell_angles : angles of the unit cell in the topology, degrees, needed because AMBER's text trajectories do not
+        contain them. NaN for missing angles, None without a cell. Energies do not depend on them
+    default_radii : DefaultRadii if neither the file nor the user chose gb_radii, so that SolventModel.choose_radii may
+        replace them by the set of its GB model. None for radii that are never replaced
+    sgb : (n, 4) parameters of PELE's SGB solvents: radius of the dielectric surface (A), radius of the accessible
+        surface (A), gamma (kcal/mol/A^2) and alpha (kcal/mol); NaN for atoms without them, None if no atom has them
 
-    Parameters that a calculation does not need may be left out; functions raise an error if they are missing. The
-    arrays are copied to float64 and made read-only. Raises InputError for unequal lengths, values that are not finite,
-    negative radii or bonds to atoms that do not exist.
+    Parameters that a calculation does not use may be omitted; functions raise an error if a required one is missing.
+    Arrays are copied, converted to float64 and made read-only. Raises InputError for unequal lengths, values that are
+    not finite, negative radii, and bonds to atoms that do not exist.
 
     >>> ions = pele_ocl.Atoms(positions=[[0, 0, 0], [3, 0, 0]], charges=[1.0, -1.0], gb_radii=[1.5, 1.7])
     >>> len(ions), ions.positions.shape, float(ions.charges.sum())
@@ -161,15 +161,14 @@ class Atoms(ReadOnlyArrays, Suggests):
         return f"Atoms({len(self):,} atoms{residues}, {len(self.bonds):,} bonds, {charge}{without})"
 
     def __getitem__(self, which: slice | ArrayLike) -> Atoms:
-        """Take some of the atoms, with the bonds among them: `atoms[:50]`, `atoms[atoms.charges > 0]`, `atoms[[0, 5,
-        2]]`.
+        """Return a subset of the atoms: `atoms[:50]`, `atoms[atoms.charges > 0]`, `atoms[[0, 5, 2]]`.
 
-        which : a slice, (n,) True for each atom wanted, or (k,) indices, each once; atoms come in that order
+        which : a slice, a boolean mask (n,), or unique indices (k,), which define the order of the result
 
-        The other bonds are left out, and residues renumbered; a note tells how many atoms were taken. Raises
-        InputError for other shapes, indices of no atom and atoms that are taken twice.
+        Bonds to other atoms are removed, residues are renumbered, and a note records the number of atoms. Raises
+        InputError for other shapes, indices out of range and duplicate indices.
         """
-        from .joining import chosen_indices  # which most calls do without
+        from .joining import chosen_indices  # not needed by most calls
 
         indices = chosen_indices(len(self), which)
         places = np.full(len(self), -1, np.int32)
@@ -193,11 +192,11 @@ class Atoms(ReadOnlyArrays, Suggests):
         )
 
     def __add__(self, other: Atoms) -> Atoms:
-        """Put another molecule behind this one, with the parameters of both: `complex = receptor + ligand`.
+        """Append another molecule with its parameters: `complex = receptor + ligand`.
 
-        Both need one combining rule and one kind of 1-4 pairs. GB radii that nobody chose become those of the other's
-        set. A chain of the second that the first has, too, gets another letter. Nothing is bonded between the two.
-        Raises InputError for parameters that do not go together.
+        Both molecules must have the same combining rule and 1-4 scale factors. Default GB radii are replaced so that
+        both have the same set. Chain identifiers of the second molecule that are already in use are changed. No bonds
+        are added between the two. Raises InputError for incompatible parameters.
         """
         if not isinstance(other, Atoms):
             return NotImplemented
@@ -208,9 +207,9 @@ class Atoms(ReadOnlyArrays, Suggests):
         return noted(together, (*together.notes, *notes)) if notes else together
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the structure: .pdb, .cif, .pqr, .rst7, or another format of `write_conformations`, by the suffix.
+        """Write the structure to a .pdb, .cif, .pqr or .rst7 file, or in another format of `write_conformations`.
 
-        Raises FormatError for another suffix, and for a file that cannot be written.
+        Raises FormatError for other suffixes, and if the file cannot be written.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> atoms.select("not element H").save("heavy.pdb")
@@ -221,9 +220,9 @@ class Atoms(ReadOnlyArrays, Suggests):
         (public("formats").write_pqr if is_pqr else public("write_conformations"))(path, self)
 
     def selected(self, text: Any) -> NDArray[np.bool_]:
-        """Return a mask of the atoms chosen by a text, (n,): `atoms.selected("within 5 of resname NAP")`.
+        """Return a mask (n,) of the atoms that match a selection: `atoms.selected("within 5 of resname NAP")`.
 
-        docs/selection.md lists the words. Raises InputError for an invalid or empty selection.
+        docs/selection.md describes the language. Raises InputError for an invalid or empty selection.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> int(atoms.selected("name CA").sum())
@@ -232,9 +231,9 @@ class Atoms(ReadOnlyArrays, Suggests):
         return selection(self, text)
 
     def select(self, text: Any) -> Atoms:
-        """Return the atoms chosen by a text, with their bonds: `atoms.select("protein and not resname NAP")`.
+        """Return the atoms that match a selection, with their bonds: `atoms.select("protein and not resname NAP")`.
 
-        docs/selection.md lists the words. Raises InputError for an invalid or empty selection.
+        docs/selection.md describes the language. Raises InputError for an invalid or empty selection.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> atoms.select("resid 1")
@@ -243,11 +242,11 @@ class Atoms(ReadOnlyArrays, Suggests):
         return self[self.selected(text)]
 
     def describe(self, i: int) -> str:
-        """Describe atom i for messages: its label, if there is one, and its index."""
+        """Describe atom i for messages, by its index and label."""
         return f"atom {i} ({self.labels.atom(i)})" if self.labels is not None else f"atom {i}"
 
     def require(self, names: Sequence[str], purpose: str) -> None:
-        """Raise InputError if one of the named parameter arrays is missing or there are no atoms."""
+        """Raise InputError if there are no atoms or one of the named parameter arrays is missing."""
         for name in arguments.texts("names", names):
             arguments.choice("the parameter", name, ("charges", *_PARAMETERS, "sgb"))
         if self.undone_pairs is not None and "lj_epsilon" in names and (pair := self.undone_pairs.first()):
@@ -270,9 +269,9 @@ class Atoms(ReadOnlyArrays, Suggests):
             raise InputError(f"{purpose} needs at least one atom; there is none")
 
     def moved(self, positions: ArrayLike) -> Atoms:
-        """Move the atoms to other positions (n, 3) A; only these are checked, which is much faster than `replace`.
+        """Return the atoms at other positions (n, 3) A, much faster than `replace`: only the positions are validated.
 
-        Raises InputError for another shape and for positions that are not finite.
+        Raises InputError for another shape or positions that are not finite.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> there = atoms.moved(atoms.positions + 1.0)
@@ -287,12 +286,12 @@ class Atoms(ReadOnlyArrays, Suggests):
 
     @property
     def bond_pairs(self) -> Ints:
-        """`bonds`, or the pairs of the bonded terms if there are none, (m, 2)."""
+        """Pairs of bonded atoms, (m, 2): `bonds`, or those of the bonded terms if `bonds` is empty."""
         return self.bonds if len(self.bonds) or self.bonded is None else self.bonded.bonds.atoms
 
     @property
     def masses(self) -> Floats:
-        """Masses of the elements, (n,) Da; 0 for virtual sites. Deuterium is treated as hydrogen.
+        """Atomic masses by element, (n,) Da; 0 for virtual sites. Deuterium is treated as hydrogen.
 
         Raises InputError if labels are missing, or for an unknown element."""
         if self.labels is None:
@@ -310,18 +309,18 @@ class Atoms(ReadOnlyArrays, Suggests):
 
     @property
     def is_site(self) -> NDArray[np.bool_]:
-        """Return a mask of the virtual sites, (n,)."""
+        """Mask of the virtual sites, (n,)."""
         return np.zeros(len(self), np.bool_) if self.virtual_sites is None else self.virtual_sites.mask(len(self))
 
     def with_radii(self, name: str) -> Atoms:
-        """Assign the GB radii and overlap scales of a set, by elements, bonds and residue names.
+        """Assign the GB radii and HCT scale factors of a set, by elements, bonds and residue names.
 
-        name : "bondi", "mbondi", "mbondi2" or "mbondi3" as AMBER defines them, "mbondi_pb2" or "mbondi_pb3" of
-            gmx_MMPBSA, "openmm-obc" or "pele"; "pdb2pqr-amber", "pdb2pqr-charmm" and "pdb2pqr-parse" are radii of
-            PDB2PQR's force fields by names of atoms, for Poisson-Boltzmann, without scales
+        name : "bondi", "mbondi", "mbondi2" or "mbondi3" as defined by AMBER, "mbondi_pb2" or "mbondi_pb3" from
+            gmx_MMPBSA, "openmm-obc" or "pele". "pdb2pqr-amber", "pdb2pqr-charmm" and "pdb2pqr-parse" are the radii of
+            PDB2PQR's force fields for Poisson-Boltzmann, assigned by atom names and without scale factors
 
-        They are kept with any solvent. Raises InputError for another name, and where labels or bonds are missing that
-        the set needs; ParameterError for a residue or an atom that a force field of PDB2PQR does not have.
+        A SolventModel does not replace these radii. Raises InputError for unknown names, and if labels or bonds that
+        the set needs are missing; ParameterError for residues or atoms that a force field of PDB2PQR does not contain.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> atoms.gb_radii_set, atoms.with_radii("mbondi3").gb_radii_set
@@ -349,19 +348,19 @@ class Atoms(ReadOnlyArrays, Suggests):
 
     @property
     def has_default_radii(self) -> bool:
-        """True if gb_radii are defaults of a reader or a SolventModel, not those of a file or a user."""
+        """True if gb_radii are defaults, chosen neither by the file nor by the user."""
         own = self.default_radii
         return own is not None and own.has(self.gb_radii_set, self.gb_radii, self.gb_scales)
 
     def bounds(self) -> tuple[Floats, Floats]:
-        """Lowest and highest x, y and z, (3,) A each.
+        """Return the minimum and maximum coordinates, (3,) A each.
 
         >>> atoms = pele_ocl.Atoms(positions=[[0, 0, 0], [3, 1, 0]], charges=[0.0, 0.0])
         >>> low, high = atoms.bounds()
         >>> high.tolist()
         [3.0, 1.0, 0.0]
         """
-        columns = np.ascontiguousarray(self.positions.T)  # ten times faster to look through
+        columns = np.ascontiguousarray(self.positions.T)  # ten times faster than the minimum over rows
         return columns.min(axis=1), columns.max(axis=1)
 
     def require_apart(self, distance: float = 1e-4) -> None:
@@ -393,7 +392,7 @@ class Atoms(ReadOnlyArrays, Suggests):
     def _check_finite(self, name: str, values: Floats) -> None:
         flat = values.ravel()
         with np.errstate(all="ignore"):
-            # A quick look, which all numbers below 1e300 pass. A product by BLAS would wake threads that spin.
+            # Fast check, sufficient for values below 1e300. A BLAS product would wake up spinning threads.
             if np.isfinite(flat.sum()):
                 return
         good = np.isfinite(values)
@@ -428,7 +427,7 @@ class Atoms(ReadOnlyArrays, Suggests):
 
 
 def _checked_scales(one_four: object) -> tuple[float, float]:
-    """Return the scales of 1-4 pairs; raise InputError unless they are two numbers, 0 to 1."""
+    """Return the 1-4 scale factors. Raises InputError unless they are two numbers from 0 to 1."""
     scales = arguments.numbers("one_four", one_four)
     if scales.shape != (2,) or not ((scales >= 0) & (scales <= 1)).all():
         given = one_four if isinstance(one_four, tuple | list) and len(one_four) < 5 else arguments.described(one_four)
@@ -437,19 +436,19 @@ def _checked_scales(one_four: object) -> tuple[float, float]:
 
 
 def placed(atoms: Atoms, positions: Floats) -> Atoms:
-    """Copy the atoms with new positions (n, 3) A, which must be finite; the positions are copied, too."""
+    """Return a copy of the atoms with new positions (n, 3) A, which must be finite and are copied."""
     moved = object.__new__(type(atoms))
-    moved.__dict__.update(atoms.__dict__, positions=read_only(positions, np.float64))  # a fifth of what `copy` takes
+    moved.__dict__.update(atoms.__dict__, positions=read_only(positions, np.float64))  # five times faster than `copy`
     return moved
 
 
 def noted(atoms: Atoms, notes: tuple[str, ...]) -> Atoms:
-    """Copy the atoms with other notes; nothing else is checked again."""
+    """Return a copy of the atoms with other notes, without repeating the validation."""
     return _with(atoms, notes=notes)
 
 
 def with_default_set(atoms: Atoms, name: str) -> Atoms:
-    """Copy atoms that have DefaultRadii with the GB radii of another of its sets. Raises as DefaultRadii.of_set."""
+    """Return a copy of atoms with DefaultRadii that has the GB radii of another set."""
     assert atoms.default_radii is not None
     own = atoms.default_radii
     radii, scales = (read_only(values, np.float64) for values in own.of_set(name))
@@ -459,7 +458,7 @@ def with_default_set(atoms: Atoms, name: str) -> Atoms:
 
 
 def _of_one_set(first: Atoms, second: Atoms) -> tuple[Atoms, Atoms, tuple[str, ...]]:
-    """Assign GB radii of one set to both molecules, if those of one are a default; a note if they stay different."""
+    """Assign one set of GB radii to both molecules if one of them has default radii. Also returns notes, if any."""
     if first.gb_radii is None or second.gb_radii is None:
         return first, second, ()
     chosen = [each.gb_radii_set for each in (first, second) if each.default_radii is None]
@@ -477,7 +476,7 @@ def _of_one_set(first: Atoms, second: Atoms) -> tuple[Atoms, Atoms, tuple[str, .
 
 
 def given_default_radii(atoms: Atoms, name: str) -> Atoms:
-    """Give atoms the GB radii of a set that a reader takes if nothing says which; with bonds, other sets may follow."""
+    """Assign the default GB radii of a reader. If bonds are known, a SolventModel may replace them by another set."""
     chosen = atoms.with_radii(name)
     assert chosen.labels is not None
     pairs = chosen.bond_pairs
@@ -491,15 +490,15 @@ def _with(atoms: Atoms, **changed: object) -> Atoms:
 
 
 def selection(atoms: Atoms | Labels, text: Any, positions: ArrayLike | None = None) -> NDArray[np.bool_]:
-    """Return a mask of the atoms chosen by a text, (n,).
+    """Return a mask (n,) of the atoms that match a selection.
 
     atoms : Atoms, or the Labels of n atoms
-    text : `protein and not resname NAP`, say, or a mask of AMBER, `:1-50@CA`; docs/selection.md lists the words.
-        Indices, a mask (n,) or a group of MDAnalysis are also accepted
-    positions : (n, 3) A, for distances; by default the Atoms' own
+    text : selection such as `protein and not resname NAP`, or an AMBER mask such as `:1-50@CA`; see docs/selection.md.
+        Indices, a boolean mask (n,) or an MDAnalysis AtomGroup are also accepted
+    positions : (n, 3) A, for distance criteria; by default those of `atoms`
 
-    Raises InputError for an invalid selection, with the position of the wrong word, or an empty one. Raises InputError
-    if it refers to labels, types or positions that the atoms do not have.
+    Raises InputError for an invalid selection, with the position of the error, for an empty selection, and if it refers
+    to labels, types or positions that the atoms do not have.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> pele_ocl.selection(atoms, "backbone and resid 2").nonzero()[0]
@@ -511,11 +510,11 @@ def selection(atoms: Atoms | Labels, text: Any, positions: ArrayLike | None = No
 
 
 def selectable(atoms: Atoms | Labels, positions: ArrayLike | None = None) -> SelectableAtoms:
-    """Describe atoms as selections see them.
+    """Return the SelectableAtoms for atoms or labels.
 
-    positions : (n, 3) A; by default the Atoms' own
+    positions : (n, 3) A; by default those of `atoms`
 
-    Raises InputError for positions of other atoms.
+    Raises InputError for positions of another number of atoms.
     """
     from .selection import SelectableAtoms
 
@@ -530,7 +529,7 @@ def selectable(atoms: Atoms | Labels, positions: ArrayLike | None = None) -> Sel
 
 
 def require_atoms(atoms: object) -> None:
-    """Raise InputError for anything but Atoms: a path, an array of positions."""
+    """Raise InputError for anything other than Atoms."""
     if not isinstance(atoms, Atoms):
         given = arguments.described(atoms)
         raise InputError(

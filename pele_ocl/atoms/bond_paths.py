@@ -1,4 +1,4 @@
-"""Pairs of atoms by their distance along bonds: 1-2, 1-3 and 1-4."""
+"""Pairs of atoms separated by one, two or three bonds: 1-2, 1-3 and 1-4 pairs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _Indices = NDArray[np.int64]
 
 
 def exclusions(bonds: Ints, n_atoms: int) -> tuple[Ints, Ints]:
-    """Pairs one or two bonds apart, and pairs three bonds apart.
+    """Find the pairs of atoms separated by one or two bonds, and by three bonds.
 
-    bonds : (m, 2) atom indices from 0, in any order; n_atoms : atoms in all
+    bonds : (m, 2) atom indices from 0, in any order; n_atoms : total number of atoms
 
-    Returns (pairs_12_13, pairs_14), each (k, 2) with i < j, sorted. A pair that is joined by several paths, in a ring,
-    counts by the shortest one.
+    Returns (pairs_12_13, pairs_14), each (k, 2) with i < j, sorted. Pairs connected by several paths, as in rings, are
+    classified by the shortest path.
     """
     one_two = _codes(np.asarray(bonds, np.int64).reshape(-1, 2), n_atoms)
     pairs = np.stack([one_two // max(n_atoms, 1), one_two % max(n_atoms, 1)], axis=1)
@@ -37,7 +37,7 @@ def exclusions(bonds: Ints, n_atoms: int) -> tuple[Ints, Ints]:
 
 
 def _walk(start: _Indices, end: _Indices, neighbours: _Indices, starts: _Indices) -> tuple[_Indices, _Indices]:
-    """Lengthen each path from `start` to `end` by every neighbour of its end."""
+    """Extend each path from `start` to `end` by all neighbours of its end."""
     counts = starts[end + 1] - starts[end]
     path = np.repeat(np.arange(len(end)), counts)
     within = np.arange(len(path)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -45,19 +45,19 @@ def _walk(start: _Indices, end: _Indices, neighbours: _Indices, starts: _Indices
 
 
 def _codes(pairs: _Indices, n_atoms: int) -> _Indices:
-    """Number the pairs i * n + j with i < j, sorted and unique. An atom is no pair with itself."""
+    """Encode pairs as i * n + j with i < j, sorted and unique. Pairs of an atom with itself are dropped."""
     low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
     return _sorted_unique((low * n_atoms + high)[low < high])
 
 
 def _sorted_unique(codes: _Indices) -> _Indices:
-    """Each number once, in order; with the next function several times faster than NumPy's, which hash."""
+    """Return the sorted unique codes. This and `_among` are several times faster than NumPy's functions, which hash."""
     ordered = np.sort(codes)
     return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
 def _among(codes: _Indices, ordered: _Indices) -> NDArray[np.bool_]:
-    """Tell for each number if it is one of others, which are sorted."""
+    """Return a mask of the codes contained in the sorted array `ordered`."""
     if not len(ordered):
         return np.zeros(len(codes), bool)
     found: NDArray[np.bool_] = ordered[np.searchsorted(ordered, codes) % len(ordered)] == codes

@@ -1,4 +1,4 @@
-"""Bonded terms of a force field: bonds, angles, torsions and 1-4 pairs as tables of atoms and parameters."""
+"""Bonded terms of a force field as tables of atoms and parameters."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from ..common.errors import InputError
 from ..common.readonly import ReadOnlyArrays, read_only
 from .labels import Floats, Ints
 
-MOST_WAVES = 100  # of a torsion's energy in a turn
+MOST_WAVES = 100  # highest periodicity of a torsion
 
 
 @dataclass(frozen=True, eq=False)
 class TermTable(ReadOnlyArrays):
-    """m terms of one kind, each over a few atoms with a few parameters; the base class of the kinds.
+    """m terms of one kind with their atoms and parameters; base class of all kinds.
 
     atoms : (m, n_members) atom indices, from 0
     parameters : (m, n_parameters), in the order of `names`
 
-    Raises InputError for other shapes, numbers that are not finite, and a term that names an atom twice.
+    Raises InputError for other shapes, values that are not finite, and terms with a repeated atom.
     """
 
     n_members: ClassVar[int]
     names: ClassVar[tuple[str, ...]]
     kind: ClassVar[str]  # for messages
 
-    # None stands for no term, for which __post_init__ puts empty arrays in its place.
+    # None means no terms; __post_init__ replaces it by empty arrays.
     atoms: Ints = None  # type: ignore[assignment]
     parameters: Floats = None  # type: ignore[assignment]
 
@@ -58,7 +58,7 @@ class TermTable(ReadOnlyArrays):
         return len(self.atoms)
 
     def of_atoms(self, places: NDArray[np.int32]) -> TermTable:
-        """Return the terms all of whose atoms are kept. places : (n,) new index of each atom, -1 if it is left out"""
+        """Return the terms among the kept atoms. places : (n,) new index of each atom, -1 for removed ones"""
         atoms = places[self.atoms].reshape(-1, self.n_members)
         kept = np.logical_and.reduce([column >= 0 for column in atoms.T])
         return replace(self, atoms=atoms[kept], parameters=self.parameters[kept])
@@ -71,7 +71,7 @@ class Bonds(TermTable):
 
 
 class UreyBradley(TermTable):
-    """E = k (r - r0)^2 of the outer atoms of an angle: k kcal/mol/A^2, r0 A."""
+    """E = k (r - r0)^2 between the outer atoms of an angle: k kcal/mol/A^2, r0 A."""
 
     kind, n_members, names = "Urey-Bradley terms", 2, ("k", "r0")
 
@@ -83,7 +83,7 @@ class Angles(TermTable):
 
 
 class Torsions(TermTable):
-    """E = k (1 + cos(n phi - phase)): k kcal/mol, n a whole number, phase rad; phi is 0 for cis."""
+    """E = k (1 + cos(n phi - phase)): k kcal/mol, integer n, phase rad; phi is 0 for cis."""
 
     kind, n_members, names = "torsions", 4, ("k", "n", "phase")
 
@@ -98,22 +98,21 @@ class Torsions(TermTable):
 
 
 class Impropers(Torsions):
-    """Torsions that hold an atom in the plane of others; their energy is a term of its own."""
+    """Improper torsions, with the same formula as Torsions and a separate energy term."""
 
     kind = "impropers"
 
 
 class HarmonicImpropers(TermTable):
-    """E = k (phi - phi0)^2 with the difference between -pi and pi, as in CHARMM: k kcal/mol/rad^2, phi0 rad."""
+    """E = k (phi - phi0)^2 with phi - phi0 wrapped to [-pi, pi], as in CHARMM: k kcal/mol/rad^2, phi0 rad."""
 
     kind, n_members, names = "harmonic impropers", 4, ("k", "phi0")
 
 
 class OneFourPairs(TermTable):
-    """1-4 pairs with parameters of their own, scaled already: charge product e^2, sigma A, epsilon kcal/mol.
+    """1-4 pairs with explicit, already scaled parameters: charge product e^2, sigma A, epsilon kcal/mol.
 
-    They do not follow if Atoms get other charges.
-
+    The charge products q are independent of Atoms.charges.
     E = C q / (eps_in r) + 4 epsilon ((sigma/r)^12 - (sigma/r)^6)
     """
 
@@ -121,32 +120,34 @@ class OneFourPairs(TermTable):
 
 
 class LennardJonesPairs(TermTable):
-    """Pairs with Lennard-Jones parameters of their own (NBFIX), sigma A, epsilon kcal/mol.
+    """Pairs with specific Lennard-Jones parameters (NBFIX): sigma A, epsilon kcal/mol.
 
-    They replace the parameters that follow from the atoms' own. Coulomb and GB energies of the pairs stay as they are.
+    They replace the combined parameters of the two atoms. Coulomb and GB energies of these pairs do not change.
     """
 
     kind, n_members, names = "Lennard-Jones pairs", 2, ("sigma", "epsilon")
 
 
 class CMaps(TermTable):
-    """Energies from a map of two torsions, four atoms of each; `map` is the index in Bonded.maps."""
+    """CMAP energies of two torsions with four atoms each; `map` is an index into Bonded.maps."""
 
     kind, n_members, names = "CMAP terms", 8, ("map",)
 
 
 @dataclass(frozen=True, eq=False)
 class Bonded(ReadOnlyArrays):
-    """Bonded terms of a molecule, and the pairs of atoms that they take out of the nonbonded sums.
+    """Bonded terms of a molecule, and the pairs of atoms excluded from the nonbonded interactions.
 
     bonds, angles, torsions, impropers, harmonic_impropers, urey_bradley, cmaps : tables of terms
-    maps : of the CMAP terms, (s, s) kcal/mol each. [a, b] belongs to 2 pi a / s and 2 pi b / s, from 0
-    one_four : pairs whose Lennard-Jones and Coulomb energy is the table's, in place of the pair sums
-    excluded : (k, 2) pairs without Lennard-Jones and Coulomb energy; pairs of `one_four` need not be repeated here
-    lj_pairs : pairs with Lennard-Jones parameters of their own (NBFIX); none of them is excluded or a 1-4 pair
+    maps : maps of the CMAP terms, (s, s) kcal/mol each; element [a, b] is the energy at torsions of 2 pi a / s and 2 pi
+        b / s
+    one_four : 1-4 pairs, whose parameters replace the normal Lennard-Jones and Coulomb interactions
+    excluded : (k, 2) pairs without Lennard-Jones and Coulomb interactions; pairs in `one_four` need not be repeated
+        here
+    lj_pairs : pairs with specific Lennard-Jones parameters (NBFIX), which must not be excluded or 1-4 pairs
 
-    Raises InputError for pairs of an atom with itself, repeated pairs, and a negative sigma. Lennard-Jones pairs that
-    are excluded and maps that are missing are refused, too.
+    Raises InputError for pairs of an atom with itself, duplicate pairs, negative sigma, Lennard-Jones pairs that are
+    excluded, and missing maps.
     """
 
     bonds: Bonds = field(default_factory=Bonds)
@@ -185,7 +186,7 @@ class Bonded(ReadOnlyArrays):
                 raise InputError(f"a CMAP term names a map that is not there; there are {len(self.maps)}")
 
     def tables(self) -> Iterator[tuple[str, TermTable]]:
-        """Yield the tables by the names of their fields."""
+        """Yield the name and the table of each kind of term."""
         for f in fields(self):
             table = getattr(self, f.name)
             if isinstance(table, TermTable):
@@ -200,21 +201,21 @@ class Bonded(ReadOnlyArrays):
                 raise InputError(f"the {what} name atom {stray}; the atoms are 0 to {n_atoms - 1}")
 
     def of_atoms(self, places: NDArray[np.int32]) -> Bonded:
-        """Return the terms among the atoms that are kept. places : (n,) new index of each atom, -1 if it is left out"""
+        """Return the terms among the kept atoms. places : (n,) new index of each atom, -1 for removed ones"""
         tables = {name: table.of_atoms(places) for name, table in self.tables()}
         excluded = places[self.excluded].reshape(-1, 2)
         return replace(self, excluded=excluded[(excluded >= 0).all(axis=1)], **tables)  # type: ignore[arg-type]
 
 
 def pair_codes(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
-    """A number for each pair (k, 2), equal for both orders of its atoms."""
+    """Return an integer for each pair (k, 2) that does not depend on the order of its atoms."""
     i, j = pairs.astype(np.int64).T
     codes: NDArray[np.int64] = np.minimum(i, j) * 2**32 + np.maximum(i, j)
     return codes
 
 
 def names_twice(atoms: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return a mask (m,) of the rows of atoms (m, k) that name an atom twice."""
+    """Return a mask (m,) of the rows of atoms (m, k) that contain an atom twice."""
     twice = np.zeros(len(atoms), np.bool_)
     for first, second in combinations(atoms.T, 2):
         twice |= first == second
@@ -222,7 +223,7 @@ def names_twice(atoms: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _check_pairs(table: OneFourPairs | LennardJonesPairs) -> None:
-    """Raise InputError for pairs that would count twice, and for lengths below 0."""
+    """Raise InputError for duplicate pairs and for negative sigma."""
     sigma = table.parameters[:, table.names.index("sigma")]
     codes = np.sort(pair_codes(table.atoms))
     if (again := codes[1:] == codes[:-1]).any():

@@ -1,4 +1,4 @@
-"""Charges in float32."""
+"""Rounding of charges to float32."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from .labels import Floats
 
 
 def rounded_charges(charges: Floats) -> NDArray[np.float32]:
-    """Charges in float32 whose running sums are correct to the last digit of the largest.
+    """Round charges to float32 such that their running sums are accurate to the last digit of the largest charge.
 
-    If each charge were rounded independently, equal errors in all residues would add up in large molecules. So once the
+    If charges were rounded independently, the errors of equal residues would add up in large molecules. Once the
     accumulated rounding error reaches that digit, it is added to the current charge.
     """
     rounded = charges.astype(np.float32).astype(np.float64)

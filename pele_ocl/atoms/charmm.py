@@ -1,9 +1,9 @@
-"""Radii for Poisson-Boltzmann calculations with CHARMM's force fields, by residue and atom, as gmx_MMPBSA gives them.
+"""Radii for Poisson-Boltzmann calculations with CHARMM force fields, by residue and atom, as in gmx_MMPBSA.
 
 Proteins: Nina, Beglov and Roux, J. Phys. Chem. B 101, 5239 (1997), with the later values for GLU, ASP and HSP. Nucleic
-acids: Banavali and Roux, J. Phys. Chem. B 106, 11026 (2002). All others: Fortuna and Costa
-(doi 10.1021/acs.jcim.1c00177), by the first four letters of CGenFF's types, which are all that AMBER's topologies hold.
-Hydrogens have the radius 0.
+acids: Banavali and Roux, J. Phys. Chem. B 106, 11026 (2002). All others: Fortuna and Costa (doi
+10.1021/acs.jcim.1c00177), by the first four letters of the CGenFF types, because AMBER topologies truncate types.
+Hydrogens have a radius of 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..common.errors import ParameterError
 from .atoms import Atoms
 from .labels import Floats
 
-# Residues, atoms, radius in A; of several rows for one atom the last counts.
+# Residues, atoms, radius in A. Later rows override earlier ones.
 _PROTEINS = """
 ALA ARG ASN ASP ASPP CYS GLN GLU GLUP GLY HSD HSE HSP ILE LEU LYS LSN MET PHE PRO SER SERD THR TRP TYR VAL ALAD CYM CYSD
 """
@@ -93,11 +93,11 @@ ADP | O3A | 1.65
 ADP | O3B | 1.49
 * | O1A O2A O1B O2B O1G O2G O3G | 1.49
 """
-_AT_AN_END = 1.72  # A of O3' and O5' that carry the last hydrogen
+_AT_AN_END = 1.72  # radius of O3' and O5' with a terminal hydrogen, A
 _LAST_HYDROGENS = ("H3T", "H5T", "HO3'", "HO5'")
-_NAMES = {"OXT": "OT2", "OP1": "O1P", "OP2": "O2P", "C7": "C5M"}  # of the PDB, as readers may have them
-# How names of other atoms begin, their types, radius in A; the first row that fits counts. Names of chlorine begin with
-# C, and so it has the radius of carbon, as in gmx_MMPBSA.
+_NAMES = {"OXT": "OT2", "OP1": "O1P", "OP2": "O2P", "C7": "C5M"}  # PDB names that readers may use
+# First letters of the names of other atoms, their types, radius in A. The first matching row is used. Chlorine gets the
+# radius of carbon because its name begins with C, as in gmx_MMPBSA.
 _OF_OTHERS = """
 H | * | 0
 C | CG1N CG2D CG2O CG2R CG30 CG31 CG32 CG33 CG3C CG3R | 2.46
@@ -116,7 +116,7 @@ I | * | 2.24
 
 
 def charmm_radii(atoms: Atoms) -> Floats:
-    """Radii (n,) A of atoms with CHARMM's names. Raises ParameterError for an atom of a residue without a radius."""
+    """Return the radii (n,) A of atoms with CHARMM names. Raises ParameterError for atoms without a radius."""
     labels = atoms.labels
     if labels is None or atoms.types is None:
         raise ParameterError("the radii of CHARMM's force fields follow from names and types, which these atoms lack")
@@ -135,7 +135,7 @@ def charmm_radii(atoms: Atoms) -> Floats:
 
 
 def _radius(residue: str, name: str, type_: str) -> float:
-    """Look up the radius of an atom, A; NaN if its residue has none for it."""
+    """Look up the radius of an atom, A; NaN if there is none for this atom of the residue."""
     for residues, table in ((_PROTEINS, _OF_PROTEINS), (_NUCLEIC, _OF_NUCLEIC)):
         if residue in residues.split():
             if name.startswith("H"):
@@ -156,7 +156,7 @@ def _fits(name: str, patterns: str) -> bool:
 
 
 def _ends(atoms: Atoms) -> NDArray[np.bool_]:
-    """Mark O3' and O5' of nucleic acids that are bonded to the last hydrogen, (n,)."""
+    """Return a mask (n,) of O3' and O5' in nucleic acids that are bonded to a terminal hydrogen."""
     labels, found = atoms.labels, np.zeros(len(atoms), np.bool_)
     assert labels is not None
     oxygen = np.isin(labels.names, ("O3'", "O5'")) & np.isin(labels.residue_names, _NUCLEIC.split())

@@ -1,6 +1,6 @@
-"""Residue and atom names: kinds of residues, their names in other programs, elements of atoms.
+"""Residue and atom names: kinds of residues, residue names in other programs, elements of atoms.
 
-Residue kinds and element symbols are gemmi's tables, with the names that force fields add for protonation states.
+Residue kinds and element symbols come from gemmi's tables, extended by force-field names of protonation states.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import gemmi
 
-PHOSPHORESIDUES = ("SEP", "TPO", "PTR", "S1P", "T1P", "Y1P")  # whose templates AmberTools has
+PHOSPHORESIDUES = ("SEP", "TPO", "PTR", "S1P", "T1P", "Y1P")  # residues with templates in AmberTools
 AMINO_ACIDS = frozenset("ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split())
-# Protonation states, disulphides and caps in the dialects of Amber, CHARMM, GROMACS and PELE.
+# Names of protonation states, disulphides and caps in Amber, CHARMM, GROMACS and PELE.
 _PEPTIDE_FAMILIES: tuple[tuple[str, ...], ...] = (
     ("HIS", "HID", "HIE", "HIP", "HSD", "HSE", "HSP", "HISA", "HISB", "HISH", "HISD", "HISE", "HISP"),
     ("CYS", "CYT", "CYM", "CYX", "CYSH", "CYS2"),
@@ -27,16 +27,16 @@ _PEPTIDE_FAMILIES: tuple[tuple[str, ...], ...] = (
     ("NHE", "NH2", "CT2"),
 )
 _POLYMER_VARIANTS = frozenset(name for family in _PEPTIDE_FAMILIES for name in family) | {"ACE"}
-# Amber's names of nucleotides and of those at the ends of a strand.
+# Amber names of nucleotides, inside a strand and at its ends.
 _NUCLEOTIDE_VARIANTS = re.compile("[DR][ACGTU][35N]?")
 _AMBER_ENDS = re.compile("[ACGTU][35]")
-# Names of nucleotides that others may have, too: thymidine, AMBER's nucleosides; and CHARMM's, which are those of free
-# bases, and CYT of a cysteine. The sugar tells.
+# Names that are also used for other residues: thymidine, Amber's nucleosides, and CHARMM's nucleotides, whose names are
+# also those of free bases or, for CYT, of a cysteine. Nucleotides are recognized by the sugar.
 _AMBIGUOUS_NUCLEOTIDE = re.compile("T|[ACGTU]N|ADE|CYT|GUA|THY|URA")
 _WATERS_OF_3_SITES = ("HOH", "WAT", "TIP", "TIP3", "TP3", "T3P", "SOL", "SPC", "SPCE", "H2O", "DOD")
 _WATERS = frozenset((*_WATERS_OF_3_SITES, "TIP4", "TIP5", "T4P", "TP4", "TP5"))
 _CHARMM_IONS = {"SOD": "Na", "POT": "K", "CLA": "Cl", "CAL": "Ca", "CES": "Cs", "LIT": "Li", "RUB": "Rb", "BAR": "Ba"}
-# Names of one residue in its protonation states and dialects: the atoms that are present decide which it is.
+# Names of one residue in its protonation states and in different programs; the atoms decide which state it is.
 FAMILIES: tuple[tuple[str, ...], ...] = (
     *_PEPTIDE_FAMILIES,
     _WATERS_OF_3_SITES,
@@ -49,19 +49,19 @@ FAMILIES: tuple[tuple[str, ...], ...] = (
     *((symbol.upper(), name) for name, symbol in _CHARMM_IONS.items()),
 )
 _POLYMER_ELEMENTS = frozenset("HDCNOPS")
-# Two-letter elements that names of ligand atoms start with even where the name is not aligned by element; NA, CA, CD,
-# HG or CO are more often nitrogen, carbon and hydrogen there.
+# Two-letter elements that are recognized in ligand atom names without column alignment. NA, CA, CD, HG and CO are not
+# among them, because there they are usually nitrogen, carbon or hydrogen.
 _UNMISTAKABLE = frozenset("Cl Br Fe Zn Mg Mn Se Si Li Al Cu Ni".split())
 
 
 @cache
 def is_water(residue: str) -> bool:
-    """Return whether a residue name means water."""
+    """Return whether a residue name is that of water."""
     return residue.upper() in _WATERS or _tabulated(residue.upper()).is_water()
 
 
 def _tabulated(residue: str) -> gemmi.ResidueInfo:
-    import gemmi  # takes longer to load than all of this room
+    import gemmi  # slow to import
 
     return gemmi.find_tabulated_residue(residue)
 
@@ -74,19 +74,19 @@ def _element(symbol: str) -> gemmi.Element:
 
 @cache
 def is_polymer(residue: str) -> bool:
-    """Return whether a residue name means an amino acid, a nucleotide or a cap of a peptide chain."""
+    """Return whether a residue name is that of an amino acid, a nucleotide or a peptide cap."""
     name = residue.upper()
     found = _tabulated(name)
     tabulated = found.is_amino_acid() or found.is_nucleic_acid()
-    # Programs that prepare ligands call them UNK, which is the PDB's name of an unknown amino acid.
+    # UNK is an unknown amino acid in the PDB, but programs that prepare ligands use it, too.
     return _is_standard(name) or (bool(tabulated) and name != "UNK")
 
 
 @cache
 def is_nucleotide(residue: str, has_sugar: bool = False) -> bool:
-    """Return whether a residue name means a nucleotide, by the names of the PDB, of Amber and of CHARMM.
+    """Return whether a residue name is that of a nucleotide in the PDB, Amber or CHARMM.
 
-    has_sugar : whether the residue has an atom C1', without which T, AN or CHARMM's ADE do not mean one
+    has_sugar : True if the residue has an atom C1'; names such as T, AN or ADE are nucleotides only then
     """
     name = residue.upper()
     known = _NUCLEOTIDE_VARIANTS.fullmatch(name) or _AMBER_ENDS.fullmatch(name)
@@ -96,14 +96,14 @@ def is_nucleotide(residue: str, has_sugar: bool = False) -> bool:
 
 
 def element(name: str, residue: str, column: str = "") -> str:
-    """Return the element symbol of an atom, "X" if nothing tells it.
+    """Return the element symbol of an atom, "X" if it is unknown.
 
-    Convention fixes the names in standard residues, waters and monatomic ions; there they win over the file's element
-    column. Elsewhere the column wins, and without one the name decides.
+    In standard residues, waters and monatomic ions, the atom name has priority over the element column. In other
+    residues the column has priority, and the name is used if the column is empty.
 
-    name : four columns as in a PDB file, the first blank for elements of one letter. A shorter name is taken as not
-        aligned
-    column : the element column; a charge may follow the symbol ("N1+")
+    name : the four columns of a PDB file, with a leading blank for one-letter elements; shorter names are treated as
+        not aligned
+    column : the element column, in which the symbol may be followed by a charge ("N1+")
     """
     return (
         _by_convention(name.strip(), residue.upper())
@@ -114,26 +114,26 @@ def element(name: str, residue: str, column: str = "") -> str:
 
 
 def tidy_element(symbol: str) -> str:
-    """`CL` and `cl` as `Cl`; deuterium as H."""
+    """Normalize an element symbol: `CL` and `cl` to `Cl`, deuterium and tritium to H."""
     symbol = symbol.strip().capitalize()
     return "H" if symbol in ("D", "T") else symbol
 
 
 @cache
 def covalent_radius(symbol: str) -> float:
-    """Covalent radius of an element, A (Cordero et al. 2008); carbon's where the element is unknown."""
+    """Return the covalent radius of an element, A (Cordero et al. 2008); that of carbon for unknown elements."""
     found = _element(symbol)
     return float(found.covalent_r if found.atomic_number else _element("C").covalent_r)
 
 
 def aligned_name(name: str, symbol: str) -> str:
-    """An atom name in the four columns that a PDB file gives it."""
+    """Format an atom name for the four columns of a PDB file."""
     return name.ljust(4) if len(symbol) == 2 or len(name) == 4 else f" {name}".ljust(4)
 
 
 @cache
 def _is_standard(name: str) -> bool:
-    """Return whether a residue's atom names follow the convention of the twenty amino acids and of nucleotides."""
+    """Return whether the atom names of a residue follow the conventions of standard amino acids and nucleotides."""
     terminal = len(name) == 4 and name[0] in "NC" and _is_standard(name[1:])
     known = name in _POLYMER_VARIANTS or _NUCLEOTIDE_VARIANTS.fullmatch(name) is not None
     return terminal or known or (name != "UNK" and bool(_tabulated(name).is_standard()))
@@ -164,7 +164,7 @@ def _by_alignment(name: str) -> str:
 
 
 def _symbol(text: str) -> str:
-    """A valid element symbol in its usual case, or ""."""
+    """Return a valid element symbol in its usual case, or ""."""
     if not text.isascii() or not text.isalpha() or len(text) > 2:
         return ""
     found = _element(text)
@@ -172,7 +172,7 @@ def _symbol(text: str) -> str:
 
 
 def counted_names(elements: Sequence[str]) -> list[str]:
-    """Name atoms C1, C2, H1 ...: each element counted from 1."""
+    """Generate atom names C1, C2, H1, ..., numbered from 1 for each element."""
     seen: dict[str, int] = {}
     names = []
     for element in elements:

@@ -1,4 +1,4 @@
-"""Points that are closer than a distance, found among many: two of them, or all."""
+"""Search for pairs of points that are closer than a distance."""
 
 from __future__ import annotations
 
@@ -7,15 +7,26 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Odd numbers by which the places of a cell are made one; cells that share one by chance cost a distance.
+# Orthogonal directions oblique to the axes; points that are close are also close along each of them.
+LINES = np.array([[2, 3, 6], [3, -6, 2], [6, 2, -3]]) / 7
+# Odd factors of the hash of a cell's indices. A hash collision only costs one additional distance.
 HASH = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # points at 1e308 A, of which infinity is near enough
+@np.errstate(over="ignore", invalid="ignore")  # for coordinates of 1e308 A, infinity is accurate enough
 def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
-    """Two points closer than `distance`, or None. positions : (n, 3) A"""
-    steps = np.floor(positions.T / distance).astype(np.int64)
-    # Two points that close share a cell of twice that edge in one of the eight grids half a cell apart.
+    """Find two points closer than `distance`, or None. positions : (n, 3) A"""
+    candidates = np.arange(len(positions))
+    for line in LINES:  # of few points or a short distance, most have no neighbour along a line
+        left = candidates[_neighboured(np.take(positions, candidates, axis=0) @ line, distance)]
+        candidates, are_many = left, 2 * len(left) > len(candidates)
+        if are_many:
+            break
+    if not len(candidates):
+        return None
+    points = positions[candidates]
+    steps = np.floor(points.T / distance).astype(np.int64)
+    # Two such points share a cell of edge 2 * distance in at least one of eight grids shifted by half a cell.
     for shift in np.ndindex(2, 2, 2):
         x, y, z = (
             (along + half >> 1).view(np.uint64) * factor for along, half, factor in zip(steps, shift, HASH, strict=True)
@@ -31,15 +42,15 @@ def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
             if not together.any():
                 break
             first, second = first[together], second[together]
-            close = np.linalg.norm(positions[first] - positions[second], axis=1) < distance
+            close = np.linalg.norm(points[first] - points[second], axis=1) < distance
             if close.any():
-                return int(first[close][0]), int(second[close][0])
+                return int(candidates[first[close][0]]), int(candidates[second[close][0]])
     return None
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def close_pairs(positions: Floats, distance: float) -> NDArray[np.int32]:
-    """All pairs (k, 2) of points closer than `distance`. positions : (n, 3) A"""
+    """Find all pairs (k, 2) of points closer than `distance`. positions : (n, 3) A"""
     order = np.argsort(positions[:, 0], kind="stable")
     points, found = positions[order], [np.empty((0, 2), np.intp)]
     for lag in range(1, len(order)):
@@ -50,3 +61,10 @@ def close_pairs(positions: Floats, distance: float) -> NDArray[np.int32]:
         near = near[(apart[near] ** 2).sum(axis=1) < distance**2]
         found.append(np.stack([order[near], order[near + lag]], axis=1))
     return np.concatenate(found).astype(np.int32)
+
+
+def _neighboured(along: Floats, distance: float) -> NDArray[np.intp]:
+    """Return the indices of points whose coordinate along a line is within the distance of another point's."""
+    order = np.argsort(along)
+    close = np.diff(along[order]) < 1.001 * distance
+    return order[np.append(close, False) | np.append(False, close)] if len(order) > 1 else order[:0]

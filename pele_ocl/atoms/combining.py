@@ -1,4 +1,4 @@
-"""Rules by which the Lennard-Jones parameters of a pair follow from its atoms'."""
+"""Combining rules for Lennard-Jones parameters."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from .labels import Floats, Ints
 Combining = Literal["arithmetic", "geometric"]
 RULES: tuple[Combining, ...] = ("arithmetic", "geometric")
 
-# Files print coefficients with a few digits, force fields round them; a pair with parameters of its own differs by per
-# cents.
+# Files and force fields round coefficients to a few digits; NBFIX parameters differ by percents.
 _SAME = 1e-5
 
-MOST_PAIRS = 2_000_000  # of atoms with parameters of their own; each takes 40 bytes on the device
+MOST_PAIRS = 2_000_000  # pairs of atoms with specific parameters; each needs 40 bytes on the device
 
 
 def mean_sigma(first: Floats, second: Floats, rule: Combining) -> Floats:
-    """Sigma (A) of pairs by the rule, of arrays that go together."""
+    """Return the combined sigma (A) of pairs of atoms; the arrays must be broadcastable."""
     mean: Floats = np.sqrt(first * second) if rule == "geometric" else (first + second) / 2
     return mean
 
@@ -31,9 +30,9 @@ def mean_sigma(first: Floats, second: Floats, rule: Combining) -> Floats:
 def scaled_pairs(
     pairs: Ints, charges: Floats, sigma: Floats, epsilon: Floats, rule: Combining, scales: tuple[float, float]
 ) -> OneFourPairs:
-    """1-4 pairs (k, 2) with the parameters of their atoms combined, times the (Coulomb, Lennard-Jones) scales.
+    """Make 1-4 pairs (k, 2) with combined parameters times the (Coulomb, Lennard-Jones) scale factors.
 
-    charges, sigma, epsilon : (n,) of the atoms, e, A and kcal/mol
+    charges, sigma, epsilon : (n,) parameters of the atoms, e, A and kcal/mol
     """
     i, j = pairs.T
     by_coulomb, by_lj = scales
@@ -45,9 +44,9 @@ def scaled_pairs(
 
 
 def rule_of(sigma: Floats, epsilon: Floats) -> tuple[Combining, NDArray[np.intp]]:
-    """Find the rule that most pairs of types follow, and (k, 2) pairs of types that do not, i <= j.
+    """Find the combining rule that most pairs of types follow, and the (k, 2) pairs of types that do not, i <= j.
 
-    sigma, epsilon : (t, t) in any unit; a pair without energy has an epsilon of 0, whatever its sigma
+    sigma, epsilon : (t, t) in any unit; sigma is ignored for pairs with an epsilon of 0
     """
     own, wells = sigma.diagonal(), epsilon.diagonal()
     expected = np.sqrt(np.outer(wells, wells))
@@ -63,11 +62,11 @@ def rule_of(sigma: Floats, epsilon: Floats) -> tuple[Combining, NDArray[np.intp]
 def pairs_of_types(
     types: NDArray[np.integer], chosen: NDArray[np.intp], sigma: Floats, epsilon: Floats, left_out: Ints
 ) -> LennardJonesPairs:
-    """All pairs of atoms of the chosen pairs of types, with the parameters of these.
+    """Make Lennard-Jones pairs of all atoms with the chosen pairs of types.
 
-    types : (n,) of the atoms; chosen : (k, 2) pairs of types
+    types : (n,) types of the atoms; chosen : (k, 2) pairs of types
     sigma, epsilon : (t, t) A and kcal/mol
-    left_out : (m, 2) pairs of atoms that have no such energy, or another one
+    left_out : (m, 2) pairs of atoms to leave out: exclusions and 1-4 pairs
 
     Raises InputError for more than MOST_PAIRS.
     """
@@ -92,7 +91,7 @@ def pairs_of_types(
 
 
 def pairs_note(pairs: LennardJonesPairs) -> tuple[str, ...]:
-    """A sentence about pairs that have parameters of their own; none where there are none."""
+    """Return a note on the number of pairs with specific parameters, if any."""
     if not len(pairs):
         return ()
     return (

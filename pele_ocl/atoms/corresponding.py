@@ -1,7 +1,7 @@
-"""Which atoms of two sets of labels are the same: one set of labels laid over another.
+"""Matching of the atoms in two files of one molecule by their labels.
 
-Every reader of a second file about a molecule (coordinates, frames, references) calls `correspondence`. So atoms are
-the same by their names wherever both sides have names, and never by their place alone.
+All readers of a second file for a molecule (coordinates, frames, references) use `correspondence`. Atoms are matched by
+name whenever both files have names, never by their order alone.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ _ATOMS, _CHAINS = "the same atoms are needed", "give chains the same names in bo
 
 @dataclass(frozen=True, eq=False)
 class Correspondence:
-    """Which given atom is each atom of a reference.
+    """Mapping of the atoms of a reference to the given atoms.
 
-    order : (n,) indices of given atoms in the order of the reference: `positions[order]` belong to its atoms
-    notes : a sentence if the given atoms have another order, and one if their residues have other names or numbers
+    order : (n,) index of the given atom for each atom of the reference; `positions[order]` has the order of the
+        reference
+    notes : notes on a different atom order and on different residue numbers
     """
 
     order: NDArray[np.intp]
@@ -39,7 +40,7 @@ class Correspondence:
 
     @property
     def is_identity(self) -> bool:
-        """True if the given atoms are in the reference's order."""
+        """True if the given atoms are in the order of the reference."""
         return bool((self.order == np.arange(len(self.order))).all())
 
 
@@ -47,20 +48,20 @@ def correspondence(
     reference: Labels | None, given: Labels | None, source: str, reference_source: str = "the structure",
     n_atoms: tuple[int, int] | None = None, advice: str = _ATOMS, among: bool = False,
 ) -> Correspondence:  # fmt: skip
-    """Find the given atom that is each atom of a reference, by chain, residue and atom names.
+    """Match given atoms to those of a reference by chain, residue and atom names.
 
-    Names of residues and atoms count in the spelling of any program (`residue_names`, `canonical`). If chains or
-    residue numbers differ, or one side has none, residues are matched by their numbers or in their order. Without names
-    on one side, atoms are matched by place, and elements are compared.
+    Residue and atom names of all supported programs are recognized (`residue_names`, `canonical`). If chains or residue
+    numbers differ or are missing, residues are matched by number or in order. If one side has no names, atoms are
+    matched in order and their elements are compared.
 
-    reference, given : labels; None without names
-    source, reference_source : file or object of the given labels and of the reference's, for messages
-    n_atoms : numbers of atoms of the reference and given, if one of the two has no labels
-    advice : what to do about atoms that differ, the end of the message
-    among : whether the given atoms may be more, which are found by `counterparts`
+    reference, given : Labels; None if there are no names
+    source, reference_source : files or objects that contain the given labels and the reference, for messages
+    n_atoms : numbers of reference and given atoms, needed if one side has no labels
+    advice : end of the error message about atoms that differ, with what to do
+    among : True to allow additional given atoms; `counterparts` then does the matching
 
-    Raises InputError, which names the first atom that differs, if an atom of one side has no counterpart on the other,
-    if it may have several, or if the elements of the two differ.
+    Raises InputError that names the first difference, if an atom has no counterpart or an ambiguous one, or if elements
+    differ.
     """
     sides = _Sides(source, reference_source, reference, given, advice)
     both_named = all(of is not None and _has_names(of) for of in (reference, given))
@@ -84,23 +85,23 @@ def correspondence(
     return found
 
 
-OTHER_ATOMS = "other_atoms"  # code of errors about atoms that are not those of a reference
+OTHER_ATOMS = "other_atoms"  # code of errors about atoms that differ from a reference
 
 
 def _other_atoms(what: str, advice: str) -> InputError:
-    """Make the error about atoms that differ; who knows better what to do takes `what` without the advice."""
+    """Make the error about atoms that differ. Callers with better advice can use `what` alone."""
     return InputError(f"{what}; {advice}", code=OTHER_ATOMS, what=what)
 
 
 def counterparts(reference: Labels, given: Labels, source: str) -> NDArray[np.intp]:
-    """Find the given atom that is each atom of a reference, (n,) indices, -1 for atoms that the given ones lack.
+    """Find the given atom for each atom of a reference, (n,) indices, -1 for atoms without a counterpart.
 
-    Either side may have atoms and residues that the other lacks. Residues are the same by chain and number, by number
-    alone where the sides have no chain in common, and a ligand by its name where each side has one of it.
+    Both sides may have additional atoms and residues. Residues are matched by chain and number, or by number alone if
+    the sides share no chain identifier. Ligands that occur once on each side are also matched by name.
 
-    source : file or object of the given labels, for messages
+    source : file or object with the given labels, for messages
 
-    Raises InputError if several given residues may be one of the reference's.
+    Raises InputError if several given residues match the same residue of the reference.
     """
     with_codes = all((labels.insertion_codes != "").any() for labels in (reference, given))
     mine, theirs = _residues(reference, with_codes), _residues(given, with_codes)
@@ -112,7 +113,7 @@ def counterparts(reference: Labels, given: Labels, source: str) -> NDArray[np.in
 
 
 def _shared_residues(mine: Residues, theirs: Residues, source: str, given: Labels) -> Pairs:
-    """Match residues of which either side may have more."""
+    """Match the residues that both sides have."""
     chains, others = ({of.chain for of in side} - {""} for side in (mine, theirs))
     key: Key = (lambda of: of.key) if chains & others else (lambda of: of.number)
     found, left = Pairs(), list[int]()
@@ -142,7 +143,7 @@ def _shared_residues(mine: Residues, theirs: Residues, source: str, given: Label
 
 
 def _shared_places(mine: _Residue, theirs: _Residue) -> tuple[int, ...]:
-    """Place in one residue of each atom of another, -1 for atoms that it lacks."""
+    """Return the index in `theirs` of each atom in `mine`, -1 for atoms without a counterpart."""
     fit = _fit(mine, theirs)
     if fit is not None:
         return fit
@@ -150,7 +151,7 @@ def _shared_places(mine: _Residue, theirs: _Residue) -> tuple[int, ...]:
     keys, others = _with_shared_names(canonical_capitals(mine.names), own, canonical_capitals(theirs.names), other)
     sites, there = (Counter(key.partition("#")[0] for key in of if "#" in key) for of in (keys, others))
     places = {key: k for k, key in enumerate(others)} | {name: k for k, name in enumerate(other)}
-    odd = {site for site in sites if sites[site] != there[site]}  # which of its hydrogens is which cannot be told
+    odd = {site for site in sites if sites[site] != there[site]}  # hydrogens are ambiguous
     return tuple(
         places.get(name, -1 if key.partition("#")[0] in odd else places.get(key, -1))
         for name, key in zip(own, keys, strict=True)
@@ -159,7 +160,7 @@ def _shared_places(mine: _Residue, theirs: _Residue) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Sides:
-    """Names of both sides, and messages about their atoms."""
+    """Labels of both sides, for messages about their atoms."""
 
     source: str
     reference_source: str
@@ -168,12 +169,12 @@ class _Sides:
     advice: str
 
     def mine(self, i: int) -> str:
-        """Atom i of the reference."""
+        """Describe atom i of the reference."""
         assert self.reference is not None
         return f"atom {i} ({self.reference.atom(i)})"
 
     def theirs(self, j: int) -> str:
-        """Atom j of the given ones."""
+        """Describe given atom j."""
         assert self.given is not None
         return f"atom {j} ({self.given.atom(j)})"
 
@@ -198,7 +199,7 @@ class _Sides:
         raise _other_atoms(f"{self.source}: {what}", self.advice)
 
     def _counts(self) -> str:
-        """Numbers of atoms, if they differ."""
+        """Describe the numbers of atoms if they differ."""
         assert self.reference is not None
         assert self.given is not None
         n, n_given = len(self.reference), len(self.given)
@@ -207,7 +208,7 @@ class _Sides:
 
 @dataclass
 class _Residue:
-    """A residue of one side; its atoms, by index, may be apart in the file (`is_scattered`)."""
+    """A residue with the indices of its atoms, which may not be contiguous in the file (`is_scattered`)."""
 
     chain: str
     number: tuple[int, str]
@@ -222,12 +223,12 @@ class _Residue:
 
 
 Residues = Sequence[_Residue]
-Pairs = list[tuple[int, int]]  # places of residues: the reference's, and the given one that is the same
+Pairs = list[tuple[int, int]]  # indices of matching residues, in the reference and in the given labels
 Key = Callable[[_Residue], Hashable]
 
 
 def _by_names(reference: Labels, given: Labels, sides: _Sides) -> Correspondence:
-    # Formats of MDTraj and ASE have no insertion codes.
+    # MDTraj and ASE do not support insertion codes.
     with_codes = all((labels.insertion_codes != "").any() for labels in (reference, given))
     mine, theirs = _residues(reference, with_codes), _residues(given, with_codes)
     pairs = _pairs(mine, theirs, sides)
@@ -239,7 +240,7 @@ def _by_names(reference: Labels, given: Labels, sides: _Sides) -> Correspondence
 
 
 def _pairs(mine: Residues, theirs: Residues, sides: _Sides) -> Pairs:
-    """Match the residues: by chain and number, or by what both sides have of these, or in their order."""
+    """Match residues by chain and number, by one of the two, or in order."""
     by_key = _by(mine, theirs, lambda residue: residue.key)
     if _all_fit(mine, theirs, by_key):
         return by_key
@@ -259,7 +260,7 @@ def _pairs(mine: Residues, theirs: Residues, sides: _Sides) -> Pairs:
             sides.differ(mine[stray[0]].atoms[0], theirs[stray[1]].atoms[0], _CHAINS)
         _refuse(mine, theirs, sides)
     if fitting[0] != fitting[-1] and not any(of.chain for of in theirs):
-        return fitting[-1]  # numbers of a file without chains are of all its residues
+        return fitting[-1]  # without chains, residue numbers are unique in the file
     if fitting[0] != fitting[-1]:
         i, j = next(pair for pair in sorted(fitting[-1]) if pair not in set(fitting[0]))
         k = dict(fitting[0])[i]
@@ -272,7 +273,7 @@ def _pairs(mine: Residues, theirs: Residues, sides: _Sides) -> Pairs:
 
 
 def _by(mine: Residues, theirs: Residues, key: Key) -> Pairs:
-    """Pairs of residues with equal keys; among several of one key, the first with the first."""
+    """Pair residues with equal keys; residues with the same key are paired in order."""
     places = defaultdict[Hashable, list[int]](list)
     for j, residue in reversed(list(enumerate(theirs))):
         places[key(residue)].append(j)
@@ -280,9 +281,9 @@ def _by(mine: Residues, theirs: Residues, key: Key) -> Pairs:
 
 
 def _in_order(mine: Residues, theirs: Residues) -> Pairs:
-    """Pairs of residues in their order; none if the atoms of residues are apart and the order is not that of numbers.
+    """Pair residues in order, unless atoms are shuffled: residues not contiguous and their numbers not ascending.
 
-    A file whose atoms are shuffled shows no order of residues, unlike one with all hydrogens at its end.
+    A file with all hydrogens at the end still has its residues in order.
     """
     for side in (mine, theirs):
         falls = any(a.chain == b.chain and a.number > b.number for a, b in pairwise(side))
@@ -292,7 +293,7 @@ def _in_order(mine: Residues, theirs: Residues) -> Pairs:
 
 
 def _by_chain(mine: Residues, theirs: Residues) -> Pairs:
-    """Pairs within chains of one name: by number, or else in their order."""
+    """Pair residues within chains of the same name, by number if possible, otherwise in order."""
     found: Pairs = []
     places, others = _chains(mine), _chains(theirs)
     for chain in places:
@@ -305,7 +306,7 @@ def _by_chain(mine: Residues, theirs: Residues) -> Pairs:
 
 
 def _chains(residues: Residues) -> defaultdict[str, list[int]]:
-    """Places of the residues of each chain."""
+    """Return the indices of the residues of each chain."""
     found = defaultdict[str, list[int]](list)
     for i, residue in enumerate(residues):
         found[residue.chain].append(i)
@@ -313,14 +314,14 @@ def _chains(residues: Residues) -> defaultdict[str, list[int]]:
 
 
 def _all_fit(mine: Residues, theirs: Residues, pairs: Pairs) -> bool:
-    """True if the pairs are of all residues, and these have the same atoms."""
+    """Return whether all residues are paired and have the same atoms."""
     return len(pairs) == len(mine) == len(theirs) and all(_fit(mine[i], theirs[j]) is not None for i, j in pairs)
 
 
 def _other_chain(mine: Residues, theirs: Residues, pairs: Pairs) -> tuple[int, int] | None:
-    """Find the first pair of a chain that both sides have by name, but not for the same residues.
+    """Find the first pair in a chain whose name exists on both sides, but for different residues.
 
-    A ligand or water may be in a chain of its own on one side.
+    Ligands and waters may have a separate chain on one side.
     """
     each = [(mine[i].chain, theirs[j].chain) for i, j in pairs if not is_water(mine[i].name)]
     own, other = (Counter(column) for column in zip(*each, strict=True)) if each else (Counter[str](), Counter[str]())
@@ -331,7 +332,7 @@ def _other_chain(mine: Residues, theirs: Residues, pairs: Pairs) -> tuple[int, i
 
 
 def _refuse_copies(theirs: Residues, pairs: Pairs, sides: _Sides) -> None:
-    """Raise if several residues have one chain and number, and the order, which alone tells them apart, differs."""
+    """Raise InputError if several residues share a chain and number and the order of residues differs."""
     if all(i == j for i, j in pairs) and not any(of.is_scattered for of in theirs):
         return
     counts = Counter(of.key for of in theirs)
@@ -345,7 +346,7 @@ def _refuse_copies(theirs: Residues, pairs: Pairs, sides: _Sides) -> None:
 
 
 def _refuse(mine: Residues, theirs: Residues, sides: _Sides) -> NoReturn:
-    """Raise the sentence about the first atom that differs, by the pairs in which most residues agree."""
+    """Raise InputError about the first atom that differs, using the pairing in which most residues match."""
     ways: list[Pairs] = [
         _by(mine, theirs, lambda residue: residue.key), _in_order(mine, theirs),
         _by(mine, theirs, lambda residue: residue.number), _by_chain(mine, theirs),
@@ -366,7 +367,7 @@ def _refuse(mine: Residues, theirs: Residues, sides: _Sides) -> NoReturn:
 
 
 def _refuse_residue(mine: _Residue, theirs: _Residue, sides: _Sides) -> NoReturn:
-    """Raise the sentence about the first atom of a residue that the other lacks."""
+    """Raise InputError about the first atom that one of two residues lacks."""
     if not _same_kind(mine.name, theirs.name, max(len(mine.atoms), len(theirs.atoms))):
         sides.differ(mine.atoms[0], theirs.atoms[0])
     names, others = differences(mine.names, theirs.names)
@@ -396,7 +397,7 @@ def _order_notes(order: NDArray[np.intp], sides: _Sides) -> tuple[str, ...]:
 
 
 def _name_notes(mine: Residues, theirs: Residues, pairs: Pairs, sides: _Sides) -> tuple[str, ...]:
-    """A note if both sides name their chains and residues were matched whose numbers differ."""
+    """Return a note if both sides have chains and matched residues have different numbers."""
     differ = ((i, j) for i, j in pairs if mine[i].number != theirs[j].number)
     other = next(((i, j) for i, j in differ if mine[i].chain and theirs[j].chain), None)
     if other is None:
@@ -412,7 +413,7 @@ def _name_notes(mine: Residues, theirs: Residues, pairs: Pairs, sides: _Sides) -
 
 
 def _has_names(labels: Labels) -> bool:
-    """True if names tell atoms apart; those of an XYZ file are elements, without residues."""
+    """Return whether atom names are informative, unlike those of an XYZ file, which are only elements."""
     if not (labels.names != "").any():
         return False
     return bool(
@@ -421,7 +422,7 @@ def _has_names(labels: Labels) -> bool:
 
 
 def _require_elements(reference: Labels, given: Labels, order: NDArray[np.intp], sides: _Sides) -> None:
-    """Raise for the first atom whose elements are known, and differ."""
+    """Raise InputError for the first atom with known, different elements."""
     own, other = reference.elements, given.elements[order]
     for i in np.flatnonzero(own != other).tolist():
         mine, theirs = tidy_element(str(own[i])), tidy_element(str(other[i]))
@@ -437,15 +438,15 @@ def _require_elements(reference: Labels, given: Labels, order: NDArray[np.intp],
 
 
 def _is_guess(name: str, element: str, other: str) -> bool:
-    """True if the name of an atom may mean either element, as `CL1` of a file without elements does."""
+    """Return whether an atom name fits either element, such as `CL1` in a file without elements."""
     letters = re.sub("[^A-Z]", "", name.upper())
     return letters.startswith(element.upper()) and letters.startswith(other.upper())
 
 
 def _are_in_order(reference: Labels, given: Labels) -> bool:
-    """True if names are equal place by place, and chains and numbers, too, or a topology's that show no other order.
+    """Return whether all labels are equal in order; a topology without chains may have other residue numbers.
 
-    Large systems need no other look.
+    This avoids the full matching for large systems.
     """
     first = reference.residue_starts
     if len(reference) != len(given) or not np.array_equal(first, given.residue_starts):
@@ -462,9 +463,9 @@ def _are_in_order(reference: Labels, given: Labels) -> bool:
 
 
 def _residues(labels: Labels, with_codes: bool) -> list[_Residue]:
-    """Residues in the order in which they begin; atoms that are apart are one residue if their names allow it.
+    """Return the residues in the order of their first atoms. Scattered parts with distinct atom names are merged.
 
-    with_codes : whether insertion codes are compared
+    with_codes : True to compare insertion codes
     """
     found, last = list[_Residue](), dict[tuple[Hashable, str], _Residue]()
     names, starts = labels.names.tolist(), labels.residue_starts.tolist()
@@ -488,9 +489,9 @@ def _fit(mine: _Residue, theirs: _Residue) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=4096)
 def _places(name: str, atoms: tuple[str, ...], other: str, others: tuple[str, ...]) -> tuple[int, ...] | None:
-    """Place in one residue of each atom of another; None if they are not the same atoms.
+    """Return the index in one residue of each atom of another; None if their atoms differ.
 
-    name, other : of the residues; atoms, others : names of their atoms
+    name, other : names of the residues; atoms, others : names of their atoms
     """
     if len(atoms) != len(others) or not _same_kind(name, other, len(atoms)):
         return None
@@ -507,9 +508,9 @@ def _places(name: str, atoms: tuple[str, ...], other: str, others: tuple[str, ..
 def _with_shared_names(
     mine: Sequence[str], own: Sequence[str], theirs: Sequence[str], other: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Number hydrogens of one heavy atom again, less those whose name both sides have: HB2 is HB2 where HB3 is HB1.
+    """Match hydrogens on the same heavy atom by name where possible, and renumber the others: HB2 = HB2, HB3 = HB1.
 
-    mine, theirs : canonical names, `B#0` and `B#1` of hydrogens on CB; own, other : names as the files have them
+    mine, theirs : canonical names, such as `B#0` and `B#1` for hydrogens on CB; own, other : names in the files
     """
     shared = {(key.partition("#")[0], name) for key, name in zip(mine, own, strict=True)}
     shared &= {(key.partition("#")[0], name) for key, name in zip(theirs, other, strict=True)}
@@ -529,7 +530,7 @@ def _renumbered(keys: Sequence[str], names: Sequence[str], shared: set[tuple[str
 
 
 def _same_kind(name: str, other: str, n_atoms: int) -> bool:
-    """True unless the names of two residues mean different ones. Atoms decide where a name is a program's own."""
+    """Return False if two residue names are known to be different residues. For unknown names, the atoms decide."""
     if not name or not other or set(residue_names(name)) & set(residue_names(other)):
         return True
     if n_atoms == 1:
@@ -549,7 +550,7 @@ def _letters(name: str) -> str:
 def _spellings(
     name: str, atoms: Sequence[str], other: str, others: Sequence[str]
 ) -> Iterable[Callable[[Sequence[str]], tuple[str, ...]]]:
-    """Spellings in which names of two residues may be the same. An atom alone has any name of its ion: NA, Na+, SOD."""
+    """Return spellings for comparing atom names of two residues. Ions match by any of their names: NA, Na+, SOD."""
     if len(atoms) > 1:
         return (*SPELLINGS, _plain, _sites if is_water(name) else _cut)
     if is_water(name):
@@ -562,17 +563,17 @@ def _is_ion(residue: str, atom: str) -> bool:
 
 
 def _plain(names: Sequence[str]) -> tuple[str, ...]:
-    """Names in capitals, the number of a hydrogen last, with ' for the * of older files."""
+    """Return names in capitals, with hydrogen numbers last and * replaced by '."""
     return tuple(digit_last(capitals(name)).replace("*", "'") for name in names)
 
 
 def _cut(names: Sequence[str]) -> tuple[str, ...]:
-    """Names as far as the columns of a PDB file have room for them."""
+    """Truncate names to the four columns of a PDB file."""
     return tuple(name[:4] for name in _plain(names))
 
 
 def _sites(names: Sequence[str]) -> tuple[str, ...]:
-    """Atoms and sites of a water by their elements, several of one numbered by their names."""
+    """Name atoms and virtual sites of a water by element, numbered in the order of their names."""
     letters = [letter if (letter := (_letters(name) or "X")[0]) in "OH" else "M" for name in names]
     ranks = {name: rank for rank, name in enumerate(sorted(names))}
     pairs = list(zip(letters, (ranks[name] for name in names), strict=True))

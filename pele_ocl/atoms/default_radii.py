@@ -1,4 +1,4 @@
-"""GB radii that nobody chose: a reader's default, which a GB model may replace by the set that it was made with."""
+"""Default GB radii, which a SolventModel may replace by the set of its GB model."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ RadiiAndScales = tuple[Floats, Floats]
 
 @dataclass(frozen=True, eq=False)
 class DefaultRadii:
-    """The default GB radii of atoms whose file has none and whose reader was told none, and the sets beside them.
+    """Default GB radii of atoms, if neither the file nor the user chose any, and the alternative sets.
 
-    name : of the default set
-    labels, bonds : of the molecule as it was read, by which the other sets follow
-    tables : radii (n,) A and scales (n,) of sets that do not follow from elements and bonds, by name; or why there are
-        none, a sentence
-    indices : (k,) the atoms of that molecule whose radii these atoms have, None for all in order
-    notes : sentences that hold of the default set alone
+    name : name of the default set
+    labels, bonds : labels and bonds of the molecule as read, from which the other sets are computed
+    tables : radii (n,) A and scale factors (n,) of sets that are not computed from elements and bonds, by name, or an
+        error message if a set is not available
+    indices : (k,) indices of these atoms in the molecule as read, None for all atoms in order
+    notes : notes that apply only to the default set
     """
 
     name: str
@@ -40,16 +40,16 @@ class DefaultRadii:
 
     @property
     def lacking(self) -> str:
-        """Why there are no radii of the default set, "" if there are."""
+        """Why the default set is not available; "" if it is."""
         table = self.tables.get(self.name)
         return table if isinstance(table, str) else ""
 
     def of_atoms(self, indices: NDArray[np.intp]) -> DefaultRadii:
-        """Make the radii of other atoms, which have those of these atoms, by index (k,): of a part, or a mutant."""
+        """Return the default radii of other atoms, such as a subset or a mutant; indices : (k,) into these atoms"""
         return replace(self, indices=indices if self.indices is None else self.indices[indices])
 
     def joined(self, other: DefaultRadii, labels: Labels, bonds: Ints) -> DefaultRadii:
-        """Make the radii of two molecules as one. labels, bonds : of both together"""
+        """Return the default radii of two joined molecules. labels, bonds : of the joined molecule"""
         tables: dict[str, RadiiAndScales | str] = {}
         for name in RADII_SETS:
             try:
@@ -60,9 +60,9 @@ class DefaultRadii:
         return DefaultRadii(self.name, labels, bonds, tables, notes=(*self.notes, *other.notes))
 
     def of_set(self, name: str) -> RadiiAndScales:
-        """Radii (k,) A and scales (k,) of a set, by name.
+        """Return the radii (k,) A and scale factors (k,) of a set.
 
-        Raises ParameterError for a set that lacks atoms, InputError for a name that is not a set.
+        Raises ParameterError for a set without radii for these atoms, InputError for an unknown set.
         """
         if name not in self._sets:
             table = self.tables.get(name)
@@ -74,8 +74,7 @@ class DefaultRadii:
         return self._sets[name]
 
     def has(self, name: str, radii: Floats | None, scales: Floats | None) -> bool:
-        """Return whether radii (k,) A and scales (k,) are the set of that name, and not a user's own under the same
-        name."""
+        """Return whether radii (k,) A and scale factors (k,) are those of the named set, not values of the user."""
         if radii is None:
             return bool(self.lacking)
         if name not in RADII_SETS or isinstance(self.tables.get(name), str):

@@ -1,10 +1,11 @@
-"""Molecular graphs: which atom of one description of a molecule is which atom of another.
+"""Molecular graphs: isomorphisms, stereochemistry and symmetry-corrected RMSD.
 
-Atoms are told apart by colour refinement (Weisfeiler and Lehman 1968): an atom's colour is its element at first, and
-then its colour together with its neighbours', until no more atoms differ. Atoms that still share a colour are tried one
-by one, and each trial refines the colours again. Groups of atoms that no bond joins any more are solved separately. So
-the cost is a sum over the symmetric groups of a molecule, and not the product of their symmetries. Atoms with one bond,
-such as the hydrogens of a methyl group, are assigned last.
+Atoms are distinguished by colour refinement (Weisfeiler and Lehman 1968). The initial colour of an atom is its element;
+each iteration combines it with the colours of the neighbours, until the number of colours no longer increases. Atoms
+that still share a colour are then tried one by one, with another refinement for each trial. Groups of atoms that are
+not connected by undetermined atoms are solved separately, so the cost is the sum over the symmetric groups of a
+molecule, not the product of their symmetries. Atoms with one bond, such as the hydrogens of a methyl group, are
+assigned last.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from .labels import Floats, Ints
 Indices = NDArray[np.intp]
 _Colours = tuple[int, ...]
 
-MOST_TRIALS = 20_000  # colourings that a search may try; molecules need some dozens
-_BOND = 1.2  # of the sum of two covalent radii, up to which two atoms are taken as bonded
-_FLAT = 0.15  # of a regular tetrahedron's volume, below which a centre has no handedness
-_TETRAHEDRON = 16 / (3 * 3**0.5)  # determinant of a regular one, whose corners are 1 from its centre
-_MOST_ENDS = 6  # atoms with one bond of one element at an atom, whose orders are all tried
-_INVERTS = ("N",)  # with a hydrogen, or three bonds, they turn inside out
+MOST_TRIALS = 20_000  # limit on colourings per search; molecules need a few dozen
+_BOND = 1.2  # maximum bond length, in units of the sum of the covalent radii
+_FLAT = 0.15  # fraction of the volume of a regular tetrahedron below which a centre is flat
+_TETRAHEDRON = 16 / (3 * 3**0.5)  # determinant for a regular one with corners at distance 1 from the centre
+_MOST_ENDS = 6  # up to this number of equivalent terminal atoms, all permutations are tried
+_INVERTS = ("N",)  # inverts if it has a hydrogen or three bonds
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class Graph:
 
     @classmethod
     def of(cls, elements: Iterable[str], bonds: ArrayLike) -> Graph:
-        """Make a graph; deuterium is treated as hydrogen, and duplicate bonds are ignored."""
+        """Make a graph. Hydrogen isotopes are treated as hydrogen; duplicate bonds are ignored."""
         pairs = np.sort(np.asarray(bonds, np.int32).reshape(-1, 2), axis=1)
         symbols = tuple("H" if of in ("D", "T") else str(of) for of in elements)
         return cls(symbols, np.unique(pairs, axis=0) if len(pairs) else pairs)
@@ -55,7 +56,7 @@ class Graph:
 
     @cached_property
     def neighbours(self) -> list[list[int]]:
-        """Atoms bonded to each atom."""
+        """List of the neighbours of each atom."""
         found: list[list[int]] = [[] for _ in self.elements]
         for i, j in self.bonds.tolist():
             found[i].append(j)
@@ -64,16 +65,16 @@ class Graph:
 
     @cached_property
     def is_end(self) -> list[bool]:
-        """Tell of each atom if it has one bond, to an atom with more."""
+        """Whether each atom is terminal: it has one bond, to an atom with several."""
         near = self.neighbours
         return [len(of) == 1 and len(near[of[0]]) > 1 for of in near]
 
     def is_same(self, other: Graph) -> bool:
-        """Return whether atom by atom the elements and bonds are the same."""
+        """Return whether both graphs have identical elements and bonds, in the same order."""
         return self.elements == other.elements and np.array_equal(self.bonds, other.bonds)
 
     def part(self, chosen: Sequence[int] | Indices) -> Graph:
-        """Take some atoms, in that order, and the bonds among them."""
+        """Return the subgraph of the chosen atoms, in that order."""
         places = np.full(len(self), -1, np.int32)
         places[np.asarray(chosen, np.intp)] = np.arange(len(chosen))
         bonds = places[self.bonds]
@@ -81,19 +82,19 @@ class Graph:
 
     @cached_property
     def centres(self) -> list[int]:
-        """Atoms that may be stereocentres; Hands has the rule."""
+        """Potential stereocentres, as defined in Hands."""
         return [i for i in range(len(self)) if _is_centre(self, i)]
 
     @cached_property
     def heavy(self) -> Indices:
-        """Atoms other than hydrogens."""
+        """Indices of the heavy atoms."""
         return np.array([i for i, of in enumerate(self.elements) if of != "H"], np.intp)
 
 
 def bonds_by_distance(elements: Sequence[str], positions: Floats, reach: float = _BOND) -> Ints:
-    """Find bonds (m, 2) by distance: up to 1.2 of the sum of covalent radii; hydrogens only bond to the nearest atom.
+    """Find bonds (m, 2) by distance. Hydrogens are bonded only to the nearest atom.
 
-    reach : another multiple of the sum
+    reach : maximum bond length, in units of the sum of the covalent radii
     """
     radii = np.array([covalent_radius(of) for of in elements])
     if len(radii) < 2:
@@ -109,7 +110,7 @@ def bonds_by_distance(elements: Sequence[str], positions: Floats, reach: float =
 
 
 def stretched_bond(graph: Graph, positions: Floats, most: float) -> tuple[int, int, float] | None:
-    """Find the bond that is longest as a multiple of the sum of its covalent radii, if beyond `most`: (i, j, A)."""
+    """Find the bond with the largest ratio of length to sum of covalent radii, if above `most`. Returns (i, j, A)."""
     if not len(graph.bonds):
         return None
     i, j = graph.bonds.T
@@ -124,9 +125,10 @@ def stretched_bond(graph: Graph, positions: Floats, most: float) -> tuple[int, i
 
 
 class Matching:
-    """Isomorphisms of two graphs: mappings (n,) of ours, the atom of theirs for each of our atoms.
+    """Isomorphisms of two graphs: mappings (n,) from the atoms of the first to those of the second.
 
-    hands : of ours and theirs, to leave out mappings that invert a stereocentre
+    ours, theirs : the first and the second graph
+    hands : handedness of both, to exclude mappings that invert a stereocentre
     """
 
     def __init__(self, ours: Graph, theirs: Graph, hands: tuple[Hands, Hands] | None = None) -> None:
@@ -135,11 +137,11 @@ class Matching:
         self._refined: dict[tuple[_Colours, _Colours], tuple[_Colours, _Colours] | None] = {}
 
     def best(self, cost: Floats | None = None) -> Indices | None:
-        """Find the isomorphism with the smallest sum of costs, None if the graphs are not isomorphic.
+        """Find the isomorphism with the lowest total cost; None if the graphs are not isomorphic.
 
-        cost : (n, n) of taking their atom (column) for ours (row), by default none
+        cost : (n, n) cost of mapping an atom of the first graph (row) to one of the second (column); default 0
 
-        Raises InputError for graphs of more symmetry than can be searched; no molecule is known to have that.
+        Raises InputError for graphs whose symmetry is too high for the search; no molecule is known to be affected.
         """
         n = len(self.ours)
         if n != len(self.theirs) or len(self.ours.bonds) != len(self.theirs.bonds):
@@ -158,13 +160,13 @@ class Matching:
         return mapping
 
     def colours(self) -> tuple[_Colours, _Colours] | None:
-        """Colours of the atoms of both, equal where nothing tells two atoms apart; None if the graphs differ."""
+        """Return the colours of both graphs, equal for indistinguishable atoms; None if the graphs differ."""
         ranks = {element: k for k, element in enumerate(sorted({*self.ours.elements, *self.theirs.elements}))}
         one, two = (tuple(ranks[element] for element in of.elements) for of in (self.ours, self.theirs))
         return self._refine(one, two)
 
     def _refine(self, one: _Colours, two: _Colours) -> tuple[_Colours, _Colours] | None:
-        """Refine colours of both, None if they differ; kept, as several costs meet the same ones."""
+        """Refine the colours of both graphs; None if they differ. Results are cached for searches with other costs."""
         key = one, two
         if key not in self._refined:
             self._refined[key] = _refined(self.ours, self.theirs, one, two, self._hands)
@@ -173,7 +175,7 @@ class Matching:
     def _solve(
         self, atoms: list[int], one: _Colours, two: _Colours, cost: Floats
     ) -> tuple[float, dict[int, int]] | None:
-        """Map some of our atoms, whose colours only they have, at the smallest cost; the cost and the mapping."""
+        """Map atoms that share no colour with other atoms at the lowest cost. Returns the cost and the mapping."""
         self._trials += 1
         if self._trials > MOST_TRIALS:
             raise InputError(
@@ -194,7 +196,7 @@ class Matching:
             mapping[i] = j
             total += float(cost[i, j])
         for parent, ends in ends_by_parent.items():
-            if parent in fixed:  # else they go with the group of their parent
+            if parent in fixed:  # the others are mapped with the group of their parent
                 price, own = self._ends(ends, fixed[parent], one, two, cost)
                 total, mapping = total + price, mapping | own
         free = [i for i in inside if i not in fixed]
@@ -210,7 +212,7 @@ class Matching:
         self, group: list[int], whole: list[int], one: _Colours, two: _Colours, cells: Mapping[int, list[int]],
         cost: Floats,
     ) -> tuple[float, dict[int, int]] | None:  # fmt: skip
-        """Try each atom of theirs for one atom of a group, the cheapest first."""
+        """Try all candidates for one atom of a group, in order of cost."""
         first = min(group, key=lambda i: (len(cells[one[i]]), i))
         new = max(one) + 1
         best: tuple[float, dict[int, int]] | None = None
@@ -220,11 +222,11 @@ class Matching:
             if found is not None and (best is None or found[0] < best[0]):
                 best = found
             if best is not None and self._is_free:
-                break  # each is as good
+                break  # all mappings have the same cost
         return best
 
     def _groups(self, free: list[int], one: _Colours) -> list[list[int]]:
-        """Part atoms into groups that neither bonds nor colours join."""
+        """Split atoms into groups that are connected neither by bonds nor by colours."""
         leader = {i: i for i in free}
 
         def top(i: int) -> int:
@@ -234,7 +236,7 @@ class Matching:
             return i
 
         last = dict[int, int]()
-        if self._hands is not None:  # the handedness of an atom joins the ones around it
+        if self._hands is not None:  # the handedness of an atom couples its neighbours
             for near in (self.ours.neighbours[i] for i in self._hands[0].signs):
                 around = [k for k in near if k in leader]
                 for i, k in pairwise(around):
@@ -250,7 +252,7 @@ class Matching:
     def _ends(
         self, ends: list[int], where: int, one: _Colours, two: _Colours, cost: Floats
     ) -> tuple[float, dict[int, int]]:  # fmt: skip
-        """Map the atoms with one bond at an atom to those at its image, each colour by itself."""
+        """Map the terminal atoms on an atom to those on its image `where`, separately for each colour."""
         ours, theirs = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
         for i in ends:
             ours[one[i]].append(i)
@@ -270,7 +272,7 @@ def _with(colours: _Colours, i: int, colour: int) -> _Colours:
 
 
 def _cheapest(own: list[int], there: list[int], cost: Floats) -> tuple[int, ...]:
-    """Order their atoms for ours at the smallest cost: of a few by all orders, of more by the cheapest pairs."""
+    """Assign atoms of `there` to `own` at the lowest cost: by all permutations if few, otherwise greedily."""
     if len(own) <= _MOST_ENDS:
         return min(permutations(there), key=lambda of: sum(float(cost[i, j]) for i, j in zip(own, of, strict=True)))
     pairs, taken = dict[int, int](), set[int]()
@@ -306,13 +308,13 @@ def _refined(
         one, two = (tuple(ranks[key] for key in of) for of in keys)
 
 
-# What differs
+# Differences
 
 
 def difference(ours: Graph, theirs: Graph, name: Mapping[int, str]) -> str:
-    """Say in which atom two graphs differ that are not isomorphic: `it has no atom like LIG1:C7 (C bonded to ...)`.
+    """Describe the first difference between two graphs that are not isomorphic.
 
-    name : of our atoms
+    name : names of the atoms of `ours`
     """
     counts = Counter(theirs.elements)
     counts.subtract(ours.elements)
@@ -336,7 +338,7 @@ def difference(ours: Graph, theirs: Graph, name: Mapping[int, str]) -> str:
 
 
 def lacks_hydrogens(ours: Graph, theirs: Graph) -> bool:
-    """Return whether their graph is ours without some hydrogens."""
+    """Return whether `theirs` is `ours` without some of its hydrogens."""
     if len(theirs) >= len(ours) or len(theirs.heavy) != len(ours.heavy):
         return False
     return Matching(ours.part(ours.heavy), theirs.part(theirs.heavy)).best() is not None
@@ -349,10 +351,11 @@ def lacks_hydrogens(ours: Graph, theirs: Graph) -> bool:
 class Hands:
     """Handedness of the stereocentres of a molecule in a conformation.
 
-    graph : of the molecule; signs : +1 or -1 of each centre with its neighbours in their order in the graph, 0 if flat
+    graph : graph of the molecule
+    signs : +1 or -1 for each centre with its neighbours in the order of the graph, 0 if it is flat
 
-    Centres are atoms with four neighbours, of S, Se, P and As also with three. Atoms with two hydrogens are none, nor
-    nitrogen that can turn inside out, nor P and S whose OH and O may change roles.
+    Centres are atoms with four neighbours; S, Se, P and As may also have three. Excluded are atoms with two hydrogens,
+    nitrogens that can invert, and S, Se, P and As with several oxygens that may exchange their hydrogens.
     """
 
     graph: Graph
@@ -360,28 +363,28 @@ class Hands:
 
     @classmethod
     def of(cls, graph: Graph, positions: Floats) -> Hands:
-        """positions : (n, 3) A"""
+        """Determine the handedness from positions (n, 3) A."""
         return cls(graph, {i: _sign(positions, i, graph.neighbours[i]) for i in graph.centres})
 
     def seen(self, i: int, colours: Sequence[int]) -> int:
-        """Sign of atom i with its neighbours by rising colours; 0 if it is not a centre, or two share a colour."""
+        """Return the sign of atom i with its neighbours in order of colour; 0 for other atoms and equal colours."""
         sign = self.signs.get(i, 0)
         around = [colours[j] for j in self.graph.neighbours[i]] if sign else []
         return sign * _parity(around) if len(set(around)) == len(around) else 0
 
 
 def inverted(ours: Hands, theirs: Hands, mapping: Indices) -> list[int]:
-    """Find our centres that are left-handed where theirs are right-handed, or the other way round."""
-    places = np.argsort(mapping).tolist()  # our atom for each of theirs
+    """Find the centres of `ours` whose handedness is opposite in `theirs`."""
+    places = np.argsort(mapping).tolist()  # inverse mapping
     own = list(range(len(places)))
     found = [(i, ours.seen(i, own), theirs.seen(int(mapping[i]), places)) for i in ours.signs]
     return [i for i, one, two in found if one * two < 0]
 
 
 def with_hands(ours: Graph, theirs: Graph, mapping: Indices, positions: tuple[Floats, Floats]) -> Indices:
-    """Exchange equal atoms with one bond, such as the hydrogens of CH2, where that keeps the handedness of their atom.
+    """Swap equivalent terminal atoms, such as the hydrogens of CH2, if this preserves the handedness of their atom.
 
-    positions : (n, 3) A of ours and of theirs
+    positions : (n, 3) A of both molecules
     """
     found = mapping.copy()
     for i, near in enumerate(ours.neighbours):
@@ -403,9 +406,9 @@ def turned_bonds(
     ours: Graph, positions: tuple[Floats, Floats], mapping: Indices, double: Iterable[tuple[int, int]],
     colours: Sequence[int],
 ) -> list[tuple[int, int]]:  # fmt: skip
-    """Find double bonds that are cis in ours and trans in theirs, or the other way round.
+    """Find double bonds that are cis in one molecule and trans in the other.
 
-    positions : (n, 3) A of both; double : pairs of our atoms; colours : of our atoms
+    positions : (n, 3) A of both molecules; double : double bonds, as pairs of atoms of `ours`; colours : of these atoms
     """
     found = []
     for p, q in double:
@@ -421,17 +424,17 @@ def turned_bonds(
 
 
 def _mark(graph: Graph, i: int, other: int, colours: Sequence[int]) -> int | None:
-    """The neighbour that tells cis from trans at one end of a double bond; None if there is none."""
+    """Return the neighbour that defines cis and trans at one end of a double bond; None if there is none."""
     around = sorted((j for j in graph.neighbours[i] if j != other), key=lambda j: colours[j])
     if graph.elements[i] not in ("C", "N") or not 0 < len(around) < 3:
         return None
     if graph.elements[i] == "N" and (len(around) > 1 or graph.elements[around[0]] == "H"):
-        return None  # its hydrogen may be on either side
+        return None  # N-H can be on either side
     return None if len({colours[j] for j in around}) < len(around) else around[-1]
 
 
 def _is_in_ring(graph: Graph, p: int, q: int) -> bool:
-    """Return whether two bonded atoms are joined by other bonds, too."""
+    """Return whether the bond between two atoms is part of a ring."""
     seen, edge = {p}, [p]
     while edge:
         edge = [j for i in edge for j in graph.neighbours[i] if j not in seen and {i, j} != {p, q}]
@@ -440,7 +443,7 @@ def _is_in_ring(graph: Graph, p: int, q: int) -> bool:
 
 
 def _cosine(a: Floats, b: Floats, c: Floats, d: Floats) -> float:
-    """Cosine of the torsion angle of four points, 0 if three lie on a line."""
+    """Return the cosine of the torsion angle of four points; 0 if three of them are collinear."""
     axis = c - b
     one, two = np.cross(a - b, axis), np.cross(d - c, axis)
     norm = float(np.linalg.norm(one) * np.linalg.norm(two))
@@ -448,7 +451,7 @@ def _cosine(a: Floats, b: Floats, c: Floats, d: Floats) -> float:
 
 
 def _parity(values: Sequence[int]) -> int:
-    """+1 if an even number of exchanges sorts them, -1 if an odd one."""
+    """Return the parity of the permutation that sorts the values: +1 if even, -1 if odd."""
     swaps = sum(one > other for k, one in enumerate(values) for other in values[k + 1 :])
     return -1 if swaps % 2 else 1
 
@@ -469,7 +472,7 @@ def _is_centre(graph: Graph, i: int) -> bool:
 
 
 def _sign(positions: Floats, i: int, near: Sequence[int]) -> int:
-    """Handedness of the neighbours in their order, 0 if they are flat."""
+    """Return the handedness of the neighbours in the given order; 0 if they are flat."""
     away = positions[list(near)] - positions[i]
     lengths = np.linalg.norm(away, axis=1)
     if not (lengths > 0).all():
@@ -480,24 +483,24 @@ def _sign(positions: Floats, i: int, near: Sequence[int]) -> int:
     return 0 if abs(volume) < _FLAT * regular else int(np.sign(volume))
 
 
-# Symmetric distances
+# Symmetry-corrected RMSD
 
 
 class SymmetricRmsd:
-    """Rms distance of heavy atoms from a reference, at the assignment of equivalent atoms that makes it least.
+    """Symmetry-corrected RMSD of heavy atoms: the minimum over all assignments of equivalent atoms.
 
-    Atoms are equivalent if the elements and bonds of the heavy atoms do not tell them apart: the ring atoms of a phenyl
-    group, the oxygens of a carboxylate with its hydrogen or without. Nothing is superposed.
+    Atoms are equivalent if the elements and bonds of the heavy atoms do not distinguish them, such as the ortho carbons
+    of a phenyl group or the oxygens of a carboxylate, protonated or not. The structures are not superposed.
     """
 
     def __init__(self, graph: Graph) -> None:
-        """graph : of the whole molecule; a molecule without heavy atoms has its hydrogens compared"""
+        """Initialize with the graph of the whole molecule. Without heavy atoms, the hydrogens are compared."""
         self.atoms: Indices = graph.heavy if len(graph.heavy) else np.arange(len(graph))
         part = graph.part(self.atoms)
         self._matching = Matching(part, part)
 
     def __call__(self, positions: Floats, reference: Floats) -> Floats:
-        """Distances (m,) A of conformations (m, n, 3) A from the reference (n, 3) A."""
+        """Return the RMSD (m,) A of conformations (m, n, 3) A from the reference (n, 3) A."""
         there = reference[self.atoms]
         squares = [
             ((of[self.atoms][:, None] - there) ** 2).sum(axis=2) if np.isfinite(of).all() else None for of in positions
@@ -506,5 +509,5 @@ class SymmetricRmsd:
 
     def _least(self, cost: Floats) -> float:
         mapping = self._matching.best(cost)
-        assert mapping is not None  # a graph is itself
+        assert mapping is not None  # a graph is isomorphic to itself
         return float(np.sqrt(cost[np.arange(len(cost)), mapping].mean()))

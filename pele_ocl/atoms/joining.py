@@ -1,4 +1,4 @@
-"""Some atoms of a molecule, `atoms[:50]`, and two molecules as one, `receptor + ligand`."""
+"""Subsets of atoms, `atoms[:50]`, and joined molecules, `receptor + ligand`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .sites import VirtualSites
 
 
 def chosen_indices(n: int, which: slice | ArrayLike) -> NDArray[np.intp]:
-    """Return indices (k,) of n atoms, from 0, for a slice, a mask or a list of indices.
+    """Convert a slice, a mask or a list of indices of n atoms to indices (k,) from 0.
 
-    Raises InputError for what is none of these, indices of no atom and atoms that are named twice.
+    Raises InputError for anything else, indices out of range and duplicate indices.
     """
     everyone = np.arange(n, dtype=np.intp)
     if isinstance(which, slice):
@@ -46,7 +46,7 @@ def chosen_indices(n: int, which: slice | ArrayLike) -> NDArray[np.intp]:
 
 
 def joined(first: Any, second: Any) -> dict[str, Any]:
-    """Fields of two Atoms concatenated, the second's after the first's; `Atoms.__add__` has the description."""
+    """Concatenate the fields of two Atoms, as described in `Atoms.__add__`."""
     for name, what in (("combining", "combining rule"), ("one_four", "scales of 1-4 pairs")):
         one, other = getattr(first, name), getattr(second, name)
         if not np.allclose(one, other, atol=1e-3) if name == "one_four" else one != other:
@@ -95,7 +95,7 @@ def _together(one: np.ndarray | None, other: np.ndarray | None) -> np.ndarray | 
 
 
 def _sites(one: VirtualSites | None, other: VirtualSites | None, n: int) -> VirtualSites | None:
-    """Put virtual sites together; n : atoms before the second's"""
+    """Concatenate virtual sites. n : number of atoms of the first molecule"""
     if other is None:
         return one
     parents = np.where(other.parents >= 0, other.parents + n, -1)
@@ -110,7 +110,7 @@ def _sites(one: VirtualSites | None, other: VirtualSites | None, n: int) -> Virt
 
 
 def _default_radii(first: Any, second: Any, labels: Labels | None, bonds: np.ndarray) -> DefaultRadii | None:
-    """Return the default radii of both, None if those of one stay."""
+    """Return the default radii of the joined molecule, None unless both molecules have default radii."""
     one, other = first.default_radii, second.default_radii
     if one is None or other is None or labels is None:
         return None
@@ -119,7 +119,7 @@ def _default_radii(first: Any, second: Any, labels: Labels | None, bonds: np.nda
 
 
 def _labels(first: Any, second: Any) -> Labels | None:
-    """Put labels behind each other; a chain of the second that the first has, too, gets a letter that is free."""
+    """Concatenate labels. Chain identifiers of the second that the first also has are replaced by unused ones."""
     one, other = first.labels, second.labels
     if one is None or other is None:
         if (one is None) != (other is None):
@@ -138,7 +138,7 @@ def _labels(first: Any, second: Any) -> Labels | None:
 
 
 def _bonded(one: Bonded, other: Bonded, n: int) -> Bonded:
-    """Put bonded terms together; n : atoms before the second's"""
+    """Concatenate bonded terms. n : number of atoms of the first molecule"""
     tables: dict[str, TermTable] = {}
     others = dict(other.tables())
     for name, table in one.tables():

@@ -1,4 +1,4 @@
-"""Names: what a structure file calls its atoms and residues, and the structure as in the file."""
+"""Labels of atoms and residues, and structures as read from a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Strings = NDArray[np.str_]
 
 
 class Residue(NamedTuple):
-    """A residue as its file calls it; `str(residue)` is `A:ALA5`, with the insertion code if it has one."""
+    """Identity of a residue in a file. `str(residue)` is `A:ALA5`, followed by the insertion code if there is one."""
 
     chain: str
     name: str
@@ -34,13 +34,13 @@ class Residue(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Labels(ReadOnlyArrays, Suggests):
-    """Names of atoms and residues in a structure file; every array has shape (n,).
+    """Atom and residue names of a structure; all arrays have shape (n,).
 
     names : atom names without blanks ("CA", "HB2", "O3'")
-    elements : element symbols ("C", "Cl"); "X" where unknown
-    residue_names, residue_numbers, insertion_codes, chains : as in the file; "" where blank
-    residue_index : number of the residue, from 0, in the order of the file; the same for all atoms of one residue
-    residue_starts : the first atom of each residue
+    elements : element symbols ("C", "Cl"); "X" if unknown
+    residue_names, residue_numbers, insertion_codes, chains : as in the file; "" if blank
+    residue_index : index of the residue of each atom, from 0, in the order of the file
+    residue_starts : index of the first atom of each residue
 
     >>> labels = pele_ocl.read("data/structures/trialanine.pdb").labels
     >>> labels.atom(0), len(labels.residues)
@@ -76,17 +76,17 @@ class Labels(ReadOnlyArrays, Suggests):
 
     @cached_property
     def residue_starts(self) -> Ints:
-        """First atom of each residue, (n_residues,)."""
+        """Index of the first atom of each residue, (n_residues,)."""
         return read_only(np.flatnonzero(np.diff(self.residue_index, prepend=self.residue_index[:1] - 1)), np.int32)
 
     @cached_property
     def residues(self) -> tuple[Residue, ...]:
-        """Residues, each once, in the order of `residue_starts`."""
+        """All residues, in the order of `residue_starts`."""
         columns = (self.chains, self.residue_names, self.residue_numbers, self.insertion_codes)
         return tuple(map(Residue, *(column[self.residue_starts].tolist() for column in columns)))
 
     def residue(self, i: int) -> str:
-        """Name the residue of atom i: `A:ALA5`, with the insertion code if it has one.
+        """Return the name of the residue of atom i, such as `A:ALA5`, followed by the insertion code if there is one.
 
         >>> pele_ocl.read("data/structures/trialanine.pdb").labels.residue(4)
         'A:ALA1'
@@ -96,7 +96,7 @@ class Labels(ReadOnlyArrays, Suggests):
         return str(Residue(str(self.chains[i]), str(self.residue_names[i]), number, str(self.insertion_codes[i])))
 
     def atom(self, i: int) -> str:
-        """Name atom i: `A:ALA5:CA`.
+        """Return the name of atom i, such as `A:ALA5:CA`.
 
         >>> pele_ocl.read("data/structures/trialanine.pdb").labels.atom(4)
         'A:ALA1:CA'
@@ -108,14 +108,14 @@ class Labels(ReadOnlyArrays, Suggests):
 
 
 def labels_of(labels: Labels, indices: NDArray[np.intp]) -> Labels:
-    """Return the labels of some atoms, (k,) indices, in that order; their residues are renumbered, from 0."""
+    """Return the labels of a subset of atoms, (k,) indices, in that order. residue_index is renumbered from 0."""
     columns = {f.name: getattr(labels, f.name)[indices] for f in fields(labels)}
     columns["residue_index"] = np.unique(columns["residue_index"], return_inverse=True)[1].reshape(-1)
     return Labels(**columns)
 
 
 def labels_together(one: Labels, other: Labels) -> Labels:
-    """Append the labels of further atoms, in separate residues."""
+    """Concatenate two sets of labels."""
     columns = {f.name: np.concatenate([getattr(one, f.name), getattr(other, f.name)]) for f in fields(one)}
     shift = int(one.residue_index[-1]) + 1 if len(one) else 0
     columns["residue_index"] = np.concatenate([one.residue_index, other.residue_index + shift])
@@ -123,7 +123,7 @@ def labels_together(one: Labels, other: Labels) -> Labels:
 
 
 def labels_of_rows(rows: Iterable[tuple[str, str, str, int, str, str, int]]) -> Labels:
-    """Labels of rows, one an atom: name, element, residue's name, number and insertion code, chain, residue's index."""
+    """Make Labels from one row per atom: name, element, residue name, number, insertion code, chain, residue index."""
     names, elements, residues, numbers, codes, chains, index = zip(*rows, strict=True)
     return Labels(
         np.array(names, np.str_), np.array(elements, np.str_), np.array(residues, np.str_), np.array(numbers, np.int32),
@@ -137,16 +137,16 @@ def _kind(whole: bool) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Structure(ReadOnlyArrays):
-    """A model as in a file, before a force field is applied: n atoms in residues, residues in segments.
+    """A structure as read from a file, without force-field parameters: n atoms in residues and segments.
 
     positions : (n, 3) A
     labels : Labels of the n atoms
-    segments : (n_residues,) number of the chain piece a residue belongs to, from 0. A TER record, a new chain
-        identifier or the change from polymer to HETATM groups starts a new one
-    hetero : (n_residues,) True if the file marks the residue HETATM
-    lines : (n,) line of each atom in the file, from 1; 0 if a format has no lines
-    source : the file's name, for messages
-    notes : messages about choices among models and alternate locations
+    segments : (n_residues,) index of the chain segment of each residue, from 0. A new segment starts at a TER record, a
+        new chain identifier, or the change from polymer to HETATM groups
+    hetero : (n_residues,) True if the residue is marked as HETATM
+    lines : (n,) line number of each atom in the file, from 1; 0 for formats without lines
+    source : name of the file, for messages
+    notes : messages about the choice of models and alternate locations
 
     >>> structure = pele_ocl.formats.read_structure("data/structures/trialanine.pdb")
     >>> structure.positions.shape, len(structure.labels.residues)
@@ -176,9 +176,9 @@ class Structure(ReadOnlyArrays):
         arguments.text("source", self.source)
 
     def of_residues(self, mask: NDArray[np.bool_]) -> Structure:
-        """Return the structure of some complete residues; mask : (n,) True for their atoms.
+        """Return the structure of a subset of residues. mask : (n,) True for their atoms
 
-        Raises InputError for another shape and for parts of residues.
+        Raises InputError for another shape and for incomplete residues.
         """
         mask = arguments.array("the atoms to keep", mask, "b", "booleans")
         starts, n = self.labels.residue_starts, len(self.labels)
@@ -195,7 +195,7 @@ class Structure(ReadOnlyArrays):
         )
 
     def where(self, i: int) -> str:
-        """Name the file, line and atom for messages: `protein.pdb:41 (A:ALA5:CA)`."""
+        """Return the file, line and name of atom i for messages, such as `protein.pdb:41 (A:ALA5:CA)`."""
         atom = self.labels.atom(i)
         line = f":{self.lines[i]}" if self.lines[i] else ""
         return f"{self.source}{line} ({atom})"

@@ -1,7 +1,7 @@
-"""Parameters of LCPO surface areas (Weiser, Shenkin and Still, J. Comput. Chem. 20, 217 (1999)) of each atom.
+"""LCPO surface-area parameters (Weiser, Shenkin and Still, J. Comput. Chem. 20, 217 (1999)) of atoms.
 
-AMBER's rules hold for atoms with AMBER's types (Atoms.type_family). Others go by element, number of heavy neighbours
-and hybridisation, as bonds tell. Fluorine and magnesium are not in the paper; their figures are AmberTools'.
+Atoms with Amber types (Atoms.type_family) are assigned by Amber's rules, others by element, number of heavy neighbours
+and hybridization. The parameters of fluorine and magnesium are not in the paper; they come from AmberTools.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _Found: TypeAlias = "tuple[Floats, list[tuple[int, str]]]"
 
-# Radius (A, without probe), P1, P2, P3 and P4 (1/A^2) by element, hybridisation and number of heavy neighbours.
+# Radius (A, without probe), P1, P2, P3 and P4 (1/A^2) by element, hybridization and number of heavy neighbours.
 PARAMETERS = {
     "C sp3 1": (1.7, 0.77887, -0.28063, -0.0012968, 0.00039328),
     "C sp3 2": (1.7, 0.56482, -0.19608, -0.0010219, 0.0002658),
@@ -49,25 +49,26 @@ PARAMETERS = {
     "Mg": (1.18, 0.49392, -0.16038, -0.00015512, 0.00016453),
     "none": (0.0, 0.0, 0.0, 0.0, 0.0),
 }
-# What stands before the number of heavy neighbours in a key.
+# Keys that are followed by the number of heavy neighbours.
 COUNTED = frozenset(key[:-2] for key in PARAMETERS if key[-1].isdigit())
 
 
-# The carbon that stands for kinds of atoms that the table lacks.
+# Key of the carbon used for atoms without parameters.
 _CARBON = "C sp2 2"
-_NAMED = 4  # atoms in a note
+_NAMED = 4  # maximum number of atoms in a note
 
 
 def lcpo_parameters(atoms: Atoms, unknown: str = "carbon", rule: str = "chemistry") -> Floats:
-    """Return radius (A, without probe), P1, P2, P3 and P4 (1/A^2) of each atom, (n, 5).
+    """Return the radius (A, without probe), P1, P2, P3 and P4 (1/A^2) of each atom, (n, 5).
 
-    All are 0 for hydrogen and virtual sites, which have no area.
+    All are 0 for hydrogens and virtual sites, which have no area.
 
-    unknown : "carbon" gives atoms without LCPO parameters carbon's, as AMBER's programs do. An unusual number of heavy
-        neighbours then takes the first number of its kind. "refuse" raises InputError for both
-    rule : "chemistry" goes by elements and bonds, and by the types of AMBER's topologies where there are some. "amber"
-        repeats what cpptraj does with the first two letters of the types: chlorine and all else that it does not know
-        is carbon, and atoms without bonds have no area; by "chemistry" where atoms have no types
+    unknown : "carbon" assigns carbon's parameters to atoms without LCPO parameters, as AMBER's programs do, and the
+        first entry of the same kind to atoms with an unusual number of heavy neighbours; "refuse" raises InputError in
+        both cases
+    rule : "chemistry" uses elements and bonds, or the atom types of AMBER topologies. "amber" uses the first two
+        letters of the types like cpptraj: unknown types, including chlorine, are treated as carbon, and atoms without
+        bonds have no area. Atoms without types are always assigned by "chemistry"
 
     Raises InputError for atoms without labels or bonds.
     """
@@ -81,7 +82,7 @@ def lcpo_parameters(atoms: Atoms, unknown: str = "carbon", rule: str = "chemistr
 
 
 def lcpo_notes(atoms: Atoms, rule: str = "chemistry") -> tuple[str, ...]:
-    """A sentence about atoms that LCPO has no parameters for; none where there are none, or no surface at all."""
+    """Return a note on atoms without LCPO parameters, if there are any and LCPO is applicable."""
     if atoms.labels is None or (len(atoms) > 1 and not len(atoms.bond_pairs)):
         return ()
     absent = _parameters(atoms, rule)[1]
@@ -98,12 +99,12 @@ def lcpo_notes(atoms: Atoms, rule: str = "chemistry") -> tuple[str, ...]:
     )
 
 
-# What was found for atoms, by rule: a plan checks a surface before it makes one.
+# Cache of parameters by atoms and rule, because a plan checks the surface before computing it.
 _FOUND: WeakKeyDictionary[Atoms, dict[str, _Found]] = WeakKeyDictionary()
 
 
 def _parameters(atoms: Atoms, rule: str) -> _Found:
-    """Parameters (n, 5) of all atoms, and the atoms that the table lacks, with words for what they are."""
+    """Return the parameters (n, 5), and the index and description of each atom without parameters."""
     own = _FOUND.setdefault(atoms, {})
     if rule not in own:
         own[rule] = _find(atoms, rule)
@@ -151,12 +152,12 @@ def _find(atoms: Atoms, rule: str) -> _Found:
     return parameters, absent
 
 
-# What AMBER's programs take for an unusual number of heavy neighbours, by element.
+# Keys that AMBER's programs use for an unusual number of heavy neighbours, by element.
 _UNUSUAL = {"C": "C sp3 1", "N": "N sp3 1", "O": "O sp3 1", "P": "P 3"}
 
 
 def _key_of_cpptraj(element: str, amber_type: str, n_bonds: int, n_heavy: int) -> str:
-    """Return a key of PARAMETERS as cpptraj's `surf` finds it; another for what it lacks."""
+    """Return the key that cpptraj's `surf` command would use, which may not be in PARAMETERS."""
     two = amber_type[:2].upper()
     if element == "C":
         return f"C sp3 {n_heavy}" if n_bonds == 4 else f"C sp2 {n_heavy}"
@@ -174,7 +175,7 @@ def _key_of_cpptraj(element: str, amber_type: str, n_bonds: int, n_heavy: int) -
 
 
 def _key_by_type(element: str, amber_type: str, n_bonds: int, n_heavy: int) -> str:
-    """Return a key of PARAMETERS by sander's rules, which do not tell GAFF's o from O; another for what it lacks."""
+    """Return the key by sander's rules, which do not distinguish GAFF's o from O; it may not be in PARAMETERS."""
     name = amber_type.upper()
     if element == "C":
         return _key("C sp3" if n_bonds == 4 else "C sp2", n_heavy)
@@ -188,12 +189,12 @@ def _key_by_type(element: str, amber_type: str, n_bonds: int, n_heavy: int) -> s
 
 
 def _key(shape: str, n_heavy: int) -> str:
-    """Return a key of PARAMETERS, whose shapes are counted by heavy neighbours but for some."""
+    """Return the key of a shape, with the number of heavy neighbours if the shape has one."""
     return f"{shape} {n_heavy}" if shape in COUNTED else shape
 
 
 def _shapes_by_bonds(elements: NDArray[np.str_], n_bonds: NDArray[np.intp], ends: Ints) -> list[str]:
-    """Return the first part of a key of PARAMETERS for each atom by its bonds."""
+    """Return the shape of each atom, the first part of its key, by its bonds."""
     shapes = elements.astype(np.dtype("U16"))
     first, second = ends.T
     is_carbon, is_nitrogen, is_oxygen = (elements == symbol for symbol in "CNO")
@@ -206,7 +207,7 @@ def _shapes_by_bonds(elements: NDArray[np.str_], n_bonds: NDArray[np.intp], ends
     terminal = is_oxygen & (n_bonds == 1)
     shapes[is_oxygen & (n_bonds == 2)] = "O sp3"
     shapes[terminal] = "O sp2"
-    # Two oxygens with no other bond at one atom: a carboxylate, or a phosphate, which AMBER treats alike.
+    # Two terminal oxygens on one atom: a carboxylate, or a phosphate, which AMBER treats in the same way.
     partners = np.bincount(second[terminal[first]], minlength=len(elements))
     shapes[first[terminal[first] & (partners[second] > 1)]] = "O carboxylate"
     return [str(shape) for shape in shapes]

@@ -1,7 +1,7 @@
-"""Alternative names of residues, and one common spelling of atom names.
+"""Alternative names of residues, and canonical atom names.
 
-`canonical` maps every dialect (PDB version 2 and 3, Amber, CHARMM, GROMACS, PELE) to one set of names. It knows amino
-acids, nucleotides, caps, water and ions. So two name lists of one residue agree whichever program wrote them.
+`canonical` maps the atom names of PDB versions 2 and 3, Amber, CHARMM, GROMACS and PELE to one set of names, for amino
+acids, nucleotides, caps, water and ions. Lists of atom names of one residue then agree, whichever program wrote them.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from functools import lru_cache
 
 from .chemistry import AMINO_ACIDS, FAMILIES
 
-# Amino acids in every protonation state.
+# Amino acids in all protonation states.
 _PROTONATED = {name for family in FAMILIES if AMINO_ACIDS & set(family) for name in family} | AMINO_ACIDS
 
 
 @lru_cache(maxsize=1000)
 def residue_names(name: str) -> tuple[str, ...]:
-    """List the names that a residue may have in a force field, the file's own first: HIS, HID, HIE, HIP..."""
+    """List the possible names of a residue in force fields, starting with its own: HIS, HID, HIE, HIP, ..."""
     name = name.upper()
     names = [name]
     if len(name) == 4 and name[0] in "NC" and name[1:] in _PROTONATED:  # Amber's NALA and CALA
@@ -32,10 +32,10 @@ def residue_names(name: str) -> tuple[str, ...]:
 
 
 def canonical(names: Sequence[str]) -> tuple[str, ...]:
-    """Spell the atom names of one residue as no dialect affects, in their order.
+    """Return the canonical atom names of one residue, in the same order.
 
-    Hydrogens on one heavy atom are numbered in the order of names, so HB1 and HB2 meet HB2 and HB3. They are equivalent
-    in every force field. Names in residues of unknown kinds stay as they are.
+    Hydrogens on the same heavy atom, which are equivalent in all force fields, are numbered by the order of their
+    names, so HB1 and HB2 match HB2 and HB3. Names in unknown residues are not changed.
     """
     letters = "".join(sorted(next((c for c in name if c.isalpha()), "X") for name in names))
     if len(names) == 1:
@@ -51,21 +51,21 @@ def canonical(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def capitals(name: str) -> str:
-    """Write a name in capitals, deuterium as its hydrogen: `hb1` is HB1, DB1 and 1DB are HB1 and 1HB."""
+    """Convert a name to capitals and deuterium to hydrogen: `hb1` to HB1, DB1 to HB1, 1DB to 1HB."""
     return re.sub(r"^(\d?)D", r"\1H", name.upper())
 
 
 def canonical_capitals(names: Sequence[str]) -> tuple[str, ...]:
-    """`canonical` of the names in capitals."""
+    """Apply `canonical` to the names in capitals."""
     return canonical([capitals(name) for name in names])
 
 
-# Ways to spell the atom names of a residue, in which names of the same atoms are compared one after the other.
+# Spellings of the atom names of a residue, tried in this order.
 SPELLINGS: tuple[Callable[[Sequence[str]], tuple[str, ...]], ...] = (tuple, canonical, canonical_capitals)
 
 
 def differences(names: Sequence[str], others: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return names that `others` lack, and names only in `others`; alternative spellings count as equal."""
+    """Return the names missing in `others` and the names only in `others`. Alternative spellings are equal."""
     lacking = [name for name in names if name not in others]
     more = [name for name in others if name not in names]
     mine, theirs = _sites(names), _sites(others)
@@ -78,17 +78,17 @@ def differences(names: Sequence[str], others: Sequence[str]) -> tuple[list[str],
 
 
 def _sites(names: Sequence[str]) -> dict[str, str]:
-    """Each name with its canonical one less the number among the hydrogens of one heavy atom."""
+    """Map each name to its canonical name without the hydrogen number."""
     return {name: key.split("#")[0] for name, key in zip(names, canonical_capitals(names), strict=True)}
 
 
 def digit_last(name: str) -> str:
-    """PDB version 2 wrote the number of a hydrogen first: 1HB, 2HD1."""
+    """Move the leading digit of a hydrogen name in PDB version 2 to the end: 1HB to HB1, 2HD1 to HD12."""
     return name[1:] + name[0] if re.match(r"\dH", name) else name
 
 
 def _small_group(names: Sequence[str]) -> tuple[str, ...]:
-    """Water and the caps ACE, NME and NHE, whose atoms are known by their elements."""
+    """Return canonical names for water and the caps ACE, NME and NHE, which follow from the elements."""
     has_carbonyl = any(digit_last(name).startswith("O") for name in names)
     amide = next((h for h in ("H", "HN", "HNT") if h in names), None) if "N" in "".join(names) else None
     common: list[str] = []
@@ -123,7 +123,7 @@ def _nucleotide(name: str) -> str:
 
 
 def _number_hydrogens(names: list[str]) -> tuple[str, ...]:
-    """Hydrogens as `H<remoteness>#<rank>` where the heavy atom they are on (B: CB, G2: CG2) is there."""
+    """Rename hydrogens to `H<remoteness>#<rank>` if their heavy atom (B: CB, G2: CG2) is present."""
     heavy = {name[1:] for name in names if not name.startswith("H")}
     on: dict[str, list[str]] = {}
     for name in sorted(names):

@@ -1,4 +1,4 @@
-"""Bonded terms as the files of other programs have them: which of them may be written, and the scales of 1-4 pairs."""
+"""Bonded terms for the files of other programs, and the scale factors of 1-4 pairs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .atoms import Atoms
 from .bonded import Bonded
 from .labels import Floats
 
-_TOLERANCE = 1e-4  # of a scale; charges of files have six digits
+_TOLERANCE = 1e-4  # of a scale factor; charges in files have six digits
 
 
 def written_terms(atoms: Atoms, what: str, others: tuple[str, ...] = ()) -> Bonded:
-    """Return the bonded terms to write for atoms.
+    """Return the bonded terms of atoms to write to a file.
 
-    what : the file, for messages; others : its tables other than bonds, angles, torsions and impropers
+    what : the file, for messages; others : supported tables in addition to bonds, angles, torsions and impropers
 
     Raises InputError for atoms without parameters, and for terms that the file cannot contain.
     """
@@ -32,9 +32,9 @@ def written_terms(atoms: Atoms, what: str, others: tuple[str, ...] = ()) -> Bond
 
 
 def scales_of_pairs(atoms: Atoms, what: str) -> Floats:
-    """Find the scales of Coulomb and Lennard-Jones energies of the 1-4 pairs, (m, 2), as in `atoms.bonded.one_four`.
+    """Return the Coulomb and Lennard-Jones scale factors (m, 2) of the pairs in `atoms.bonded.one_four`.
 
-    Raises InputError for pairs whose parameters are not a multiple of their atoms'.
+    Raises InputError for pairs whose parameters are not scaled combinations of the parameters of their atoms.
     """
     assert atoms.bonded is not None
     assert atoms.lj_sigma is not None
@@ -46,7 +46,7 @@ def scales_of_pairs(atoms: Atoms, what: str) -> Floats:
     depth = np.sqrt(atoms.lj_epsilon[i] * atoms.lj_epsilon[j])
     lengths = np.stack([atoms.lj_sigma[i], atoms.lj_sigma[j]])
     mixed = lengths.mean(axis=0) if atoms.combining == "arithmetic" else np.sqrt(lengths.prod(axis=0))
-    tiny = np.abs(whole) < 1e-5, depth < 1e-6  # of which no scale can be told
+    tiny = np.abs(whole) < 1e-5, depth < 1e-6  # the scale factor is undefined
     scales = np.stack(
         [
             np.where(tiny[0], atoms.one_four[0], product / np.where(tiny[0], 1, whole)),
@@ -54,7 +54,7 @@ def scales_of_pairs(atoms: Atoms, what: str) -> Floats:
         ],
         axis=1,
     )
-    for k, usual in enumerate(atoms.one_four):  # figures of files are rounded
+    for k, usual in enumerate(atoms.one_four):  # values in files are rounded
         scales[:, k] = np.where(np.abs(scales[:, k] - usual) < 100 * _TOLERANCE, usual, scales[:, k])
     odd = (~tiny[1] & (epsilon != 0) & (np.abs(sigma - mixed) > _TOLERANCE)) | (scales < 0).any(axis=1)
     if odd.any():

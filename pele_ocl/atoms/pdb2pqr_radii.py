@@ -1,4 +1,4 @@
-"""Radii of PDB2PQR's force fields, by the names of residues and atoms: data/pdb2pqr_radii.csv."""
+"""Radii of PDB2PQR's force fields by residue and atom names, from data/pdb2pqr_radii.csv."""
 
 from __future__ import annotations
 
@@ -13,22 +13,20 @@ from ..common.installation import shipped
 from .labels import Floats, Labels
 from .radii import PDB2PQR
 
-# Residues of one name that differ in protons or disulphide bonds, by PDB2PQR's names, and other names of residues.
+# PDB2PQR's names of protonation and disulphide states, and of other residues, by residue name.
 _STATES = {
     "HIS": ("HID", "HIE", "HIP"), "HSD": ("HID",), "HSE": ("HIE",), "HSP": ("HIP",), "CYS": ("CYS", "CYX", "CYM"),
     "ASP": ("ASP", "ASH"), "GLU": ("GLU", "GLH"), "LYS": ("LYS", "LYN"), "TYR": ("TYR", "TYM"), "HOH": ("WAT",),
     "A": ("RA",), "C": ("RC",), "G": ("RG",), "U": ("RU",),
 }  # fmt: skip
-_ENDS = ("{}", "N{}", "C{}", "{}5", "{}3", "{}N")  # of chains and strands, within PDB2PQR's names
+_ENDS = ("{}", "N{}", "C{}", "{}5", "{}3", "{}N")  # prefixes and suffixes of terminal residues in PDB2PQR
 _ATOMS = {"HO5'": "H5T", "HO3'": "H3T", "OP1": "O1P", "OP2": "O2P"}
 
 
 def radii_by_names(name: str, labels: Labels) -> Floats:
-    """Radii (n,) A of a force field of PDB2PQR.
+    """Return the radii (n,) A of a force field of PDB2PQR. name : one of PDB2PQR_SETS
 
-    name : one of PDB2PQR_SETS
-
-    Raises ParameterError that names the first residue or atom that the force field does not have.
+    Raises ParameterError for the first residue or atom that the force field does not contain.
     """
     own_name = name.removeprefix(PDB2PQR)
     radii = np.empty(len(labels.names))
@@ -49,7 +47,7 @@ def radii_by_names(name: str, labels: Labels) -> Floats:
 
 
 def _template(name: str, residue: str, atoms: Sequence[str]) -> dict[str, float] | None:
-    """Choose the state of a residue that has the atoms, and as few others as possible; None for an unknown residue."""
+    """Choose the state of a residue that contains the atoms and the fewest others; None for an unknown residue."""
     own = [end.format(state) for state in _STATES.get(residue, (residue,)) for end in _ENDS]
     states = [_table()[name][state] for state in own if state in _table()[name]]
     return min(states, key=lambda state: (sum(atom not in state for atom in atoms), len(state)), default=None)
@@ -57,7 +55,7 @@ def _template(name: str, residue: str, atoms: Sequence[str]) -> dict[str, float]
 
 @cache
 def _table() -> dict[str, dict[str, dict[str, float]]]:
-    """Radii, A, by set, residue and atom."""
+    """Read the radii, A, by set, residue and atom."""
     found: dict[str, dict[str, dict[str, float]]] = {}
     with open(shipped("data") / "pdb2pqr_radii.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(line for line in file if not line.startswith("#")):

@@ -1,10 +1,9 @@
-"""Sets of intrinsic GB radii with the overlap scales of HCT and OBC, by element, bonds and residue names.
+"""Sets of intrinsic GB radii and HCT scale factors, by element, bonds and residue names.
 
-Bondi's radii and their modifications are made as AMBER's tleap does. They are bondi (Bondi 1964), mbondi (Tsui and Case
-2001), mbondi2 (Onufriev, Bashford and Case 2004) and mbondi3 (Nguyen, Roe and Simmerling 2013). mbondi_pb2 and
-mbondi_pb3 are mbondi with radii of chlorine, bromine and iodine that were fitted to Poisson-Boltzmann energies with
-GAFF (Nunes, Vila-Vicosa and Costa 2019). The rule of Tinker's
-Born radii, which PELE's and OpenMM's tables follow, makes `pele` and `openmm-obc`.
+bondi (Bondi 1964), mbondi (Tsui and Case 2001), mbondi2 (Onufriev, Bashford and Case 2004) and mbondi3 (Nguyen, Roe and
+Simmerling 2013) are assigned as in AMBER's tleap. mbondi_pb2 and mbondi_pb3 are mbondi with radii of chlorine, bromine
+and iodine fitted to Poisson-Boltzmann energies with GAFF (Nunes, Vila-Vicosa and Costa 2019). `pele` and `openmm-obc`
+use Tinker's rule for Born radii, as the tables of PELE and OpenMM do.
 """
 
 from __future__ import annotations
@@ -23,38 +22,39 @@ BONDI_SETS = ("bondi", "mbondi", "mbondi2", "mbondi3", "mbondi_pb2", "mbondi_pb3
 TINKER_SETS = ("openmm-obc", "pele")
 RADII_SETS = (*TINKER_SETS, *BONDI_SETS)
 PDB2PQR = "pdb2pqr-"
-PDB2PQR_SETS = (f"{PDB2PQR}amber", f"{PDB2PQR}charmm", f"{PDB2PQR}parse")  # for Poisson-Boltzmann, without scales
-FORMER_NAMES = {name.removeprefix(PDB2PQR): name for name in PDB2PQR_SETS}  # which hold until the next release
+PDB2PQR_SETS = (f"{PDB2PQR}amber", f"{PDB2PQR}charmm", f"{PDB2PQR}parse")  # for Poisson-Boltzmann only
+FORMER_NAMES = {name.removeprefix(PDB2PQR): name for name in PDB2PQR_SETS}  # accepted until the next release
 
 Strings = NDArray[np.str_]
 
-# Overlap scales of Hawkins, Cramer and Truhlar 1996 as Amber has them; Tinker has one for iron, too.
+# HCT scale factors (Hawkins, Cramer and Truhlar 1996) as in Amber; Tinker also has one for iron.
 _SCALES = {"H": 0.85, "C": 0.72, "N": 0.79, "O": 0.85, "F": 0.88, "P": 0.86, "S": 0.96}
 _TINKER_SCALES = {**_SCALES, "D": 0.85, "Fe": 0.88}
 _OTHER_SCALE = 0.80
 
 _BONDI = {"H": 1.2, "C": 1.7, "N": 1.55, "O": 1.5, "F": 1.5, "Si": 2.1, "P": 1.85, "S": 1.8, "Cl": 1.7}
 _OTHER_BONDI = 1.5
-# Radii of hydrogens by the element that they are bonded to.
+# Radii of hydrogens by the element of the bonded atom.
 _HYDROGENS: Mapping[str, Mapping[str, float]] = {
     "bondi": {},
     "mbondi": {"C": 1.3, "N": 1.3, "O": 0.8, "S": 0.8},
     "mbondi2": {"N": 1.3},
     "mbondi3": {"N": 1.3},
 }
-# Radii of halogens in place of Bondi's, in sets whose hydrogens are mbondi's.
+# Radii of halogens in the sets that are otherwise mbondi.
 _HALOGENS: Mapping[str, Mapping[str, float]] = {
     "mbondi_pb2": {"Cl": 1.76, "Br": 1.97, "I": 2.09},
     "mbondi_pb3": {"Cl": 2.20, "Br": 2.04, "I": 2.19},
 }
-# The changes of mbondi3: hydrogens of arginine's guanidinium and oxygens of carboxylates, by residues and by how names
-# of atoms begin, and those of the C-terminus. AS4 and GL4 are acids whose protons come and go: they carry all of them.
+# Changes in mbondi3: guanidinium hydrogens of arginine and carboxylate oxygens, by residue and first letters of the
+# atom names, and the oxygens of the C-terminus. AS4 and GL4 are the titratable acids of constant-pH simulations, which
+# contain all their possible protons.
 _GUANIDINIUM, _GUANIDINIUM_RADIUS = (("ARG",), ("HH", "HE")), 1.17
 _CARBOXYLATES, _CARBOXYLATE_RADIUS = ((("ASP",), ("OD",)), (("GLU",), ("OE",))), 1.4
 _TITRATED = ((("AS4",), ("OD",)), (("GL4",), ("OE",)))
 _TERMINAL_OXYGEN = "OXT"
 
-# Element: {bonds: radius}, None for any other number of bonds.
+# Element: {number of bonds: radius}; None for all other numbers.
 _TINKER_BY_BONDS: dict[str, dict[int | None, float]] = {
     "C": {None: 1.90, 3: 1.875, 2: 1.825},
     "N": {None: 1.7063, 4: 1.625, 1: 1.60},
@@ -70,12 +70,12 @@ _OPENMM_NITROGEN = 1.706  # in place of Tinker's 1.7063
 
 
 def radii_set(name: str, labels: Labels, bonds: Ints) -> tuple[Floats, Floats]:
-    """Intrinsic radii (n,) A and overlap scales (n,) of a set.
+    """Return the intrinsic radii (n,) A and HCT scale factors (n,) of a set.
 
     name : one of RADII_SETS
-    bonds : (m, 2) all bonds, also between residues
+    bonds : (m, 2) all bonds, including those between residues
 
-    Raises InputError for an unknown set, and if bonds that the radii depend on are missing.
+    Raises InputError for an unknown set, and if the radii depend on bonds and there are none.
     """
     name = gb_set(name)
     elements = elements_of(labels)
@@ -96,12 +96,12 @@ def radii_set(name: str, labels: Labels, bonds: Ints) -> tuple[Floats, Floats]:
 
 
 def tidy_set(name: str) -> str:
-    """Return the present name of a set: those of PDB2PQR were once named without its name."""
+    """Return the current name of a set. The sets of PDB2PQR were formerly named without a prefix."""
     return FORMER_NAMES.get(name, name)
 
 
 def gb_set(name: str, what: str = "the set of GB radii") -> str:
-    """Return the present name of a set of GB radii. Raises InputError for another; what : which names it there"""
+    """Return the current name of a set of GB radii. Raises InputError for other names; what : its name in messages"""
     name = tidy_set(name)
     if name in PDB2PQR_SETS:
         raise InputError(no_scales_note(name))
@@ -110,18 +110,18 @@ def gb_set(name: str, what: str = "the set of GB radii") -> str:
 
 
 def no_scales_note(name: str) -> str:
-    """Say why a set of PDB2PQR does not do for GB."""
+    """Explain why a set of PDB2PQR cannot be used for GB."""
     other = "; OpenMM's GB radii, once named amber, are openmm-obc" if name == PDB2PQR_SETS[0] else ""
     return f"the radii {name} are for Poisson-Boltzmann and have no GB scales; choose {' or '.join(RADII_SETS)}{other}"
 
 
 def goes_by_names(name: str | None) -> bool:
-    """Return whether a set is one of PDB2PQR's, assigned by residue and atom names: no bonds needed, no GB scales."""
+    """Return whether a set is one of PDB2PQR's, which are assigned by names, without bonds, and have no GB scales."""
     return name is not None and tidy_set(name) in PDB2PQR_SETS
 
 
 def hct_scale(symbol: str) -> float:
-    """Return the HCT overlap scale of an element.
+    """Return the HCT scale factor of an element.
 
     H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, Fe 0.88, others 0.80.
     """
@@ -129,10 +129,10 @@ def hct_scale(symbol: str) -> float:
 
 
 def element_rule(elements: Sequence[str] | NDArray[np.str_], bonds: Ints) -> tuple[Floats, Floats]:
-    """Radius (n,) in A and HCT scale (n,) of atoms by element and number of bonds, as Tinker assigns them.
+    """Return radii (n,) A and HCT scale factors (n,) by element and number of bonds, as assigned by Tinker.
 
-    elements : (n,) symbols, capitalised
-    bonds : (m, 2) all bonds, also between residues
+    elements : (n,) capitalized element symbols
+    bonds : (m, 2) all bonds, including those between residues
     """
     symbols = np.asarray(elements, np.str_)
     n_bonds = np.bincount(bonds.ravel(), minlength=len(symbols))
@@ -148,18 +148,18 @@ def element_rule(elements: Sequence[str] | NDArray[np.str_], bonds: Ints) -> tup
 
 
 def elements_of(labels: Labels) -> Strings:
-    """Element symbols (n,), capitalised; deuterium and tritium as hydrogen."""
+    """Return the capitalized element symbols (n,), with H for deuterium and tritium."""
     symbols = np.char.capitalize(np.char.strip(labels.elements))
     return np.where(np.isin(symbols, ("D", "T")), "H", symbols)
 
 
 def bonds_both_ways(bonds: Ints) -> Ints:
-    """Bonds from both of their ends, (2 m, 2)."""
+    """Return the bonds in both directions, (2 m, 2)."""
     return np.concatenate([bonds, bonds[:, ::-1]]).reshape(-1, 2)
 
 
 def hydrogens_on(elements: Strings, bonds: Ints, neighbour: str) -> Ints:
-    """Indices of the hydrogens that are bonded to an atom of this element."""
+    """Return the indices of the hydrogens bonded to an atom of the element `neighbour`."""
     ends = bonds_both_ways(bonds)
     found: Ints = ends[(elements[ends[:, 0]] == "H") & (elements[ends[:, 1]] == neighbour), 0]
     return found
@@ -171,10 +171,10 @@ def _looked_up(elements: Strings, values: Mapping[str, float], other: float) -> 
 
 
 def _modify_third(radii: Floats, labels: Labels, elements: Strings, bonds: Ints) -> None:
-    """Change mbondi2's radii to mbondi3's."""
+    """Change the radii of mbondi2 to those of mbondi3, in place."""
     names = np.char.lstrip(labels.names, "0123456789")  # 1HH1 is HH11
     radii[_named(labels, names, *_GUANIDINIUM)] = _GUANIDINIUM_RADIUS
-    for of in _CARBOXYLATES:  # but for those that carry a hydrogen: AMBER has names of its own for these
+    for of in _CARBOXYLATES:  # except protonated ones, for which AMBER has other residue names
         mine = _named(labels, names, *of)
         mine &= ~np.isin(labels.residue_index, labels.residue_index[_hydroxyls(elements, bonds, mine)])
         radii[mine] = _CARBOXYLATE_RADIUS
@@ -186,14 +186,14 @@ def _modify_third(radii: Floats, labels: Labels, elements: Strings, bonds: Ints)
 
 
 def _named(labels: Labels, names: Strings, residues: Sequence[str], begins: Sequence[str]) -> NDArray[np.bool_]:
-    """Mark atoms of these residues whose names begin so. names : (n,) without leading numbers"""
+    """Return a mask of the atoms in these residues by the first letters of `names` (n,), without leading digits."""
     found = np.any([np.char.startswith(names, begin) for begin in begins], axis=0)
     mine: NDArray[np.bool_] = np.isin(labels.residue_names, residues) & found
     return mine
 
 
 def _hydroxyls(elements: Strings, bonds: Ints, chosen: NDArray[np.bool_]) -> Ints:
-    """Indices of the chosen atoms that a hydrogen is bonded to."""
+    """Return the indices of the chosen atoms that are bonded to a hydrogen."""
     ends = bonds_both_ways(bonds)
     found: Ints = ends[chosen[ends[:, 0]] & (elements[ends[:, 1]] == "H"), 0]
     return found

@@ -1,4 +1,4 @@
-"""Virtual sites: massless particles, such as lone pairs, whose positions follow from those of other atoms."""
+"""Virtual sites: massless particles, such as lone pairs, whose positions are defined by other atoms."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..common.readonly import ReadOnlyArrays, read_only
 from .labels import Floats, Ints
 
 MOST_PARENTS = 4
-N_WEIGHTS = 13  # of a site: origin, x and y (3 each, of the parents after the first), cross, and local (3)
+N_WEIGHTS = 13  # per site: origin, x and y (3 each, for the parents after the first), cross, and local (3)
 
 
 @dataclass(frozen=True)
 class SiteRule:
-    """Rule that places one virtual site, as OpenMM's virtual sites do.
+    """Definition of one virtual site, general enough for OpenMM's virtual sites.
 
     The site is at sum_k origin[k] p_k + cross X x Y + local[0] u + local[1] (w x u) + local[2] w, where p_k are the
     positions of the parents, X = sum_k x[k] p_k, Y = sum_k y[k] p_k, u = X/|X|, and w is X x Y divided by its length.
 
-    site : its index; parents : up to four atoms; none where the rule is unknown
-    origin, x, y : a weight for each parent; those of origin sum to 1, the others to 0
+    site : index of the site; parents : up to four atoms, none if the definition is unknown
+    origin, x, y : weights of the parents; they sum to 1 for origin, and to 0 for x and y
     cross : 1/A; local : A
     """
 
@@ -39,11 +39,11 @@ class SiteRule:
 
 @dataclass(frozen=True, eq=False)
 class VirtualSites(ReadOnlyArrays):
-    """Virtual sites of a molecule with their rules.
+    """Virtual sites of a molecule with their definitions.
 
     atoms : (k,) indices of the sites
-    parents : (k, 4) atoms that place each, padded with the first; -1 where the rule is unknown
-    weights : (k, 13) origin, x and y of the parents after the first (3 each), cross (1/A), local (3) A; `SiteRule`
+    parents : (k, 4) parent atoms of each site, padded with the first; -1 if the definition is unknown
+    weights : (k, 13) origin, x and y of the parents after the first (3 each), cross (1/A), local (3) A; see `SiteRule`
     """
 
     atoms: Ints
@@ -61,9 +61,9 @@ class VirtualSites(ReadOnlyArrays):
 
     @classmethod
     def of(cls, rules: Sequence[SiteRule]) -> VirtualSites | None:
-        """Make the sites of these rules; None if there are none.
+        """Make VirtualSites from their definitions; None if there are none.
 
-        Raises InputError for weights that depend on where the origin of the coordinates is.
+        Raises InputError for too many parents and for weights that are not invariant under translation.
         """
         if not rules:
             return None
@@ -87,24 +87,24 @@ class VirtualSites(ReadOnlyArrays):
 
     @property
     def unknown(self) -> Ints:
-        """Sites without a rule, by their indices."""
+        """Indices of the sites without a definition."""
         return self.atoms[self.parents[:, 0] < 0]
 
     def mask(self, n: int) -> NDArray[np.bool_]:
-        """Mark the sites among n atoms, (n,)."""
+        """Return a mask (n,) of the sites among n atoms."""
         found = np.zeros(n, np.bool_)
         found[self.atoms] = True
         return found
 
     def are_held(self, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which sites (k,) stay where they are if the atoms `held` (n,) do: those whose parents all do."""
+        """Return a mask (k,) of the sites that cannot move if the atoms `held` (n,) are fixed."""
         stay: NDArray[np.bool_] = np.where(self.parents[:, 0] >= 0, held[self.parents].all(axis=1), held[self.atoms])
         return stay
 
     def placed(self, positions: Floats, moving: NDArray[np.bool_] | None = None) -> Floats:
-        """Put the sites of positions (..., n, 3) A where their rules say. Returns a copy.
+        """Return a copy of positions (..., n, 3) A with the positions of the sites recomputed.
 
-        moving : (n,) atoms that moved; sites that none of these places stay as they are
+        moving : (n,) mask of the atoms that moved; only sites with a parent among them are recomputed
         """
         found = np.array(positions, np.float64)
         chosen = self.parents[:, 0] >= 0
@@ -126,9 +126,9 @@ class VirtualSites(ReadOnlyArrays):
         return found
 
     def of_atoms(self, places: Ints) -> VirtualSites | None:
-        """Take the sites of some atoms. places : (n,) new index of each atom, -1 of those that are left out
+        """Return the sites among the kept atoms. places : (n,) new index of each atom, -1 for removed ones
 
-        A site that loses a parent has no rule any more.
+        Sites that lose a parent lose their definition.
         """
         kept = places[self.atoms] >= 0
         if not kept.any():
@@ -139,7 +139,7 @@ class VirtualSites(ReadOnlyArrays):
 
     @property
     def groups(self) -> tuple[Ints, Ints]:
-        """Order of the sites (k,), and the first of each group (g + 1,): sites of a group share parents."""
+        """Order of the sites (k,) by groups that share parents, and the start of each group (g + 1,)."""
         group = np.arange(len(self))
         owner: dict[int, int] = {}
 
@@ -158,7 +158,7 @@ class VirtualSites(ReadOnlyArrays):
 
 
 def _units(vectors: Floats) -> Floats:
-    """Unit vectors (..., 3); 0 for vectors without a length."""
+    """Normalize vectors (..., 3). Zero vectors are unchanged."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     units: Floats = vectors / np.where(lengths > 0, lengths, 1)
     return units

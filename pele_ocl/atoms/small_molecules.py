@@ -1,4 +1,4 @@
-"""Small molecules of a receptor, with which poses must not overlap."""
+"""Detection of poses that overlap with small molecules of the receptor."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .atoms import Atoms
 from .labels import Floats
 from .selection import residue_kinds
 
-_SAME_PLACE, _OVERLAP = 2.0, 1.5  # A, of heavy atoms of a pose and of another small molecule
+_SAME_PLACE, _OVERLAP = 2.0, 1.5  # distances between heavy atoms of a pose and of another small molecule, A
 _MOST_OVERLAPPING = 3  # heavy atoms
 
 
 class SmallMolecules:
-    """Small molecules of a receptor, with which poses must not overlap: residues of kind "ligand".
+    """Small molecules of a receptor that poses must not overlap: residues of kind "ligand".
 
-    atoms : of the receptor or of a complex, with labels; ligand : atoms of the complex that are the ligand's
+    atoms : receptor or complex, with labels; ligand : indices of the ligand's atoms in the complex
     """
 
     def __init__(self, atoms: Atoms, ligand: NDArray[np.integer[Any]] | Sequence[int] = ()) -> None:
@@ -32,10 +32,11 @@ class SmallMolecules:
         self._atoms = np.flatnonzero(chosen & ~np.isin(labels.residue_index, own))
 
     def require_apart(self, positions: Floats, pose: Floats) -> None:
-        """Raise InputError if a pose overlaps with one, such as the ligand of the receptor's crystal structure.
+        """Raise InputError if a pose overlaps with one of them, such as the crystal ligand of the receptor.
 
-        They overlap if half of the heavy atoms of either are within 2 A of the other, or three within 1.5 A.
-        Cofactors in contact with a docked pose are farther away: 3.4 A between carbons, 2.6 A in a hydrogen bond.
+        Two molecules overlap if half of the heavy atoms of either are within 2 A of the other, or three heavy atoms are
+        within 1.5 A. Cofactors in contact with a docked pose are farther away: 3.4 A between carbons, 2.6 A in a
+        hydrogen bond.
 
         positions : (n, 3) A of all atoms; pose : (k, 3) A of the ligand's heavy atoms
         """

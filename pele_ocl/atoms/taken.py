@@ -1,4 +1,4 @@
-"""Some of a structure's atoms, which know the names of all: so they are found in any other file of the structure."""
+"""Selected atoms of a structure, with the labels of all atoms to match them with other files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from .labels import Labels, labels_of, labels_together
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """Atoms that were taken of a structure.
+    """Selected atoms of a structure. NumPy functions treat it as its mask.
 
-    mask : (n,) True for each atom that was taken, of all n atoms
-    labels : of all n atoms; None where the structure has no names
-
-    NumPy takes it for its mask.
+    mask : (n,) True for each selected atom, among all n atoms of the structure
+    labels : Labels of all n atoms; None if the structure has none
     """
 
     mask: NDArray[np.bool_]
@@ -33,27 +31,27 @@ class Taken:
 
     @property
     def indices(self) -> NDArray[np.intp]:
-        """Indices (k,) of the atoms that were taken, among all."""
+        """Indices (k,) of the selected atoms in the structure."""
         return np.flatnonzero(self.mask)
 
     def part(self, chosen: NDArray[np.intp]) -> Taken:
-        """Take some of the taken atoms, (j,) indices among these."""
+        """Return a subset of the selected atoms, by indices (j,) among them."""
         mask = np.zeros(len(self), np.bool_)
         mask[self.indices[chosen]] = True
         return Taken(mask, self.labels)
 
     def with_atoms(self, n: int, labels: Labels | None) -> Taken:
-        """Add n further atoms behind the structure's, all of them taken; labels : of these"""
+        """Append n selected atoms to the structure. labels : their Labels"""
         both = None if self.labels is None or labels is None else labels_together(self.labels, labels)
         return Taken(np.concatenate([self.mask, np.ones(n, np.bool_)]), both)
 
     def among(self, labels: Labels | None, chosen: NDArray[np.intp], source: str) -> NDArray[np.intp]:
-        """Find the taken atoms among others, (k,) indices.
+        """Find the selected atoms in another file, (k,) indices.
 
-        labels : of the others; source : their file
-        chosen : indices of those that are the structure's n atoms, or the taken ones alone
+        labels : Labels of the atoms in the file; source : the file
+        chosen : indices of the atoms in the file that correspond to all n atoms, or to the selected ones
 
-        Raises InputError if the chosen ones are other atoms.
+        Raises InputError if the chosen atoms do not match.
         """
         wanted = self.indices
         mine, theirs = self.labels, None if labels is None else labels_of(labels, chosen)

@@ -1,9 +1,9 @@
-"""Radii of Tan, Yang and Luo for the Poisson-Boltzmann equation: pbsa's `radiopt = 1`.
+"""Radii of Tan, Yang and Luo for the Poisson-Boltzmann equation: `radiopt = 1` in pbsa.
 
-They were fitted to free energies of charging in TIP3P water (J. Phys. Chem. B 110, 18680 (2006)), for residues,
-nucleotides and ions of AMBER. A radius follows from an atom's type, its hydrogens and the charge of its group.
-Hydrogens have none. Values and rules are the ones in AmberTools' pbsa. ff14SB split types
-for its torsions, after the table was made. Such atoms count as the types they were split from, and a note says so.
+They were fitted to charging free energies in TIP3P water (J. Phys. Chem. B 110, 18680 (2006)), for the residues,
+nucleotides and ions of AMBER. The radius of an atom depends on its type, its hydrogens and the charge of its group;
+hydrogens have a radius of 0. Values and rules are those of pbsa in AmberTools. Types that ff14SB added later, by
+splitting others for its torsions, are treated as the original types, with a note.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from .labels import Floats
 from .radii import bonds_both_ways
 
 _AROMATIC = ("CA", "CB", "CC", "CK", "CM", "CN", "CQ", "CR", "CV", "CW", "C*")
-# A, of types that have one radius.
+# Radii of types with a single radius, A.
 _RADII = {
     "N ": 1.70, "O ": 1.57, "O2": 1.25, "OS": 1.30, "OH": 1.925, "OW": 1.85, "Li": 1.481, "Na": 1.875, "IP": 1.875,
     "K ": 2.288, "Rb": 2.448, "Cs": 2.712, "F ": 1.223, "Cl": 1.516, "IM": 1.815, "Br": 1.745, "I ": 1.870,
     "MG": 1.515, "C0": 2.126, "Zn": 1.469,
 }  # fmt: skip
-_SPLIT_FROM = {"2C": "CT", "3C": "CT", "C8": "CT", "CO": "C "}  # ff14SB's types, with one Lennard-Jones form
-_OF_GAFF = tuple("hcnopfbis")  # types that begin so keep their own radii
-_LEAST_CHARGE = 1e-4  # e, that hydrogens bring to an atom
+_SPLIT_FROM = {"2C": "CT", "3C": "CT", "C8": "CT", "CO": "C "}  # ff14SB types with the same Lennard-Jones parameters
+_OF_GAFF = tuple("hcnopfbis")  # atoms whose types begin with these letters keep their radii
+_LEAST_CHARGE = 1e-4  # minimum charge contributed by hydrogens, e
 
 
 def tan_luo_radii(atoms: Atoms) -> Floats:
-    """Radii (n,) A of Tan, Yang and Luo, 0 of hydrogens; atoms with types of GAFF keep their GB radii.
+    """Return the radii (n,) A of Tan, Yang and Luo, 0 for hydrogens. Atoms with GAFF types keep their GB radii.
 
-    Raises InputError for atoms without AMBER's types or without labels, and for a type that has no radius.
+    Raises InputError for atoms without AMBER types or labels, and for types without a radius.
     """
     if atoms.types is None or atoms.type_family != "amber" or atoms.labels is None or atoms.gb_radii is None:
         raise InputError(
@@ -41,9 +41,9 @@ def tan_luo_radii(atoms: Atoms) -> Floats:
     ends = bonds_both_ways(atoms.bond_pairs)
     to_hydrogen = ends[~is_hydrogen[ends[:, 0]] & is_hydrogen[ends[:, 1]]]
     n_hydrogens = np.bincount(to_hydrogen[:, 0], minlength=len(atoms))
-    united = np.where(is_hydrogen, 0, atoms.charges)  # of an atom and its hydrogens
+    united = np.where(is_hydrogen, 0, atoms.charges)  # charge of an atom and its hydrogens
     np.add.at(united, to_hydrogen[:, 0], atoms.charges[to_hydrogen[:, 1]])
-    groups = united.copy()  # of it and its neighbours
+    groups = united.copy()  # including its heavy neighbours
     between = ends[~is_hydrogen[ends].any(axis=1)]
     np.add.at(groups, between[:, 0], united[between[:, 1]])
     radii = np.zeros(len(atoms))
@@ -62,7 +62,7 @@ def tan_luo_radii(atoms: Atoms) -> Floats:
 
 
 def tan_luo_notes(atoms: Atoms) -> tuple[str, ...]:
-    """Sentence about types that count as others, if there are any."""
+    """Return a note on types that are treated as others, if there are any."""
     found = [] if atoms.types is None else sorted(set(_SPLIT_FROM) & set(atoms.types.tolist()))
     if not found:
         return ()
@@ -71,7 +71,7 @@ def tan_luo_notes(atoms: Atoms) -> tuple[str, ...]:
 
 
 def _radius(kind: str, residue: str, name: str, group: float, bears: bool, n_hydrogens: int) -> float:
-    """Radius of a heavy atom, A, or 0. group : e, of its group; bears : whether hydrogens bring it charge"""
+    """Return the radius of a heavy atom, A; 0 if unknown. group : group charge, e; bears : has charged hydrogens"""
     if kind in ("CT", "CX"):
         return (2.50 if group > 0.9 else 2.10 if group < -0.9 else 2.25) if bears else 2.00
     if residue[:3] == "HIP" and kind in ("CW", "CR", "NA"):

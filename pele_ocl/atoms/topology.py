@@ -1,4 +1,4 @@
-"""Atoms with their parameters and without positions, as the topology files of AMBER hold them."""
+"""Atoms without positions, as in AMBER topology files."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .atoms import Atoms
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """Parameters, labels and bonded terms of n atoms, which positions make Atoms.
+    """Parameters, labels and bonded terms of n atoms without positions.
 
-    parameters : the Atoms, all of them at the origin
+    parameters : the Atoms, with all positions at the origin
     source : name of the file, for messages
     """
 
@@ -26,11 +26,11 @@ class Topology:
         return len(self.parameters)
 
     def with_positions(self, positions: ArrayLike, notes: tuple[str, ...] = ()) -> Atoms:
-        """Place the atoms at positions (n, 3) A; the parameters were checked before and are shared.
+        """Return Atoms with positions (n, 3) A. The parameters are shared, not copied.
 
         notes : messages about the positions, for `Atoms.notes`
 
-        Raises InputError for positions of another number of atoms, or that are not finite.
+        Raises InputError for another number of positions, or if they are not finite.
         """
         there = arguments.positions_of(positions)
         if len(there) != len(self):

@@ -1,4 +1,4 @@
-"""Bonds that side chains and ligands are turned about, found from the bond table."""
+"""Rotatable bonds of side chains and ligands, derived from the bonds."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..common.errors import InputError
 from .atoms import Atoms
 from .labels import Ints
 
-# A, the shortest length of a single bond of two elements; shorter ones are double, aromatic, or an amide's.
+# Minimum length of a single bond by elements, A; shorter bonds are double, aromatic or amide bonds.
 SINGLE = {("C", "C"): 1.42, ("C", "N"): 1.36, ("N", "N"): 1.30, ("N", "O"): 1.30, ("C", "S"): 1.68}
-MOST_BONDS = 5, 3  # of a group that are turned at once; the second number if one of them is finer than FINE
+MOST_BONDS = 5, 3  # maximum number of bonds rotated together; the second value applies to resolutions finer than FINE
 FINE = 30.0  # degrees
 
 
 @dataclass(frozen=True, eq=False)
 class Torsion:
-    """Bond that atoms are turned about.
+    """A rotatable bond.
 
-    axis : two atoms, the second one farther from the core; moved : (m,) atoms beyond the second one
-    resolution : degrees; turns are multiples of it
+    axis : its two atoms, the second one farther from the core; moved : (m,) atoms beyond the second one
+    resolution : step of the rotation, degrees
     """
 
     axis: tuple[int, int]
@@ -32,27 +32,27 @@ class Torsion:
 
     @property
     def n_values(self) -> int:
-        """Turns that there are."""
+        """Number of distinct rotation angles."""
         return max(1, round(360 / self.resolution))
 
 
 @dataclass(frozen=True, eq=False)
 class SideChain:
-    """Torsions that one branch has, from the core outwards."""
+    """Torsions of one branch, from the core outwards."""
 
     torsions: tuple[Torsion, ...]
 
     @property
     def most(self) -> int:
-        """Torsions that are turned at once, by PELE's rule."""
+        """Maximum number of torsions that are rotated together, by PELE's rule."""
         return min(len(self.torsions), MOST_BONDS[any(torsion.resolution < FINE for torsion in self.torsions)])
 
 
 @dataclass(frozen=True, eq=False)
 class Flexible:
-    """Ligand or residue with side chains around a rigid core.
+    """A ligand or residue with side chains around a rigid core.
 
-    atoms : (m,) all its atoms; side_chains : its branches
+    atoms : (m,) all atoms; side_chains : branches of the core
     """
 
     atoms: Ints
@@ -60,22 +60,22 @@ class Flexible:
 
     @cached_property
     def moved(self) -> Ints:
-        """Atoms that some torsion moves, in order."""
+        """Atoms moved by any torsion, in order."""
         all_moved = [torsion.moved for chain in self.side_chains for torsion in chain.torsions]
         return np.unique(np.concatenate([*all_moved, np.zeros(0, np.int32)])).astype(np.int32)
 
     @cached_property
     def core(self) -> Ints:
-        """Atoms that no torsion moves, in order."""
+        """Atoms not moved by any torsion, in order."""
         core: Ints = np.setdiff1d(self.atoms, self.moved)
         return core
 
 
 class Graph:
-    """Bonds of a molecule as neighbours of atoms."""
+    """Bonds of a molecule as lists of neighbours."""
 
     def __init__(self, atoms: Atoms) -> None:
-        """Raises InputError for atoms without bonds or labels."""
+        """Raise InputError for atoms without bonds or labels."""
         if atoms.labels is None or not len(atoms.bond_pairs):
             raise InputError("torsions are found from bonds and elements, which these atoms lack")
         self.atoms, self.elements = atoms, atoms.labels.elements
@@ -85,9 +85,9 @@ class Graph:
             self.neighbours[j].append(i)
 
     def beyond(self, b: int, c: int, own: Set[int]) -> list[int] | None:
-        """Give the atoms that hang on c if its bond to b is cut, without c.
+        """Return the atoms connected to c when its bond to b is cut, without c.
 
-        None if a ring closes there, or if some are not among the atoms `own`.
+        Returns None if the bond is in a ring, or if some of them are not in `own`.
         """
         found, ahead = {c}, [c]
         while ahead:
@@ -104,7 +104,7 @@ class Graph:
         return sorted(found - {c})
 
     def is_rotatable(self, b: int, c: int) -> bool:
-        """Return whether the bond is single, and turns more than the hydrogens of a carbon or nitrogen."""
+        """Return whether a bond is single and its rotation moves more than the hydrogens of a carbon or nitrogen."""
         for one, other in ((b, c), (c, b)):
             hanging = [k for k in self.neighbours[one] if k != other]
             heavy = [k for k in hanging if self.elements[k] != "H"]
@@ -115,7 +115,7 @@ class Graph:
         return bool(length >= SINGLE.get(pair, 0.0))
 
     def rotatable(self, chosen: Ints) -> list[tuple[int, int]]:
-        """Return the bonds among chosen atoms that can be turned without other atoms, each once."""
+        """Return the rotatable bonds among the chosen atoms whose rotation moves no other atoms."""
         own = set(chosen.tolist())
         bonds = ((b, c) for b in sorted(own) for c in self.neighbours[b] if b < c and c in own)
         return [
@@ -126,9 +126,9 @@ class Graph:
 
 
 def flexible_ligand(atoms: Atoms, ligand: Ints, resolution: float = 30.0) -> Flexible:
-    """Find the core and the side chains of a ligand.
+    """Find the core and the side chains of a ligand. The core is the rigid part with the most heavy atoms.
 
-    The core is the largest rigid part, by heavy atoms. resolution : of rotations, degrees
+    resolution : step of the rotations, degrees
     """
     graph = Graph(atoms)
     bonds = graph.rotatable(ligand)
@@ -137,9 +137,10 @@ def flexible_ligand(atoms: Atoms, ligand: Ints, resolution: float = 30.0) -> Fle
 
 
 def flexible_residues(atoms: Atoms, chosen: Ints, resolution: float = 10.0) -> list[Flexible]:
-    """Find protein residues with rotatable side chains among chosen atoms.
+    """Find protein residues with rotatable side chains among the chosen atoms.
 
-    Rings, disulphides and chains that end with a methyl group have none. resolution : of rotations, degrees
+    Bonds in rings and disulphide bridges and bonds to methyl groups are not rotatable. resolution : step of the
+    rotations, degrees
     """
     graph, found = Graph(atoms), list[Flexible]()
     labels = atoms.labels
@@ -159,7 +160,7 @@ def flexible_residues(atoms: Atoms, chosen: Ints, resolution: float = 10.0) -> l
 
 
 def _rigid_parts(graph: Graph, chosen: Ints, bonds: Sequence[tuple[int, int]]) -> list[set[int]]:
-    """Divide atoms where bonds can be turned."""
+    """Split atoms into rigid parts at the rotatable bonds."""
     parts, left = list[set[int]](), set(chosen.tolist())
     while left:
         parts.append(_part_of(graph, chosen, bonds, min(left)))
@@ -168,7 +169,7 @@ def _rigid_parts(graph: Graph, chosen: Ints, bonds: Sequence[tuple[int, int]]) -
 
 
 def _part_of(graph: Graph, chosen: Ints, bonds: Sequence[tuple[int, int]], start: int) -> set[int]:
-    """Return the chosen atoms that no turn moves from an atom."""
+    """Return the chosen atoms in the same rigid part as the atom `start`."""
     cut, own = {*bonds, *((c, b) for b, c in bonds)}, set(chosen.tolist())
     found, ahead = {start}, [start]
     while ahead:
@@ -187,7 +188,7 @@ def _heavy(graph: Graph, part: set[int]) -> int:
 def _side_chains(
     graph: Graph, bonds: Sequence[tuple[int, int]], core: set[int], chosen: Ints, resolution: float
 ) -> Iterator[SideChain]:
-    """Order the torsions about bonds by branches, each from the core outwards, if they move chosen atoms alone."""
+    """Group torsions into branches, from the core outwards. Only torsions that move chosen atoms alone are included."""
     own = set(chosen.tolist())
     torsions: list[Torsion] = []
     for bond in bonds:

@@ -1,4 +1,4 @@
-"""Pairs of atoms with an energy of the force field that is not computed, known by their types."""
+"""Pairs of atoms with an energy term that is not supported."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .labels import Ints
 
 @dataclass(frozen=True, eq=False)
 class UndonePairs(ReadOnlyArrays):
-    """Pairs by type.
+    """Pairs of atoms with an unsupported energy term, by type.
 
-    types : (n,) type of each atom, from 0; table : (t, t) True for types whose pairs have the energy
-    what : words on two atoms, "have a 12-6-4 term, which is not computed"
+    types : (n,) type of each atom, from 0; table : (t, t) True for pairs of types with the term
+    what : description, such as "have a 12-6-4 term, which is not computed"
     """
 
     types: Ints
@@ -28,7 +28,7 @@ class UndonePairs(ReadOnlyArrays):
         object.__setattr__(self, "table", read_only(self.table, np.bool_))
 
     def first(self) -> tuple[int, int] | None:
-        """Return two atoms that are such a pair; None if no two are."""
+        """Return the first such pair of atoms, or None."""
         for i, j in np.argwhere(np.triu(self.table)).tolist():
             first, second = (np.flatnonzero(self.types == k) for k in (i, j))
             if i == j:
@@ -38,6 +38,6 @@ class UndonePairs(ReadOnlyArrays):
         return None
 
     def of_atoms(self, indices: Ints) -> UndonePairs | None:
-        """Take some atoms, by their indices; None if no pair of them has the energy."""
+        """Return the pairs among some atoms, by indices; None if there are none."""
         found = replace(self, types=self.types[indices])
         return None if found.first() is None else found

@@ -1,4 +1,4 @@
-"""Binding energies: a complex's less its receptor's and its ligand's, frame by frame."""
+"""Binding energies: the energy of a complex minus those of its receptor and its ligand, for each frame."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ __all__ = [
     "spread_of",
 ]
 
-if not TYPE_CHECKING:  # names for tests, by the file that has them
+if not TYPE_CHECKING:  # names for tests, by module
     __getattr__ = lazy_names(
         __name__,
         {
@@ -99,41 +99,41 @@ def binding(
     strict: bool = False,
     **words: Unpack[ProgressWords],
 ) -> Any:
-    """Binding energy of a complex: its energy minus the energies of its receptor and its ligand.
+    """Compute the binding energy of a complex: its energy minus the energies of its receptor and its ligand.
 
-    Each has its own Born radii: MM/GBSA, or MM/PBSA with `pb`, for one structure, its models, the frames of a
-    trajectory, or poses (docs/binding.md). The parts have the positions of the complex, unless they have separate
-    trajectories. `Binding` is the plan behind it, for loops.
+    The method is MM/GBSA, with Born radii computed for each part, or MM/PBSA with `pb`, for one structure, its models,
+    the frames of a trajectory, or poses (docs/binding.md). The parts have the positions of the complex, unless separate
+    trajectories are given. For repeated calls use `Binding`.
 
     complex : Atoms, the path of a structure or topology, several paths or a pattern, or an object of another library
         (docs/libraries.md)
-    ligand, receptor : a selection (docs/selection.md), a mask or indices, or an AtomGroup of MDAnalysis; the receptor
-        is by default all atoms except ligands, water and stripped atoms. Several selections are several ligands,
-        computed one by one
-    strip : atoms in neither part, in addition to water, or "none"; by default the counter-ions that the program of
-        `like` strips
-    models : "one", or "all" to take all models of a PDB file as conformations
-    receptor_trajectory, ligand_trajectory : separate frames of a part, of `receptor_structure`, `ligand_structure`, by
-        default the part's atoms of the complex
+    ligand, receptor : a selection (docs/selection.md), a mask or indices, or an MDAnalysis AtomGroup; the default
+        receptor is all atoms except ligands, water and stripped atoms. A list of selections defines several ligands,
+        which are computed one by one
+    strip : atoms to exclude from both parts in addition to water, or "none"; by default the counter-ions that the
+        program `like` strips
+    models : "one", or "all" to use all models of a PDB file as conformations
+    receptor_trajectory, ligand_trajectory : separate trajectories of the parts, with the atoms of `receptor_structure`
+        and `ligand_structure`, by default those of the complex
     poses : file with positions of the ligand: molecules of SDF or mol2, or models of .pdb or .cif
-    pb : True for a Poisson-Boltzmann solvent instead of Generalized Born, with `nonlinear`, `pb_surface`, `spacing` and
-        `padding` (A) as in PBSolvent; or a PBSolvent
-    idecomp : decomposition, numbered as in AMBER: 1, 2 by residue, 3, 4 by pairs of residues
-    entropy : True for interaction entropy and C2
-    alanine : sites of an alanine scan: a selection, residues from 0, or "interface" for all within 5 A of the other
-        part
-    compare : JSON of another run, whose terms are subtracted
-    decomposition, residue_plot, heat_map, running_mean, bfactor_pdb : files of a decomposition, and pictures
+    pb : True for Poisson-Boltzmann instead of Generalized Born, with `nonlinear`, `pb_surface`, `spacing` and `padding`
+        (A) as in PBSolvent; or a PBSolvent
+    idecomp : decomposition scheme, numbered as in AMBER: 1, 2 per residue, 3, 4 per pair of residues
+    entropy : True to estimate the interaction entropy and the C2 entropy
+    alanine : sites of an alanine scan: a selection, residue indices, or "interface" for all residues within 5 A of the
+        other part
+    compare : JSON file of another run; its terms are subtracted
+    decomposition, residue_plot, heat_map, running_mean, bfactor_pdb : files to write for the decomposition and plots
     one_four, cutoff, variant, precision, device : as in `energy`
-    model : SolventModel; of a file also the number of the model to read
-    strict : True to refuse what otherwise only causes a note
-    words : keywords about files, the solvent and the run, as in `energy`: `forcefield`, `select`, `coordinates`;
-        `like`, `gb`, `ionic_strength`; `trajectory`, `frames`, `topology`, `image`; `output`, a file of the energies of
-        every frame, `resume`, `workers`, `scheduler`, `shard`, `progress`
+    model : a SolventModel, or the number of the model to read from a file
+    strict : True to refuse structures with findings that otherwise only cause notes
+    words : keywords for files, the solvent model and the run, as in `energy`: `forcefield`, `select`, `coordinates`;
+        `like`, `gb`, `ionic_strength`; `trajectory`, `frames`, `topology`, `image`; `output` (file for the energies of
+        every frame), `resume`, `workers`, `scheduler`, `shard`, `progress`
 
-    Returns a BindingResult, kcal/mol; BindingResults of several ligands, Structures of several paths. A failed frame
-    has NaN and a reason in `energies.errors`. Raises InputError for parts without atoms or with common ones and for
-    options that cannot be combined, and FormatError for files that cannot be read or written.
+    Returns a BindingResult, in kcal/mol; BindingResults for several ligands, Structures for several paths. Failed
+    frames have NaN, and an error message in `energies.errors`. Raises InputError for parts without atoms or with common
+    atoms and for options that cannot be combined, and FormatError for files that cannot be read or written.
 
         >>> import pele_ocl
         >>> from pele_ocl.common.installation import shipped
@@ -200,7 +200,7 @@ def binding(
 
 
 def _refuse_file(name: str, given: object) -> None:
-    """Raise KeywordError for a file instead of a part's selection; name : keyword of the part"""
+    """Raise KeywordError if a file is given instead of a selection. name : keyword of the part"""
     if isinstance(given, str | PathLike) and is_structure(given):
         advice = "; topologies of the parts are `pele_ocl.mmpbsa`'s" if is_topology(given) else ""
         raise KeywordError(
@@ -209,7 +209,7 @@ def _refuse_file(name: str, given: object) -> None:
 
 
 def _frames(door: Door) -> FrameOptions:
-    """Gather the keywords about a trajectory."""
+    """Collect the keywords for a trajectory."""
     words, run = door.frames, door.run
     topology = words.get("topology")
     paths = trajectory_paths(words.get("trajectory"))
@@ -220,7 +220,7 @@ def _frames(door: Door) -> FrameOptions:
 
 
 def _ligands(given: Chosen | Sequence[str]) -> tuple[Chosen, ...]:
-    """One ligand, or several if several selections are given."""
+    """Return one ligand, or several for a list of selections."""
     if isinstance(given, list | tuple) and given and all(isinstance(each, str) for each in given):
         return tuple(given)
     return (given,)
@@ -229,7 +229,7 @@ def _ligands(given: Chosen | Sequence[str]) -> tuple[Chosen, ...]:
 def _pb_solvent(
     pb: bool | PBSolvent, nonlinear: bool, surface: str | None, spacing: float | None, padding: float | None
 ) -> PBSolvent | None:
-    """Make the solvent of MM/PBSA. Raises InputError for words about it without it, or together with a PBSolvent."""
+    """Build the solvent for MM/PBSA. Raises KeywordError for its keywords without `pb` or with a PBSolvent."""
     given = {"nonlinear": nonlinear or None, "pb_surface": surface, "spacing": spacing, "padding": padding}
     names = ", ".join(f"`{name}`" for name, value in given.items() if value is not None)
     if isinstance(pb, PBSolvent):
@@ -246,7 +246,7 @@ def _pb_solvent(
 
 
 def _residues(given: Sequence[int]) -> list[int]:
-    """Numbers of residues. Raises InputError for anything else."""
+    """Return residue indices as a list. Raises InputError for anything else."""
     found = array("alanine", given, "iu", "numbers of residues")
     if found.ndim != 1:
         raise InputError(f"alanine has shape {found.shape}; a list of numbers of residues, or a selection is needed")
@@ -258,7 +258,7 @@ def _path(given: Path_ | None, name: str = "path") -> Path | None:
 
 
 def _paths(name: str, given: Paths) -> tuple[Path, ...]:
-    """Paths of one file or several."""
+    """Return the paths of one or several files."""
     several = (given,) if isinstance(given, str | PathLike) else file_paths(name, given)
     return tuple(file_path(each, name) for each in several)
 

@@ -1,4 +1,4 @@
-"""Alanine scan: residues with alanine's side chain in place of their own; docs/theory/binding.md, section 5."""
+"""Alanine scanning: replace side chains by that of alanine (docs/theory/binding.md, section 5)."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from .naming import interaction
 from .plan import Binding, binding_like, binding_trajectory
 from .statistics import Spread, spread_of
 
-CH = 1.09  # A, of the bonds to hydrogens that are put in place
+CH = 1.09  # A, length of bonds to new hydrogens
 _PARAMETERS = ("charges", "lj_sigma", "lj_epsilon")
-_SHARED = ("N", "C", "O")  # atoms whose charges tell whether a force field's backbone is Amber99SB's
-_LINKS = ("N", "C")  # atoms by which residues are bonded within a chain
-_CHARGE_DIGITS = 2e-3  # e, of topologies with few decimals
+_SHARED = ("N", "C", "O")  # atoms whose charges identify the backbone of Amber99SB
+_LINKS = ("N", "C")  # atoms of bonds between residues of a chain
+_CHARGE_DIGITS = 2e-3  # e, tolerance for topologies with few decimals
 
 
 @dataclass(frozen=True, eq=False)
 class Mutant:
-    """Atoms of a complex with one residue turned into alanine.
+    """Atoms of a complex with one residue mutated to alanine.
 
-    atoms : Atoms without bonded terms, as a single trajectory's cancel; kept : (k,) which of the complex's they are
-    beta : CB among the k; placed : (j,) atoms that become hydrogens of CB
+    atoms : k atoms without bonded terms, which cancel for a single trajectory; kept : (k,) their indices in the complex
+    beta : index of CB among the k; placed : (j,) indices of atoms that become hydrogens of CB
     """
 
     atoms: Atoms
@@ -47,7 +47,7 @@ class Mutant:
     placed: NDArray[np.intp]
 
     def positions(self, conformations: Positions) -> Floats:
-        """Positions (m, k, 3) from the complex's, (m, n, 3)."""
+        """Return the positions (m, k, 3) of the mutant from those of the complex, (m, n, 3)."""
         return _placed(np.asarray(conformations[:, self.kept], np.float64), self.beta, self.placed)
 
 
@@ -55,9 +55,9 @@ _STAY = {"ALA": "is alanine already", "GLY": "has no side chain", "PRO": "has a 
 
 
 def reasons_to_stay(atoms: Atoms) -> list[str]:
-    """Say of each residue why it cannot become alanine, "" where it can: `is alanine already`.
+    """Return for each residue why it cannot be mutated to alanine, e.g. `is alanine already`; "" if it can.
 
-    A side chain that is bonded to another residue, as in half cystines, stays.
+    Side chains bonded to another residue, as in disulphides, cannot be mutated.
     """
     labels = atoms.labels
     assert labels is not None
@@ -77,7 +77,7 @@ def reasons_to_stay(atoms: Atoms) -> list[str]:
 
 
 def _linked(atoms: Atoms) -> set[int]:
-    """Residues whose side chains are bonded to other residues."""
+    """Return the residues whose side chains are bonded to other residues."""
     assert atoms.labels is not None
     ends, residues = atoms.bond_pairs, atoms.labels.residue_index
     across = ends[residues[ends[:, 0]] != residues[ends[:, 1]]].ravel()
@@ -85,9 +85,9 @@ def _linked(atoms: Atoms) -> set[int]:
 
 
 def alanines_of(forcefield: ForceField) -> Atoms | None:
-    """Three alanines in a row with the parameters of a force field; None where it has no alanine.
+    """Return trialanine with the parameters of a force field; None if it has no alanine.
 
-    One is at the beginning of a chain, one within and one at the end.
+    Its residues are alanine at the N-terminus, within a chain and at the C-terminus.
     """
     try:
         return forcefield.assign(read_structure(shipped("data") / "structures" / "trialanine.pdb"))
@@ -96,15 +96,15 @@ def alanines_of(forcefield: ForceField) -> Atoms | None:
 
 
 def to_alanine(atoms: Atoms, residue: int, alanines: Atoms | None = None) -> Mutant:
-    """Atoms with a residue (its number, from 0) turned into alanine.
+    """Mutate a residue, by index, to alanine.
 
-    Remove the side chain beyond CB, and keep hydrogens of CB. Further atoms that CB was bonded to become hydrogens, in
-    their direction. Charges and Lennard-Jones parameters come from an ALA of the same backbone atoms. It is in this
-    topology, else in `alanines`, which have the force field of the atoms (`alanines_of`). Without one Amber99SB's ALA
-    serves a backbone of Amber99SB's charges. A new hydrogen has the GB radius of HA.
+    The side chain beyond CB is removed. Hydrogens of CB are kept, and other atoms bonded to CB are replaced by
+    hydrogens in the same direction. Charges and Lennard-Jones parameters are those of an ALA with the same backbone
+    atoms in this topology or in `alanines`, which have the same force field (see `alanines_of`). If there is none and
+    the backbone has the charges of Amber99SB, its ALA is used. New hydrogens have the GB radius of HA.
 
-    Raises InputError for a residue without CB or without parameters of ALA that would fit. A bond from the side chain
-    to another residue raises it, too.
+    Raises InputError for a residue without CB, with a side chain bonded to another residue, or without suitable
+    parameters.
     """
     site = cut_at(atoms, residue)
     assert atoms.labels is not None
@@ -120,9 +120,10 @@ def to_alanine(atoms: Atoms, residue: int, alanines: Atoms | None = None) -> Mut
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """Cut of the side chain of a residue: indices of atoms of the molecule.
+    """Truncation of a side chain, as atom indices of the molecule.
 
-    own : of the residue; kept : all that stay; beta : CB; hydrogens : of CB; gamma : atoms that become hydrogens
+    own : atoms of the residue; kept : all remaining atoms; beta : CB; hydrogens : hydrogens of CB; gamma : atoms that
+        become hydrogens
     """
 
     own: NDArray[np.intp]
@@ -133,7 +134,7 @@ class Cut:
 
 
 def cut_at(atoms: Atoms, residue: int) -> Cut:
-    """Find the atoms that stay if a residue (its number, from 0) becomes alanine; errors as in `to_alanine`."""
+    """Find the atoms that remain if a residue, by index, is mutated to alanine; errors as in `to_alanine`."""
     assert atoms.labels is not None
     own = list(_atoms_of_residues(atoms.labels))[residue]
     names = {str(atoms.labels.names[i]): int(i) for i in own}
@@ -154,7 +155,7 @@ def cut_at(atoms: Atoms, residue: int) -> Cut:
 
 
 def _placed(positions: Floats, beta: int, placed: NDArray[np.intp]) -> Floats:
-    """Positions (m, k, 3) with the atoms that become hydrogens at the length of their bond."""
+    """Return the positions (m, k, 3) with the new hydrogens moved to the C-H bond length."""
     positions = positions.copy()
     away = positions[:, placed] - positions[:, [beta]]
     positions[:, placed] = positions[:, [beta]] + CH * away / np.linalg.norm(away, axis=-1, keepdims=True)
@@ -167,7 +168,7 @@ def _atoms_of_residues(labels: Labels) -> Iterator[NDArray[np.intp]]:
 
 
 def _beyond(start: int, barred: int, bonds: Ints, within: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Atoms of a residue that bonds reach from one without passing another."""
+    """Return the atoms within a residue that are connected to `start` without passing `barred`."""
     inside, reached, fresh = set(within.tolist()), {start}, {start}
     ends = [(int(i), int(j)) for i, j in bonds if i in inside and j in inside and barred not in (i, j)]
     while fresh:
@@ -177,7 +178,7 @@ def _beyond(start: int, barred: int, bonds: Ints, within: NDArray[np.intp]) -> N
 
 
 def unbonded(atoms: Atoms) -> Atoms:
-    """Atoms without bonded terms and 1-4 pairs, which stay excluded."""
+    """Remove bonded terms and 1-4 interactions; the pairs remain excluded."""
     excluded = nonbonded_pairs(atoms).excluded
     return replace(atoms, bonds=atoms.bond_pairs, bonded=Bonded(excluded=excluded, lj_pairs=own_lj_pairs(atoms)))
 
@@ -186,7 +187,7 @@ def _with_parameters(
     atoms: Atoms, own: NDArray[np.intp], beta: int, hydrogens: NDArray[np.intp], new: NDArray[np.intp], where: str,
     alanines: Atoms | None,
 ) -> Atoms:  # fmt: skip
-    """Atoms with ALA's parameters in a residue. hydrogens : of CB, the `new` ones among them"""
+    """Assign the parameters of ALA to a residue. hydrogens : hydrogens of CB, including the `new` ones"""
     assert atoms.labels is not None
     labels = atoms.labels
     backbone = [int(i) for i in own if str(labels.names[i]) in _BACKBONE]
@@ -204,7 +205,7 @@ def _with_parameters(
     elements, names, residues = labels.elements.copy(), labels.names.copy(), labels.residue_names.copy()
     elements[new] = "H"
     assert atoms.bonded is not None
-    pairs = atoms.bonded.lj_pairs  # of atoms that become hydrogens there are none
+    pairs = atoms.bonded.lj_pairs  # pairs with atoms that become hydrogens are removed
     kept = ~np.isin(pairs.atoms, new).any(axis=1)
     bonded = replace(atoms.bonded, lj_pairs=LennardJonesPairs(pairs.atoms[kept], pairs.parameters[kept]))
     residues[own] = "ALA"
@@ -235,7 +236,7 @@ def _types(types: NDArray[np.str_], new: NDArray[np.intp], like: int) -> NDArray
 
 
 def _has_amber_backbone(atoms: Atoms, roles: Mapping[str, int]) -> bool:
-    """True if some residue of Amber99SB has the charges of a residue's backbone."""
+    """Return whether any residue of Amber99SB has the same backbone charges."""
     own = [float(atoms.charges[roles[name]]) for name in _SHARED if name in roles]
     templates = [of for of in embedded_templates().values() if all(name in of.index for name in _SHARED)]
     known = np.array([[of.charges[of.index[name]] for name in _SHARED if name in roles] for of in templates])
@@ -245,7 +246,10 @@ def _has_amber_backbone(atoms: Atoms, roles: Mapping[str, int]) -> bool:
 def _alanine(
     atoms: Atoms, roles: Mapping[str, int], where: str, alanines: Atoms | None
 ) -> dict[str, dict[str, float]]:  # fmt: skip
-    """Charge and Lennard-Jones parameters of ALA by atom name, "HB" of all three, with the backbone of these names."""
+    """Return charge and Lennard-Jones parameters of an ALA with these backbone atoms, by atom name.
+
+    "HB" stands for all three hydrogens of CB.
+    """
     for source in (atoms, alanines):
         found = None if source is None else _alanine_in(source, roles)
         if found is not None:
@@ -266,12 +270,12 @@ def _alanine(
     return {role: {name: float(of[place]) for name, of in table.items()} for role, place in places.items()}
 
 
-# Names of a backbone's hydrogen in other files.
+# Alternative names of the amide hydrogen.
 _ALIASES = {"H": ("HN", "H1"), "HN": ("H", "H1")}
 
 
 def _alanine_in(atoms: Atoms, roles: Mapping[str, int]) -> dict[str, dict[str, float]] | None:
-    """Parameters of the first ALA that has a backbone of these names; None where there is none."""
+    """Return the parameters of the first ALA with these backbone atoms; None if there is none."""
     labels = atoms.labels
     assert labels is not None
     for of in _atoms_of_residues(labels):
@@ -289,18 +293,18 @@ def _alanine_in(atoms: Atoms, roles: Mapping[str, int]) -> dict[str, dict[str, f
     return None
 
 
-INTERFACE = 5.0  # A between atoms of the two parts
-_SHOWN = 20  # residues in a sentence
+INTERFACE = 5.0  # A, maximum distance between atoms of the two parts
+_SHOWN = 20  # number of residues in a message
 
 
 @dataclass(frozen=True, eq=False)
 class AlanineScan:
-    """Changes of the binding energy, mutant less wild type, frame by frame: MMPBSA.py prints the reverse sign.
+    """Changes of the binding energy per frame, mutant minus wild type (MMPBSA.py uses the opposite sign).
 
-    residues : the sites
-    changes : (n_sites, m) kcal/mol, NaN where a frame failed; gas_phase : (n_sites, m) their part in the gas phase
+    residues : the mutated sites
+    changes : (n_sites, m) kcal/mol, NaN for failed frames; gas_phase : (n_sites, m) their gas-phase part
     frames : (m,) numbers of the frames
-    left_out : residues that were chosen and cannot become alanine, each with the reason; none by default
+    left_out : selected residues that cannot be mutated to alanine, with reasons; none by default
     """
 
     residues: tuple[Residue, ...]
@@ -311,18 +315,18 @@ class AlanineScan:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about the residues that were left out."""
+        """Messages about selected residues that were not mutated."""
         told = [f"{residue} {reason}" for residue, reason in self.left_out]
         more = f", and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
         return [f"not turned into alanine: {', '.join(told[:_SHOWN])}{more}"] if told else []
 
     def statistics(self) -> list[Spread]:
-        """Return the Spread of the changes over the frames, for each site."""
+        """Return the Spread of the changes over the frames for each site."""
         return [spread_of(of_site) for of_site in self.changes]
 
 
 def interface_residues(binding: Binding, distance: float = INTERFACE) -> list[int]:
-    """Find the residues, by number, with an atom within a distance (A) of the other part, in the structure itself."""
+    """Return the indices of residues with an atom within a distance (A) of the other part, in the given structure."""
     atoms, parts = binding.atoms, binding.parts
     if atoms.labels is None:
         raise InputError("an alanine scan needs residues, which these atoms lack")
@@ -337,9 +341,9 @@ def interface_residues(binding: Binding, distance: float = INTERFACE) -> list[in
 
 
 def sites_of(binding: Binding, sites: str | Sequence[int] | None) -> tuple[list[int], dict[int, str]]:
-    """List the residues to mutate, of a selection, of numbers, or of the interface; and why the others are not.
+    """Return the residues to mutate, and the reasons why other selected residues cannot be mutated.
 
-    Residues of the interface that cannot become alanine are not among the others, as nobody named them.
+    sites : a selection, residue indices, or None for the interface, for which no reasons are returned
     """
     labels = binding.atoms.labels
     if labels is None:
@@ -370,13 +374,13 @@ def alanine_scan(
     binding: Binding, trajectory: Trajectory | ArrayLike | None = None, sites: str | Sequence[int] | None = None,
     progress: Progress | None = None, *, forcefield: ForceField | None = None,
 ) -> AlanineScan:  # fmt: skip
-    """Scan the frames of a trajectory of the atoms given to `binding`, or the structure alone.
+    """Compute the changes of the binding energy on mutation to alanine, for a trajectory or for the structure.
 
-    trajectory : or conformations (m, n, 3) A
-    sites : a selection, or numbers of residues of the complex from 0; by default the interface
-    forcefield : of the atoms, whose alanine is taken where the complex has none; None where a topology has parameters
+    trajectory : a Trajectory, or conformations (m, n, 3) A, of the atoms given to `binding`
+    sites : a selection, or residue indices in the complex; by default the interface
+    forcefield : force field of the atoms, used if the complex has no alanine; None for parameters from a topology
 
-    Raises InputError if no site can become alanine, and as Binding does.
+    Raises InputError if no site can be mutated to alanine, and as Binding does.
     """
     chosen, left_out = sites_of(binding, sites)
     assert binding.atoms.labels is not None
@@ -386,7 +390,7 @@ def alanine_scan(
     everyone = Mutant(unbonded(binding.atoms), np.arange(len(binding.atoms)), 0, np.arange(0))
     alanines = None if forcefield is None else alanines_of(forcefield)
     found = list[tuple[Floats, Floats]]()
-    # One after the other, as plans of all sites would need as much memory as they are many.
+    # Sites are computed one by one, so that only one plan is in memory.
     for k in [None, *chosen]:
         mutant = everyone if k is None else to_alanine(binding.atoms, k, alanines)
         found.append(_energies(binding, mutant, pieces))
@@ -401,7 +405,7 @@ def alanine_scan(
 def _frames(
     binding: Binding, trajectory: Trajectory | ArrayLike | None
 ) -> tuple[NDArray[np.int64], Iterable[Positions]]:
-    """Return the numbers of the frames (m,), and their positions in pieces."""
+    """Return the numbers of the frames (m,), and an iterable of their positions in pieces."""
     if isinstance(trajectory, Trajectory):
         return np.array(trajectory.frames, np.int64), _Usable(binding_trajectory(binding, trajectory))
     given = binding.given.positions[np.newaxis] if trajectory is None else trajectory
@@ -411,7 +415,7 @@ def _frames(
 
 @dataclass(frozen=True)
 class _Usable:
-    """Positions of frames in pieces, as often as one begins, with NaN in unusable frames."""
+    """Re-iterable positions of frames in pieces, with NaN in unusable frames."""
 
     frames: Trajectory
 
@@ -420,7 +424,7 @@ class _Usable:
 
 
 def _energies(binding: Binding, mutant: Mutant, pieces: Iterable[Positions]) -> tuple[Floats, Floats]:
-    """Compute the binding energy of a mutant in each frame (m,), and its part in the gas phase."""
+    """Compute the binding energy of a mutant for each frame, (m,), and its gas-phase part."""
     side = np.zeros(len(binding.atoms), bool)
     side[binding.parts.ligand] = True
     plan = binding_like(binding, mutant.atoms, side[mutant.kept], ~side[mutant.kept])

@@ -1,4 +1,4 @@
-"""Decomposition of energies: sums over pairs of groups of atoms by a kernel, and the shares of residues."""
+"""Energy decomposition: sum pair energies between groups of atoms on the device, and assign them to residues."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from .parts import Parts
 from .poisson_boltzmann import PBEnergy
 
 SUMS = 4  # Lennard-Jones, Coulomb, GB of the complex, GB of the part
-MOST_BYTES = 1 << 28  # of the sums of conformations that are computed together
-ITEMS = (8, 8)  # of a work-group, the first dimension that of the second residue
+MOST_BYTES = 1 << 28  # maximum size of the sums of conformations that are computed together
+ITEMS = (8, 8)  # work-group size; the first dimension is the second residue
 
 
 class ResiduePairs:
-    """Kernel of cl/binding/pairs.cl with the tables of a complex on its device."""
+    """Kernel of cl/binding/pairs.cl with the device tables of a complex."""
 
     def __init__(self, plan: Energy, groups: NDArray[np.intp], sides: Ints) -> None:
-        """Upload tables.
+        """Upload the tables.
 
-        plan : of the complex; groups : (n_atoms,) number of each atom's group; sides : (n_groups,) number of its part
+        plan : plan of the complex; groups : (n_atoms,) group of each atom; sides : (n_groups,) part of each group
         """
         from ..opencl.queue import Queue
 
@@ -43,7 +43,7 @@ class ResiduePairs:
             len(sides),
         )
         queue = self._queue
-        # The kernel finds the atoms of a group one behind the other.
+        # The kernel requires the atoms of a group to be contiguous.
         self._order = np.argsort(groups, kind="stable")
         places = np.empty(len(atoms), np.intp)
         places[self._order] = np.arange(len(atoms))
@@ -64,10 +64,11 @@ class ResiduePairs:
         return max(1, MOST_BYTES // (SUMS * self._n_groups**2 * self._queue.dtype.itemsize))
 
     def energies(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:
-        """(m, 4, n_groups, n_groups) kcal/mol: Lennard-Jones, Coulomb, GB with the complex's radii, and the parts'.
+        """Compute the energies of pairs of groups, (m, 4, n_groups, n_groups) kcal/mol.
 
-        Each pair of groups appears once, in the upper triangle, and each group with itself on the diagonal. The last
-        term is 0 between atoms of different parts.
+        The terms are Lennard-Jones, Coulomb, GB with the Born radii of the complex, and GB with those of the parts,
+        which is 0 between different parts. Each pair of groups appears once, in the upper triangle; the diagonal has
+        the energies within groups.
 
         positions : (m, n, 3) A, at most `most_at_once`; born, born_of_parts : (m, n) A
         """
@@ -88,14 +89,14 @@ class ResiduePairs:
 
 
 def packed_model(model: SolventModel, precision: str, cutoff: float | None = None) -> np.void:
-    """Constants of pairs, as kernels take them; cutoff : A, at which they end"""
+    """Pack the model's constants for the kernels. cutoff : A, None for no cutoff"""
     return PAIR_MODEL.pack(
         precision, outside=model.outside, kappa=model.kappa, cutoff2=0.0 if cutoff is None else cutoff**2
     )
 
 
 def definitions(atoms: Atoms, model: SolventModel, cutoff: float | None = None) -> dict[str, int]:
-    """Build definitions of kernels that evaluate pairs of these atoms."""
+    """Return the preprocessor definitions of kernels that evaluate pairs of these atoms."""
     return {
         "TILE": 1, "GRADIENT": 0, "COULOMB": 1, "SCREENED": int(model.kappa > 0), "CUTOFF": int(cutoff is not None),
         "GEOMETRIC": int(atoms.combining == "geometric"),
@@ -103,7 +104,10 @@ def definitions(atoms: Atoms, model: SolventModel, cutoff: float | None = None) 
 
 
 def wells(atoms: Atoms) -> Floats:
-    """(n, 2) Lennard-Jones parameters as kernels take them: half sigma, or its root, and sqrt(4 epsilon)."""
+    """Return Lennard-Jones parameters for the kernels, (n, 2).
+
+    They are sigma / 2, or sqrt(sigma) for geometric combining, and sqrt(4 epsilon).
+    """
     assert atoms.lj_sigma is not None
     assert atoms.lj_epsilon is not None
     sigmas = np.sqrt(atoms.lj_sigma) if atoms.combining == "geometric" else atoms.lj_sigma / 2
@@ -111,9 +115,9 @@ def wells(atoms: Atoms) -> Floats:
 
 
 def excluded_entries(atoms: Atoms, places: NDArray[np.intp] | None = None) -> tuple[Ints, Ints]:
-    """First entry of each atom (n + 1,), and the atoms with which it has no Lennard-Jones and Coulomb energy.
+    """Return the excluded partners of each atom as a list, and the first entry of each atom, (n + 1,).
 
-    places : (n,) the place of each atom; by default they are in their own order
+    Excluded pairs have no Lennard-Jones and Coulomb energy. places : (n,) new index of each atom, by default unchanged
     """
     pairs: NDArray[np.integer] = nonbonded_pairs(atoms).excluded
     pairs = pairs if places is None else places[pairs]
@@ -126,25 +130,25 @@ _OF_PAIRS = ("lennard_jones", "coulomb", "gb_pair", "lennard_jones_14", "coulomb
 
 
 class Decomposer:
-    """Adds up shares of residues and of pairs of residues over conformations.
+    """Accumulates the contributions of residues and of pairs of residues over conformations.
 
-    A residue has half of each pair's energy of its atoms, and an equal part of their bonded terms. GB self
-    energy and surface belong to their atom's residue. Pairs are a matrix whose sums of rows these are. Its diagonal has
-    the terms of one residue alone, and bonded ones.
+    A pair energy is divided equally between the residues of its two atoms, a bonded term equally among its atoms. GB
+    self energies and surface energies belong to the residue of their atom. Contributions of pairs form a matrix whose
+    row sums are the contributions of residues. Its diagonal contains bonded terms and terms within a residue.
     """
 
     def __init__(
         self, plan: Energy, parts: Parts, idecomp: int = 2, is_backbone: NDArray[np.bool_] | None = None,
         kept: NDArray[np.intp] | None = None,
     ) -> None:  # fmt: skip
-        """Prepare the sums of a complex.
+        """Prepare the decomposition of a complex.
 
-        plan : of the complex, made with per_atom=True; parts : its atoms
-        idecomp : 1 and 2 per residue, 3 and 4 of pairs, too; see `grouping`
-        is_backbone : (n,) of the complex's atoms, to have pairs of sidechains and backbones with residues, too
-        kept : residues (k,) whose pairs are kept of every conformation, for `by_frame`
+        plan : plan of the complex, built with per_atom=True; parts : atoms of the parts
+        idecomp : 1 and 2 per residue, 3 and 4 also per pair of residues; see `grouping`
+        is_backbone : mask (n,) of the complex's atoms, to decompose pairs also into sidechain and backbone
+        kept : residues (k,) whose pairs are stored for every conformation, for `by_frame`
 
-        Raises InputError if the atoms have no residues, or one reaches into both parts.
+        Raises InputError if the atoms have no residues, or a residue belongs to both parts.
         """
         self.idecomp = whole_number("idecomp", idecomp, least=1, most=4)
         if not plan.model.gb_model.is_pairwise:
@@ -168,7 +172,7 @@ class Decomposer:
         self._residue_of = np.repeat(np.arange(len(sizes)), sizes)
         self._groups = grouping(plan.names, self.idecomp)
         self._moments = _moments()
-        # Of pairs each residue is one group of atoms, or two: its sidechain, then its backbone.
+        # For pairs, each residue is one group of atoms, or two: sidechain, then backbone.
         self._splits = ("total",) if is_backbone is None else SPLITS
         self._is_backbone = is_backbone
         self._group_of: NDArray[np.intp] = (
@@ -183,7 +187,7 @@ class Decomposer:
         self._lj_pairs = own_lj_pairs(plan.atoms)
 
     def add(self, batches: Mapping[str, EnergyBatch], positions: Positions) -> None:
-        """Let conformations of the complex (m, n, 3) count, whose batches these are, less failed ones."""
+        """Add conformations of the complex (m, n, 3) with their batches; failed ones are ignored."""
         good = np.ones(len(positions), bool)
         for batch in batches.values():
             good[list(batch.errors)] = False
@@ -208,7 +212,7 @@ class Decomposer:
                         self._of_frames[split].append({n: m[0][np.ix_(self._kept, self._kept)] for n, m in of.items()})
 
     def result(self) -> Decomposition:
-        """Shares of all that was added. Raises InputError if nothing was."""
+        """Return the decomposition over all added conformations. Raises InputError if there are none."""
         n = self._moments["delta"][0].n
         if not n:
             raise InputError("no frame has energies, and so there is no decomposition")
@@ -218,14 +222,14 @@ class Decomposer:
         )
 
     def by_frame(self) -> dict[str, dict[str, Floats]]:
-        """Pairs of the residues that were kept, (m, k, k, n_groups) by split, "complex" and "parts"."""
+        """Return the pairs of the kept residues, (m, k, k, n_groups), by split, and by "complex" and "parts"."""
         return {
             split: {name: np.stack([of[name] for of in frames]) for name in ("complex", "parts")}
             for split, frames in self._of_frames.items()
         }
 
     def _by_group(self, of_atoms: Floats, by_residue: Floats) -> Floats:
-        """Energies (m, n_groups_of_atoms, n_terms) from the atoms' and the residues'."""
+        """Return the energies of groups of atoms, (m, n_groups_of_atoms, n_terms), from those of atoms and residues."""
         if self._is_backbone is None:
             return by_residue
         of_backbone = np.add.reduceat(of_atoms * self._is_backbone[:, np.newaxis], self._starts, axis=1)
@@ -234,7 +238,10 @@ class Decomposer:
         return found
 
     def _rows_of(self, matrix: Floats, split: str) -> Floats:
-        """(1, n_residues, n_residues, n_groups): a sidechain's, a backbone's or all atoms' with the other residue."""
+        """Return the energies of a split of each residue with all other residues.
+
+        The shape is (1, n_residues, n_residues, n_groups).
+        """
         if self._is_backbone is None:
             return matrix
         n = len(self.residues)
@@ -243,7 +250,7 @@ class Decomposer:
         return found
 
     def _of_atoms(self, batches: Mapping[str, EnergyBatch]) -> dict[str, Floats]:
-        """Energies (m, n, n_terms) of the atoms in the complex and in their parts."""
+        """Return the energies of atoms in the complex and in their parts, (m, n, n_terms)."""
         of: dict[str, Floats] = {}
         for name, batch in batches.items():
             assert batch.per_atom is not None
@@ -254,7 +261,7 @@ class Decomposer:
         return {"complex": of["complex"], "parts": parts}
 
     def _matrices(self, sums: Floats, positions: Floats, by_group: Mapping[str, Floats]) -> dict[str, Floats]:
-        """(1, n, n, n_groups) by name, of one conformation and n groups of atoms."""
+        """Return the matrices of pairs of atom groups of one conformation, (1, n, n, n_groups), by name."""
         one_four, own_pairs = self._of_one_four(positions), self._of_lj_pairs(positions)
         same_side = self._group_sides[:, None] == self._group_sides
         found = {}
@@ -266,9 +273,9 @@ class Decomposer:
         return found
 
     def _matrix(self, terms: Mapping[str, Floats], by_group: Floats) -> Floats:
-        """Matrix of all terms' groups from the upper triangles of pair terms, and from all others by atoms' group.
+        """Return the symmetric matrix of pairs of atom groups, with half of each pair energy in either triangle.
 
-        Half an energy stands in either triangle.
+        terms : pair terms, in upper triangles; by_group : all other terms by atom group, added on the diagonal
         """
         names, n = self._plan.names, len(self._group_sides)
         matrix = np.zeros((n, n, len(GROUPS)))
@@ -282,7 +289,7 @@ class Decomposer:
         return matrix
 
     def _of_one_four(self, positions: Floats) -> dict[str, Floats]:
-        """Energies of 1-4 pairs in upper triangles of groups of atoms; computed here, as they are few."""
+        """Compute the energies of 1-4 pairs between atom groups, in upper triangles, on the host, as they are few."""
         n = len(self._group_sides)
         found = {name: np.zeros((n, n)) for name in ("lennard_jones_14", "coulomb_14")}
         if not len(self._one_four):
@@ -294,7 +301,7 @@ class Decomposer:
         return found
 
     def _of_lj_pairs(self, positions: Floats) -> Floats:
-        """Corrections of pairs with Lennard-Jones parameters of their own, in an upper triangle of groups of atoms."""
+        """Compute the corrections for pair-specific Lennard-Jones parameters, in an upper triangle of atom groups."""
         n = len(self._group_sides)
         found = np.zeros((n, n))
         if len(self._lj_pairs):
@@ -304,7 +311,7 @@ class Decomposer:
         return found
 
     def _of_pairs(self, pairs: Ints, positions: Floats) -> tuple[tuple[NDArray[np.intp], ...], Floats, Floats]:
-        """Groups of atoms of pairs (k, 2), the lower first, r^2 (k,) A^2, and 1 within the cutoff, 0 beyond."""
+        """Return for pairs (k, 2) their sorted atom groups, r^2 (k,) A^2, and 1 within the cutoff, else 0."""
         i, j = pairs.T
         r2 = ((positions[i] - positions[j]) ** 2).sum(axis=1)
         cutoff = self._plan.options.cutoff
@@ -313,19 +320,19 @@ class Decomposer:
 
 
 def _moments() -> dict[str, tuple[Moments, Moments]]:
-    """Moments of the groups and of their sum, by the names of IN_RESIDUES."""
+    """Return empty Moments for the groups and for their sum, by the names of IN_RESIDUES."""
     return {name: (Moments(), Moments()) for name in IN_RESIDUES}
 
 
 def _lennard_jones(r2: Floats, sigma: Floats, epsilon: Floats) -> Floats:
-    """Energies of pairs (k,)."""
+    """Return the Lennard-Jones energies of pairs, (k,)."""
     s6 = (sigma**2 / r2) ** 3
     energies: Floats = 4 * epsilon * (s6 * s6 - s6)
     return energies
 
 
 def _add(moments: Mapping[str, tuple[Moments, Moments]], of: Mapping[str, Floats]) -> None:
-    """Let the groups of "complex" and "parts", their difference, and the sums of each count."""
+    """Add "complex", "parts" and their difference to the moments of the groups and of their sum."""
     of = {**of, "delta": of["complex"] - of["parts"]}
     if len(of["delta"]):
         for name, (groups, total) in moments.items():

@@ -1,4 +1,4 @@
-"""Shares of residues and of pairs of residues in binding energies, and their files."""
+"""Contributions of residues and of pairs of residues to binding energies, and their files."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ..formats import guarded
 from ..formats.hdf5 import text_array, text_type, write_attributes, writing_hdf5
 
 GROUPS = ("internal", "van_der_waals", "electrostatic", "polar", "nonpolar")
-IN_RESIDUES = ("complex", "parts", "delta")  # what there is of each residue
-SPLITS = ("total", "sidechain", "backbone")  # of the atoms of a residue
+IN_RESIDUES = ("complex", "parts", "delta")  # contributions of a residue
+SPLITS = ("total", "sidechain", "backbone")  # subsets of a residue's atoms
 
 _GROUP_OF = {
     **dict.fromkeys(BONDED_TERMS, "internal"),
@@ -31,9 +31,9 @@ _OF_ONE_FOUR = {"lennard_jones_14": "van_der_waals", "coulomb_14": "electrostati
 
 
 def grouping(names: Sequence[str], idecomp: int) -> Floats:
-    """(n_terms, n_groups) 1 where a term belongs to a group of GROUPS.
+    """Return a matrix (n_terms, n_groups) with 1 where a term belongs to a group of GROUPS.
 
-    idecomp : as in sander; with 1 and 3 1-4 pairs are internal, with 2 and 4 they are van der Waals and electrostatic
+    idecomp : as in sander; 1-4 pairs are internal with 1 and 3, van der Waals and electrostatic with 2 and 4
     """
     one_four = dict.fromkeys(_OF_ONE_FOUR, "internal") if idecomp in (1, 3) else _OF_ONE_FOUR
     groups = [{**_GROUP_OF, **one_four}[name] for name in names]
@@ -41,14 +41,14 @@ def grouping(names: Sequence[str], idecomp: int) -> Floats:
 
 
 class Moments:
-    """Mean and standard deviation of arrays that come one frame after the other."""
+    """Running mean and standard deviation of arrays over frames."""
 
     def __init__(self) -> None:
         self.n = 0
         self._first = self._sum = self._squares = np.zeros(0)
 
     def add(self, values: Floats) -> None:
-        """Let (m, ...) count. Their first is subtracted, so that sums of squares keep their digits."""
+        """Add values (m, ...). The first value is subtracted from all, to avoid cancellation in sums of squares."""
         if not self.n:
             self._first = values[0].copy()
             self._sum, self._squares = np.zeros_like(self._first), np.zeros_like(self._first)
@@ -72,10 +72,10 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Mean shares of the energy and their standard deviations (population) over the frames, kcal/mol.
+    """Mean energy contributions and their population standard deviations over the frames, kcal/mol.
 
-    mean, sd : (n_residues, n_groups), or of pairs (n_residues, n_residues, n_groups) in the order of GROUPS
-    sd_total : (n_residues,), or of pairs (n_residues, n_residues), of the sum of all groups
+    mean, sd : (n_residues, n_groups), or (n_residues, n_residues, n_groups) for pairs, ordered as GROUPS
+    sd_total : standard deviation of the sum of all groups, (n_residues,), or (n_residues, n_residues) for pairs
     """
 
     mean: Floats
@@ -91,14 +91,14 @@ class Shares:
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """Shares of residues, and of pairs of them, in the energies of a complex, its parts and their difference.
+    """Contributions of residues and of their pairs to the energies of a complex, its parts and their difference.
 
-    residues : n_residues of them, in the order of the atoms; is_ligand : (n_residues,) whether each is the ligand's
-    per_residue : Shares of "complex", "parts" (each residue in its own part) and "delta"
-    pairs : the same of pairs of residues, symmetric, half an energy in either triangle; None if not requested
-    n_frames : that count; idecomp : 1 to 4, as in sander
-    splits : pairs as above of "sidechain" and "backbone" of the first residue with all of the second; empty where not
-        asked for
+    residues : residues, in the order of the atoms; is_ligand : mask (n_residues,) of the ligand's residues
+    per_residue : Shares for "complex", "parts" (each residue in its own part) and "delta"
+    pairs : the same for pairs of residues, symmetric, with half of each energy in either triangle; None if not
+        requested
+    n_frames : number of frames used; idecomp : 1 to 4, as in sander
+    splits : pairs for "sidechain" and "backbone" of the first residue with all of the second; empty if not requested
     """
 
     residues: tuple[Residue, ...]
@@ -111,14 +111,14 @@ class Decomposition:
 
     @property
     def names(self) -> list[str]:
-        """Residues as gmx_MMPBSA writes them: R:A:LEU:4."""
+        """Names of the residues in gmx_MMPBSA's format, such as R:A:LEU:4."""
         return [
             f"{'L' if own else 'R'}:{r.chain}:{r.name}:{r.number}{r.insertion_code}"
             for own, r in zip(self.is_ligand.tolist(), self.residues, strict=True)
         ]
 
     def strongest(self, n: int = 10) -> list[int]:
-        """Residues whose mean share in the difference is largest in size, the largest first."""
+        """Return the indices of the residues with the largest absolute mean contribution to the difference."""
         order = np.argsort(-np.abs(self.per_residue["delta"].total), kind="stable")
         return [int(k) for k in order[:n]]
 
@@ -135,7 +135,7 @@ _Row = list[str | float]
 
 
 def require_decomposition_suffix(path: str | PathLike[str]) -> str:
-    """Return the suffix of a file of a decomposition; raise FormatError unless it is one of SUFFIXES."""
+    """Return the suffix of a decomposition file. Raises FormatError unless it is one of SUFFIXES."""
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise FormatError(f"{path}: unknown suffix {suffix!r}; decompositions end in {', '.join(SUFFIXES)}")
@@ -145,10 +145,10 @@ def require_decomposition_suffix(path: str | PathLike[str]) -> str:
 def write_decomposition(
     path: str | PathLike[str], decomposition: Decomposition, attributes: Mapping[str, object] | None = None
 ) -> None:
-    """Write a decomposition; the suffix says whether as CSV or HDF5.
+    """Write a decomposition as CSV or HDF5, by suffix.
 
-    CSV has the sections of gmx_MMPBSA's (Complex, Receptor, Ligand, DELTAS), mean, population standard deviation and
-    naive standard error of each group; HDF5 the arrays of Decomposition, (n_residues, n_groups) and so on.
+    The CSV file has the sections of gmx_MMPBSA (Complex, Receptor, Ligand, DELTAS), with mean, population standard
+    deviation and naive standard error of each group. The HDF5 file has the arrays of Decomposition.
     """
     suffix = require_decomposition_suffix(path)
     write: Callable[[Path, Decomposition, Mapping[str, object]], None] = _write_csv if suffix == ".csv" else _write_hdf5
@@ -170,7 +170,7 @@ def _write_csv(path: Path, of: Decomposition, attributes: Mapping[str, object]) 
 
 
 def _sections(of: Decomposition) -> Iterator[tuple[str, str, list[int]]]:
-    """Yield the head of each section, the system of its energies, and its residues."""
+    """Yield the title, the system and the residues of each section."""
     everyone = list(range(len(of.residues)))
     yield "Complex", "complex", everyone
     yield "Receptor", "parts", [k for k in everyone if not of.is_ligand[k]]

@@ -1,4 +1,4 @@
-"""Energies of a complex and its parts, of one frame or many."""
+"""Energies of a complex and its parts, for one or many frames."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .statistics import Spread, spread_of
 PARTS = ("complex", "receptor", "ligand")
 DELTA = "delta"
 SYSTEMS = (*PARTS, DELTA)
-LARGEST = 1e6  # kcal/mol, of which float32 keeps 0.1
-LARGEST_LJ = 2e4  # of Lennard-Jones, of whose steepest pairs float32 keeps fewer digits
-CLOSE = 0.1  # A between an atom without Lennard-Jones energy and any other
+LARGEST = 1e6  # kcal/mol, up to which float32 resolves 0.1
+LARGEST_LJ = 2e4  # kcal/mol, lower limit for Lennard-Jones energies, as steep pairs have larger errors in float32
+CLOSE = 0.1  # A, distance below which an atom without Lennard-Jones parameters overlaps with another one
 _STEEP = ("lennard_jones", "lennard_jones_14")
 
 
@@ -29,16 +29,16 @@ _STEEP = ("lennard_jones", "lennard_jones_14")
 class BindingEnergies(Framed):
     """Energies of a complex, of its parts, and the difference: complex minus receptor minus ligand.
 
-    complex, receptor, ligand, delta : Terms of one shape (..., n_terms), kcal/mol: () for one frame, (m,) for many; 0
-        for terms that a part does not have; NaN for failed frames
-    frames : (m,) numbers of the frames, None where there were none
-    errors : reasons why frames failed, by their place among the m, from 0
-    seconds : by step, if measured
+    complex, receptor, ligand, delta : Terms (..., n_terms), kcal/mol, with shape () for one frame and (m,) for several;
+        0 for terms that a part lacks, NaN for failed frames
+    frames : (m,) numbers of the frames, None without a trajectory
+    errors : error messages of failed frames, by index from 0
+    seconds : times by step, if measured
     decomposition : Decomposition over all frames; None if not requested
-    n_imaged : number of imaged frames of this run
-    rmsd : (m,) A for poses: of the ligand's heavy atoms from those of the complex, with optimal assignment of
-        equivalent atoms in ligands of up to 1,000 atoms; None for frames
-    notes : messages about the frames, of the Trajectory
+    n_imaged : number of frames in this run that were imaged
+    rmsd : for poses, (m,) rmsd of the ligand's heavy atoms from those of the complex, A, with optimal assignment of
+        equivalent atoms for ligands of up to 1,000 atoms; None for frames
+    notes : messages of the Trajectory about the frames
 
     >>> energies = pele_ocl.Binding(pele_ocl.read("data/structures/trialanine.pdb"), "resid 3").evaluate()
     >>> round(float(energies.complex.total - energies.receptor.total - energies.ligand.total - energies.delta.total), 6)
@@ -62,7 +62,7 @@ class BindingEnergies(Framed):
         cls, systems: Mapping[str, Terms], frames: NDArray[np.int64] | None = None,
         errors: Mapping[int, str] | None = None, seconds: Mapping[str, float] | None = None,
     ) -> BindingEnergies:  # fmt: skip
-        """Make the energies of SYSTEMS by name."""
+        """Build the energies from Terms by name of SYSTEMS."""
         whole, receptor, ligand, delta = (systems[name] for name in SYSTEMS)
         return cls(whole, receptor, ligand, delta, frames, errors or {}, seconds or {})
 
@@ -70,7 +70,7 @@ class BindingEnergies(Framed):
         return len(self.delta)
 
     def __getitem__(self, i: int) -> BindingEnergies:
-        """Return the energies of the frame in place i, from 0."""
+        """Return the energies of one frame, by index."""
         systems = {name: getattr(self, name)[i] for name in SYSTEMS}
         return BindingEnergies.of(systems, errors={0: self.errors[i]} if i in self.errors else None)
 
@@ -84,7 +84,7 @@ class BindingEnergies(Framed):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Terms, in their order."""
+        """Names of the terms, in order."""
         return self.delta.names
 
     @property
@@ -108,7 +108,7 @@ class BindingEnergies(Framed):
         return {name: getattr(self, name) for name in SYSTEMS}
 
     def statistics(self) -> dict[str, dict[str, Spread]]:
-        """Return the Spread over the frames of each term and the "total", by system, without failed frames.
+        """Return by system the Spread of each term and of the "total" over all frames that did not fail.
 
         Raises InputError if no frame has energies.
         """
@@ -121,7 +121,7 @@ class BindingEnergies(Framed):
 
 
 def aligned(terms: Terms, names: Sequence[str]) -> Floats:
-    """Align the values (..., n_terms) of a part's terms to the complex's names; 0 if the part lacks one."""
+    """Return the values of a part's terms in the order of `names`, (..., n_terms); 0 for terms that it lacks."""
     if terms.names == names:
         return terms.values
     found = np.zeros((*terms.values.shape[:-1], len(names)))
@@ -130,7 +130,7 @@ def aligned(terms: Terms, names: Sequence[str]) -> Floats:
 
 
 def joined_energies(pieces: Sequence[BindingEnergies]) -> BindingEnergies:
-    """Join the energies of neighbouring frames."""
+    """Concatenate the energies of consecutive pieces of a trajectory."""
     first, errors, n = pieces[0], dict[int, str](), 0
     for piece in pieces:
         errors |= {n + k: why for k, why in piece.errors.items()}
@@ -148,9 +148,9 @@ TOO_LARGE = (
 
 
 def is_close(atoms: Atoms, conformations: Floats) -> NDArray[np.bool_]:
-    """(m,) which conformations (m, n, 3) A have an atom without Lennard-Jones energy almost on top of another one.
+    """Return a mask (m,) of conformations (m, n, 3) A with an atom without Lennard-Jones terms on top of another one.
 
-    Coulomb energies alone show no such clash among others, and float32 loses its digits: at 0.1 A up to 0.02 kcal/mol.
+    Such a clash is not visible in the energies, but reduces the precision of float32, by up to 0.02 kcal/mol at 0.1 A.
     """
     found = np.zeros(len(conformations), bool)
     if atoms.lj_epsilon is None or atoms.lj_sigma is None:
@@ -164,7 +164,7 @@ def is_close(atoms: Atoms, conformations: Floats) -> NDArray[np.bool_]:
 
 @np.errstate(invalid="ignore")
 def _has_close(positions: Floats, bare: NDArray[np.intp]) -> bool:
-    """Return whether any of some atoms is closer than CLOSE to another one, by windows along x."""
+    """Return whether any of the atoms `bare` is closer than CLOSE to another atom, by a sweep along x."""
     order = np.argsort(positions[:, 0], kind="stable")
     along = positions[order, 0]
     first, end = (np.searchsorted(along, positions[bare, 0] + by) for by in (-CLOSE, CLOSE))
@@ -177,17 +177,17 @@ def _has_close(positions: Floats, bare: NDArray[np.intp]) -> bool:
 
 
 def needs_float64(terms: Terms, atoms: Atoms, conformations: Floats) -> NDArray[np.bool_]:
-    """(m,) which conformations (m, n, 3) A have energies whose differences float32 does not have to 0.5 kcal/mol.
+    """Return a mask (m,) of conformations (m, n, 3) A that need float64 for differences within 0.5 kcal/mol.
 
-    This is the one rule for all binding energies: of one trajectory, of three, of poses, and of MMPBSA.py's files.
+    This criterion is used for all binding energies: single and separate trajectories, poses, and MMPBSA.py input files.
 
-    terms : (m, n_terms) in float32
+    terms : (m, n_terms) computed in float32
     """
     return is_large(terms) | is_close(atoms, conformations)
 
 
 def is_large(terms: Terms) -> NDArray[np.bool_]:
-    """(m,) which energies are so large that their differences have errors beyond 0.2 kcal/mol in float32."""
+    """Return a mask (m,) of energies so large that their differences in float32 have errors above 0.2 kcal/mol."""
     large: NDArray[np.bool_] = np.asarray((np.abs(terms.values) > LARGEST).any(axis=-1))
     for name in _STEEP:
         if name in terms.names:

@@ -1,4 +1,4 @@
-"""Positions of a complex and its parts: of a structure, its models, poses, or the frames of trajectories."""
+"""Binding energies for a structure, its models, poses, or the frames of trajectories."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .separate import SeparateEnergies, separate_energies
 
 @dataclass(frozen=True)
 class PartFrames:
-    """Frames of a part alone: trajectories, and the structure that they are of, None for the part in the complex."""
+    """Separate trajectories of a part. structure : its structure, None for the part's atoms in the complex"""
 
     paths: tuple[Path, ...] = ()
     structure: Path | None = None
@@ -43,9 +43,9 @@ class PartFrames:
 
 @dataclass(frozen=True, eq=False)
 class SoluteFrame:
-    """First frame, of all atoms of a topology, or without its water and what is stripped.
+    """First frame of a trajectory of all atoms, or of one without water and stripped atoms.
 
-    choice : of the frames; strip : as in Binding; like : whose ions are stripped
+    choice : options for the frames; strip, like : atoms to strip, as in Binding
     """
 
     choice: FrameOptions
@@ -57,7 +57,7 @@ class SoluteFrame:
         return self.choice.paths
 
     def first_positions(self, atoms: Atoms, selection: Selection | None) -> tuple[Floats, str]:
-        """Positions (n, 3) A of the atoms, 0 where the frame lacks them, and no sentence: the plan has one."""
+        """Return the positions of the atoms, (n, 3) A, 0 for atoms that the frame lacks, and an empty message."""
         choice = self.choice
         try:
             return choice.first_positions(atoms, selection)
@@ -79,9 +79,9 @@ class SoluteFrame:
 
 @dataclass(frozen=True, eq=False)
 class FramesOfComplex:
-    """Frames of a complex, opened for its plan.
+    """Energies of the frames of a complex.
 
-    energies : of all; record : settings of the file of their results; inputs : files that are read
+    energies : energies of all frames; record : settings stored in the output file; frames : the Trajectory, if any
     """
 
     energies: BindingEnergies
@@ -95,7 +95,7 @@ def energies_of(
 ) -> FramesOfComplex:  # fmt: skip
     """Compute the energies of all frames, models or poses, or of the structure alone.
 
-    naming : of the columns of the output of frames; elsewhere : opens the frames in another process
+    naming : names of the columns of the output file; elsewhere : opens the frames in another process
     """
     if choice.paths:
         opened = opened_frames(binding, molecule, choice, naming)
@@ -115,14 +115,14 @@ def energies_of(
 
 
 def tell(binding: Binding, *trajectories: Trajectory) -> None:
-    """Tell the notes about frames, and keep them and the findings for the report."""
+    """Report the notes about frames, and store notes and findings for the report."""
     for frames in trajectories:
         notes = (*binding.notes, *noted(frames).notes)
         rewrite(binding, notes=notes, findings=(*binding.findings, *frames.findings))
 
 
 def opened_frames(binding: Binding, molecule: MoleculeRead, choice: FrameOptions, naming: Naming) -> OpenedFrames:
-    """Open the frames of a complex, and the way to evaluate them."""
+    """Open the frames of a complex for evaluation."""
     settings = {"software": software(), **binding_settings(binding), **naming.settings}
     frames = binding_trajectory(binding, choice.opened(binding.given, molecule.chosen))
     return OpenedFrames(
@@ -142,7 +142,7 @@ def _of_trajectory(binding: Binding, spec: FramesSpec, naming: Naming, run: Run)
 
 
 def conformations_of(binding: Binding, molecule: MoleculeRead, choice: FrameOptions) -> Trajectory | Floats | None:
-    """All frames or models, as conformations of the atoms that were given; None for the structure alone."""
+    """Return all frames or models as conformations of the given atoms; None for a single structure."""
     if choice.paths:
         return binding_trajectory(binding, choice.opened(binding.given, molecule.chosen))
     return molecule.conformations
@@ -152,9 +152,9 @@ def separate_energies_of(
     binding: Binding, molecule: MoleculeRead, choice: FrameOptions, parts: Mapping[str, PartFrames], reading: Reading,
     strip: Chosen | None, like: str | None, progress: Progress | None,
 ) -> SeparateEnergies:  # fmt: skip
-    """Compute the energies of trajectories of all three; a part without one is cut from the complex's frames.
+    """Compute energies from separate trajectories; parts without one are extracted from the complex's frames.
 
-    parts : frames of "receptor" and "ligand"; reading : of their structures; strip, like : as in SoluteFrame
+    parts : frames of "receptor" and "ligand"; reading : how their structures are read; strip, like : as in SoluteFrame
     """
     atoms, trajectories = dict[str, Atoms](), {"complex": _of_complex(binding, "complex", molecule, choice)}
     for name in PARTS[1:]:
@@ -175,7 +175,10 @@ def separate_energies_of(
 
 
 def _of_complex(binding: Binding, name: str, molecule: MoleculeRead, choice: FrameOptions) -> Trajectory:
-    """Frames of a system, cut from the complex's, which have all atoms of the structure or the complex's alone."""
+    """Return the frames of a system extracted from those of the complex.
+
+    The frames may have all atoms of the structure, or only those of the complex.
+    """
     own = np.arange(len(binding.atoms)) if name == "complex" else getattr(binding.parts, name)
     whole = binding.given if choice.topology is None and molecule.chosen is None else None
     chosen = choice.part(molecule.taken, binding.parts.complex[own])
@@ -186,18 +189,18 @@ def _of_complex(binding: Binding, name: str, molecule: MoleculeRead, choice: Fra
     except (FormatError, InputError):
         if len(binding.atoms) == binding.n_atoms or choice.topology is not None:
             raise
-    picked = None if name == "complex" else own  # of stripped frames; others are refused
+    picked = None if name == "complex" else own  # frames without stripped atoms
     return Trajectory(choice.paths, binding.atoms, choice.words, picked, image=choice.imaging)
 
 
 def _chosen_of(
     whole: Atoms, n: int, name: str, path: Path, strip: Chosen | None, like: str | None
 ) -> NDArray[np.intp]:  # fmt: skip
-    """Atoms of a part in a structure of its own: all, or without water and what is stripped.
+    """Return the atoms of a part in its own structure: all, or those without water and stripped atoms.
 
-    n : atoms of the part in the complex
+    n : number of the part's atoms in the complex
 
-    Raises InputError if there are as many neither run.
+    Raises InputError if the number of atoms differs in both cases.
     """
     chosen = np.arange(len(whole))
     if len(whole) != n:
@@ -211,7 +214,7 @@ def _chosen_of(
 
 
 def _of_part(name: str, choice: FrameOptions, whole: Atoms, chosen: NDArray[np.intp]) -> Trajectory:
-    """Frames of a part, which are of all atoms of its structure, or of the chosen ones alone."""
+    """Return the frames of a part, with all atoms of its structure or only the chosen ones."""
     try:
         picked = None if len(chosen) == len(whole) else chosen
         frames = Trajectory(choice.paths, whole, choice.words, picked, image=choice.imaging)
@@ -219,7 +222,7 @@ def _of_part(name: str, choice: FrameOptions, whole: Atoms, chosen: NDArray[np.i
             return frames
     except (FormatError, InputError) as error:
         if len(chosen) == len(whole):
-            if isinstance(error, InputError) or error.code != OTHER_ATOMS:  # of as many atoms, or not to be read
+            if isinstance(error, InputError) or error.code != OTHER_ATOMS:  # the number of atoms is not the problem
                 raise
             what = error.fields["what"]
             raise FormatError(
@@ -229,7 +232,7 @@ def _of_part(name: str, choice: FrameOptions, whole: Atoms, chosen: NDArray[np.i
 
 
 def is_stripped(binding: Binding, molecule: MoleculeRead, choice: FrameOptions) -> bool:
-    """True if the frames are of the complex alone, without atoms of the structure that are in neither part."""
+    """Return whether the frames contain only the complex, without the other atoms of the structure."""
     if len(binding.atoms) == binding.n_atoms or choice.topology is not None:
         return False
     try:

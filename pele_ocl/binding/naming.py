@@ -1,4 +1,4 @@
-"""Names of terms: pele-ocl's, and AMBER's in reports and in columns of files."""
+"""Names of energy terms in pele-ocl and AMBER, for reports and columns of files."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ ORDER = (
 
 
 def amber_terms(terms: Terms) -> dict[str, Floats]:
-    """Return the terms (...,) by AMBER's names, then GGAS, GSOLV and TOTAL; missing terms are left out.
+    """Return the terms (...,) by AMBER's names, followed by GGAS, GSOLV and TOTAL; missing terms are omitted.
 
-    DIHED holds impropers, EGB the self energies. The surface term is ESURF, or ENPOLAR with EPB.
+    DIHED includes impropers, EGB the self energies. The surface term is ESURF, or ENPOLAR with EPB.
     """
     found: dict[str, Floats] = {}
     for name in terms.names:
@@ -43,31 +43,31 @@ def amber_terms(terms: Terms) -> dict[str, Floats]:
 
 
 def amber_name(term: str, terms: Sequence[str]) -> str:
-    """AMBER's name of a term of an energy, whose surface energy has another name with Poisson-Boltzmann."""
+    """Return AMBER's name of a term. terms : all terms of the energy; with "pb" the surface term is ENPOLAR"""
     if term == "nonpolar" and "pb" in terms:
         return "ENPOLAR"
     return _NAMES.get(term, term.upper())
 
 
-# Names of bonded terms and 1-4 pairs, which cancel where complex and parts have the same coordinates.
+# Names of bonded terms and 1-4 pairs, which cancel if complex and parts have the same coordinates.
 OF_BONDS = frozenset(amber_name(term, ()) for term in ALL_TERMS if term not in PASS_TERMS)
 
 
 def interaction(terms: Terms) -> Floats:
-    """Return the energy in the gas phase, (...,) kcal/mol."""
+    """Return the gas-phase energy, (...,) kcal/mol."""
     return amber_terms(terms)[GAS]
 
 
 Columns = Mapping[str, NDArray[np.generic]]
-OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # programs whose users know the terms by AMBER's names
+OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # programs that use AMBER's names of terms
 
 
 @dataclass(frozen=True)
 class Naming:
-    """Names of columns: `delta_coulomb`, or, as in AMBER, `delta_EEL`.
+    """Column names, such as `delta_coulomb`, or `delta_EEL` with AMBER's names.
 
-    terms : our names of all. With AMBER's names the terms that it sums, such as the two of EGB, follow by
-    ours, too, so that nothing is lost and a run can continue the file.
+    terms : names of all terms in pele-ocl. With AMBER's names, terms that AMBER sums, such as those of EGB, are also
+        written under these names, so that a run can continue the file
     """
 
     terms: tuple[str, ...]
@@ -75,17 +75,17 @@ class Naming:
 
     @property
     def settings(self) -> dict[str, object]:
-        """Settings that tell files of the two namings apart."""
+        """Settings that identify files with AMBER's names."""
         return {"names": "amber"} if self.is_amber else {}
 
     def columns(self, systems: Mapping[str, Terms]) -> dict[str, NDArray[np.generic]]:
-        """Return the columns of the energies of all systems, which are of shape (m,)."""
+        """Return the columns (m,) of the energies of all systems."""
         return {
             f"{system}_{name}": values for system, terms in systems.items() for name, values in self.of(terms).items()
         }
 
     def systems(self, columns: Columns) -> dict[str, Terms]:
-        """Return the energies of all systems that columns hold."""
+        """Return the energies of all systems from columns."""
         names = {term: self._name(term) for term in self.terms}
         return {
             system: Terms.of(
@@ -95,14 +95,14 @@ class Naming:
         }
 
     def of(self, terms: Terms) -> dict[str, NDArray[np.generic]]:
-        """Return the energies of one system by the names of their columns, (m,) each."""
+        """Return the energies of one system by column name, (m,) each."""
         own: dict[str, NDArray[np.generic]] = dict(terms.columns())
         if not self.is_amber:
             return own
         return {**amber_terms(terms), **{term: own[term] for term in self.terms if self._name(term) == term}}
 
     def _name(self, term: str) -> str:
-        """Name the column of a term."""
+        """Return the column name of a term."""
         if not self.is_amber:
             return term
         names = {each: amber_name(each, self.terms) for each in self.terms}

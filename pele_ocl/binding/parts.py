@@ -1,4 +1,4 @@
-"""Atoms of a complex, and among them the receptor's and the ligand's."""
+"""Atoms of a complex, its receptor and its ligand."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..trajectories.files import Positions
 
 Chosen = str | ArrayLike
 Bools = NDArray[np.bool_]
-_COUNTER_IONS = ("Li", "Na", "K", "Rb", "Cs", "F", "Cl", "Br", "I")  # elements of ions that surround a solute
-_SHOWN = 8  # names of residues in a sentence
-NONE = "none"  # in place of atoms to strip
+_COUNTER_IONS = ("Li", "Na", "K", "Rb", "Cs", "F", "Cl", "Br", "I")  # elements of counter-ions
+_SHOWN = 8  # number of residue names in a message
+NONE = "none"  # value of `strip` for no atoms
 
-# The residues of one atom that other programs take out of their files, by names that may end in *. MMPBSA.py's are its
-# default strip_mask, of solvated topologies alone; gmx_MMPBSA's are what it drops of a topology's molecules.
+# Single-atom residues that other programs strip; names may end in *. Those of MMPBSA.py are its default strip_mask,
+# used only for solvated topologies; those of gmx_MMPBSA are the molecules that it removes from a topology.
 _AMBER_IONS = ("Cl*", "CIO", "Cs+", "IB", "K*", "Li+", "MG*", "Na+", "Rb+", "CS", "RB", "NA", "F", "CL")
 _GROMACS_IONS = ("NA", "CL", "K", "SOD", "Na+", "Na", "CLA", "Cl-", "Cl", "POT", "K+")
 _STRIPPED = {"mmpbsa.py": _AMBER_IONS, "sander": _AMBER_IONS, "gmx": _GROMACS_IONS}
@@ -35,12 +35,12 @@ _PROGRAMS = {"mmpbsa.py": "MMPBSA.py", "sander": "MMPBSA.py", "gmx": "gmx_MMPBSA
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Atoms that a complex and its parts have.
+    """Atoms of a complex and its parts.
 
-    complex : (k,) indices among all atoms, rising
-    receptor, ligand : indices among the k; each atom is in one of the two
-    notes : messages about the choice
-    left_out : how many residues of each name have atoms in neither, whatever named the parts
+    complex : (k,) ascending indices among all atoms
+    receptor, ligand : indices among the k; each atom belongs to exactly one part
+    notes : messages about the choice of atoms
+    left_out : number of residues by name that have atoms in neither part
     """
 
     complex: NDArray[np.intp]
@@ -54,14 +54,14 @@ class Parts:
         cls, atoms: Atoms, ligand: Chosen, receptor: Chosen | None = None, strip: Chosen | None = None,
         like: str | None = None,
     ) -> Parts:  # fmt: skip
-        """Choose the parts that selections name.
+        """Determine the parts from selections.
 
-        receptor : by default all but the ligand, water and what is stripped
-        strip : atoms that are in neither part besides water; "none" for no others. By default those that the program
-            `like` strips: the counter-ions of "mmpbsa.py", "sander" and "gmx"
+        receptor : by default all atoms except the ligand, water and stripped atoms
+        strip : atoms to exclude from both parts in addition to water; "none" for no others. By default those that the
+            program `like` strips: the counter-ions for "mmpbsa.py", "sander" and "gmx"
 
-        Raises InputError for a selection without atoms, and if receptor and ligand share an atom. With a receptor that
-        is named, strip is refused, too.
+        Raises InputError for a selection without atoms, if receptor and ligand have common atoms, and if both receptor
+        and strip are given.
         """
         require_atoms(atoms)
         is_ligand = _ligand_of(atoms, ligand)
@@ -98,7 +98,7 @@ class Parts:
         is_chosen = is_ligand | is_receptor
         if receptor is not None:
             notes += left_out_notes(atoms, ~is_chosen)
-        elif not isinstance(strip, str) or strip.strip().lower() == NONE:  # what is stripped by name is meant
+        elif not isinstance(strip, str) or strip.strip().lower() == NONE:  # no note if the user chose atoms to strip
             notes += _structural_note(atoms, ~is_chosen)
         chosen = np.flatnonzero(is_chosen)
         in_receptor, in_ligand = np.flatnonzero(is_receptor[chosen]), np.flatnonzero(is_ligand[chosen])
@@ -107,13 +107,13 @@ class Parts:
         return parts._with_bond_note(atoms)
 
     def of_complex(self, conformations: Positions) -> Positions:
-        """Take the positions (m, k, 3) of the complex from all atoms' (m, n, 3); not copied if it has all."""
+        """Return the complex's positions (m, k, 3) from those of all atoms (m, n, 3), without a copy if k = n."""
         return conformations if conformations.shape[1] == len(self.complex) else conformations[:, self.complex]
 
     def born_radii(self, batches: Mapping[str, EnergyBatch], of_parts: bool) -> Floats:
-        """Return Born radii (m, n) A of the complex, or of atoms in their own part; 1 if there are none.
+        """Return Born radii (m, n) A in the complex, or in the parts; 1 for atoms without one.
 
-        batches : of complex, receptor and ligand
+        batches : batches of complex, receptor and ligand
         """
         radii = batches["complex"].born_radii
         if of_parts:
@@ -123,7 +123,7 @@ class Parts:
         return np.where(np.isfinite(radii), radii, 1.0)
 
     def _with_bond_note(self, atoms: Atoms) -> Parts:
-        """Note on the parts that bonds run between them, if they do."""
+        """Add a note if the parts are bonded to each other."""
         side = np.zeros(len(atoms), np.int8)
         side[self.complex[self.receptor]], side[self.complex[self.ligand]] = 1, 2
         ends = side[atoms.bond_pairs]
@@ -138,7 +138,7 @@ class Parts:
 
 
 def solute(atoms: Atoms, strip: Chosen | None = None, like: str | None = None) -> Bools:
-    """Mark the atoms, (n,), that remain without water and stripped ones; parameters as Parts.of's."""
+    """Return a mask (n,) of all atoms except water and stripped atoms; parameters as in Parts.of."""
     is_water = _kind(atoms, "water")
     if strip is None:
         is_stripped, _ = _stripped_by(like, atoms, bool(is_water.any()))
@@ -150,9 +150,9 @@ def solute(atoms: Atoms, strip: Chosen | None = None, like: str | None = None) -
 
 
 def solutes(atoms: Atoms) -> Iterator[Bools]:
-    """Mark the atoms, (n,), that remain in frames that programs have stripped, in the ways that are usual.
+    """Yield masks (n,) of the atoms in frames that were stripped in common ways.
 
-    Water and gmx_MMPBSA's counter-ions are taken out, or MMPBSA.py's, or no ions, or all of them.
+    Water is removed, together with the counter-ions that gmx_MMPBSA or MMPBSA.py strips, with no ions, or all ions.
     """
     is_water, is_ion = _kind(atoms, "water"), _kind(atoms, "ion")
     for like in ("gmx", "mmpbsa.py"):
@@ -162,7 +162,7 @@ def solutes(atoms: Atoms) -> Iterator[Bools]:
 
 
 def _ligand_of(atoms: Atoms, ligand: Chosen) -> Bools:
-    """Mark the atoms of the ligand, (n,). Raises InputError, which says what a receptor alone is for."""
+    """Return a mask (n,) of the ligand. Raises InputError, with advice if the structure has no ligand."""
     try:
         return mask_of(atoms, ligand, "ligand")
     except InputError as error:
@@ -176,7 +176,7 @@ def _ligand_of(atoms: Atoms, ligand: Chosen) -> Bools:
 
 
 def mask_of(atoms: Atoms, chosen: Chosen, name: str) -> Bools:
-    """Mark the atoms that a selection, a mask or indices name, (n,)."""
+    """Convert a selection, a mask or indices to a mask (n,). Raises InputError if it has no atoms."""
     if isinstance(chosen, str) or is_group(chosen):
         return atoms.selected(chosen)
     given = array(f"the {name}", chosen, "iub", "a selection, a mask or indices")
@@ -191,7 +191,7 @@ def mask_of(atoms: Atoms, chosen: Chosen, name: str) -> Bools:
 
 
 def _kind(atoms: Atoms, kind: str) -> Bools:
-    """Mark the atoms in residues of a kind, (n,)."""
+    """Return a mask (n,) of the atoms in residues of a kind."""
     if atoms.labels is None:
         return np.zeros(len(atoms), bool)
     starts = atoms.labels.residue_starts
@@ -199,7 +199,7 @@ def _kind(atoms: Atoms, kind: str) -> Bools:
 
 
 def _stripped_by(like: str | None, atoms: Atoms, has_water: bool) -> tuple[Bools, str]:
-    """Mark the atoms that a program strips, (n,), and write a sentence if it keeps some that it strips elsewhere."""
+    """Return a mask (n,) of the atoms that a program strips, and a note if it keeps ions because there is no water."""
     if like not in _STRIPPED or atoms.labels is None:
         return np.zeros(len(atoms), bool), ""
     names = atoms.labels.residue_names
@@ -217,7 +217,7 @@ def _stripped_by(like: str | None, atoms: Atoms, has_water: bool) -> tuple[Bools
 
 
 def names_of(atoms: Atoms, mask: Bools) -> dict[str, int]:
-    """Count the residues of each name that a mask (n,) has atoms of."""
+    """Count the residues by name that have atoms in a mask (n,)."""
     if atoms.labels is None:
         return {}
     starts = atoms.labels.residue_starts
@@ -226,21 +226,21 @@ def names_of(atoms: Atoms, mask: Bools) -> dict[str, int]:
 
 
 def _atoms_of(atoms: Atoms, mask: Bools) -> str:
-    """`36 atoms (20 K+, 16 Cl-) are`, of a mask (n,)."""
+    """Describe the atoms of a mask (n,), e.g. `36 atoms (20 K+, 16 Cl-) are`."""
     names, n = names_of(atoms, mask), int(mask.sum())
     of = f" ({counted_names(names)})" if names else ""
     return f"{n:,} atom{'' if n == 1 else 's'}{of} {'is' if n == 1 else 'are'}"
 
 
 def counted_names(names: Mapping[str, int]) -> str:
-    """`20 K+, 16 Cl-`: the most of them, and how many more names there are."""
+    """Format counts by name, e.g. `20 K+, 16 Cl-`, followed by the number of names not shown."""
     each = [f"{n:,} {name}" for name, n in names.items()]
     more = f" and {len(each) - _SHOWN} more" if len(each) > _SHOWN else ""
     return f"{', '.join(each[:_SHOWN])}{more}"
 
 
 def left_out_notes(atoms: Atoms, is_left_out: Bools) -> list[str]:
-    """Say which atoms, (n,) True, are in neither part."""
+    """Return notes about the atoms in neither part. is_left_out : mask (n,)"""
     if not is_left_out.any():
         return []
     told = Note(f"{_atoms_of(atoms, is_left_out)} in neither receptor nor ligand, and left out", code="left_out")
@@ -248,9 +248,9 @@ def left_out_notes(atoms: Atoms, is_left_out: Bools) -> list[str]:
 
 
 def _structural_note(atoms: Atoms, is_left_out: Bools) -> list[str]:
-    """Name the ions among atoms that are left out, (n,) True, which counter-ions are not: zinc, magnesium, haem's iron.
+    """Return a note about structural ions among the atoms left out, such as zinc, magnesium or haem iron.
 
-    Such ions often hold a structure together.
+    is_left_out : mask (n,)
     """
     if atoms.labels is None:
         return []
@@ -265,7 +265,7 @@ def _structural_note(atoms: Atoms, is_left_out: Bools) -> list[str]:
 
 
 def _copies_note(atoms: Atoms, is_ligand: Bools) -> list[str]:
-    """Say that the ligand is several molecules of one name, whose energies are then one."""
+    """Return a note if the ligand consists of several molecules of the same name, which are treated as one."""
     labels = atoms.labels
     if labels is None:
         return []
@@ -291,7 +291,7 @@ def _copies_note(atoms: Atoms, is_ligand: Bools) -> list[str]:
 
 
 def _molecules(atoms: Atoms, is_chosen: Bools, residues: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return for each residue, (k,), the lowest residue of its molecule, by bonds among the chosen atoms."""
+    """Return for each residue the first residue of its molecule, (k,), by bonds between the chosen atoms."""
     assert atoms.labels is not None
     number = np.repeat(np.arange(len(atoms.labels.residue_starts)),
                        np.diff(atoms.labels.residue_starts, append=len(atoms)))  # fmt: skip
@@ -309,6 +309,6 @@ def _molecules(atoms: Atoms, is_chosen: Bools, residues: NDArray[np.intp]) -> ND
 
 
 def run_of(indices: NDArray[np.intp]) -> slice | NDArray[np.intp]:
-    """Rising indices, as a slice where they have no gap: an array is then looked at, not copied."""
+    """Convert contiguous ascending indices to a slice, so that indexing returns a view."""
     is_run = len(indices) == indices[-1] - indices[0] + 1
     return slice(int(indices[0]), int(indices[-1]) + 1) if is_run else indices

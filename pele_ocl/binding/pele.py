@@ -1,4 +1,4 @@
-"""Total and binding energies of poses as PELE has them, with its long cutoffs."""
+"""Total and binding energies of poses as in PELE, with its long cutoffs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from ..tiles.tables import scaled_charges
 from .decomposing import definitions, excluded_entries, packed_model, wells
 from .plan import Binding
 
-NEUTRAL, MIXED, CHARGED = 15.0, 20.0, 30.0  # A: of two neutral groups, a neutral and a charged one, two charged ones
-_LEAST_CHARGE = 0.5  # e, of a charged group: those of neutral ones do not add up to 0 in OPLS
+NEUTRAL, MIXED, CHARGED = 15.0, 20.0, 30.0  # A, cutoffs between groups: both neutral, one charged, both charged
+_LEAST_CHARGE = 0.5  # e, minimum for a charged group, since OPLS charges of neutral groups do not sum exactly to 0
 _BACKBONE = ("N", "CA", "C", "O", "OXT", "H", "HN", "H1", "H2", "H3", "HA", "HA2", "HA3", "1HA", "2HA", "HXT")
-_MOST_ATOMS = 1 << 20  # of conformations that are computed together
-_ITEMS = 64  # of a work-group
+_MOST_ATOMS = 1 << 20  # maximum number of atoms of conformations that are computed together
+_ITEMS = 64  # work-group size
 
 
 @dataclass(frozen=True, eq=False)
 class AtomGroups:
-    """Groups of a molecule: index (n,) of each atom's; charged (g,), which are; sides (g,), numbers of parts."""
+    """Groups of atoms.
+
+    index : (n,) group of each atom; charged : mask (g,) of charged groups; sides : (g,) part of each group
+    """
 
     index: NDArray[np.intp]
     charged: NDArray[np.bool_]
@@ -32,9 +35,9 @@ class AtomGroups:
 
     @classmethod
     def of(cls, atoms: Atoms, sides: NDArray[np.intp] | None = None) -> AtomGroups:
-        """Backbone and side chain of each residue that has a backbone; any other residue is one group.
+        """Build the groups: backbone and side chain of each residue with a backbone; other residues are one group.
 
-        sides : (n,) part of each atom, 0 or 1; atoms of different parts are in different groups
+        sides : (n,) part of each atom, 0 or 1; groups do not span parts
         """
         assert atoms.labels is not None
         names, residues = atoms.labels.names, atoms.labels.residue_index
@@ -51,7 +54,7 @@ class AtomGroups:
 
 
 class FarGroups:
-    """Kernel of cl/binding/far.cl with the tables of a complex on its device."""
+    """Kernel of cl/binding/far.cl with the device tables of a complex."""
 
     def __init__(self, binding: Binding) -> None:
         from ..opencl.queue import Queue
@@ -61,7 +64,7 @@ class FarGroups:
         sides[parts.ligand] = 1
         self._parts, self._groups = parts, AtomGroups.of(atoms, sides)
         index, n = self._groups.index, len(self._groups)
-        self._order = np.argsort(index, kind="stable")  # atoms of a group stand together
+        self._order = np.argsort(index, kind="stable")  # makes the atoms of a group contiguous
         places = np.empty_like(self._order)
         places[self._order] = np.arange(len(atoms))
         self._starts = np.searchsorted(index[self._order], np.arange(n + 1))
@@ -79,9 +82,9 @@ class FarGroups:
         self._kernel = queue.kernel("binding/far.cl", "far_groups", **definitions(atoms, binding.model))
 
     def energies(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:
-        """(m, 2) kcal/mol that PELE leaves out: of the complex, and of receptor and ligand together.
+        """Compute the energies beyond PELE's cutoffs, (m, 2) kcal/mol: of the complex, and of receptor plus ligand.
 
-        positions : (m, n, 3) A; born, born_of_parts : (m, n) A, of atoms in the complex and in their part
+        positions : (m, n, 3) A; born, born_of_parts : Born radii in the complex and in the parts, (m, n) A
         """
         size = max(1, _MOST_ATOMS // len(self._order))
         pieces = [slice(first, first + size) for first in range(0, len(positions), size)]
@@ -106,15 +109,16 @@ class FarGroups:
 
 
 def _with_column(points: Floats, column: NDArray[np.generic]) -> Floats:
-    """Append a value (n,) to each of points (m, n, 3), to (m, n, 4)."""
+    """Append values (n,) as a column to points (m, n, 3), giving (m, n, 4)."""
     return np.concatenate([points, np.broadcast_to(column, points.shape[:2])[..., np.newaxis]], axis=2)
 
 
 @dataclass(frozen=True)
 class PoseEnergies:
-    """Energies of poses, kcal/mol; NaN where one failed.
+    """Energies of poses, kcal/mol; NaN for failed poses.
 
-    total : (m,) of the complex; binding : (m,); errors : reasons why poses failed, by index from 0
+    total : (m,) energies of the complex; binding : (m,) binding energies; errors : error messages of failed poses, by
+        index from 0
     """
 
     total: Floats
@@ -125,8 +129,8 @@ class PoseEnergies:
 class PoseEvaluator:
     """Evaluates poses of a complex.
 
-    has_cutoffs : whether nonbonded energies end at PELE's long cutoffs
-    of_explore : whether totals are those of pele-ocl's own explorers, which have no cutoffs, but restraints
+    has_cutoffs : whether PELE's long cutoffs are applied to nonbonded energies
+    of_explore : whether totals are those of pele-ocl's explorers, which include restraints and have no cutoffs
     terms : these restraints
     """
 
@@ -139,14 +143,14 @@ class PoseEvaluator:
         self._names = [name for term in terms for name in term.names]
         if terms:
             plan, bonded = binding.plans["complex"], binding.atoms.bonded
-            unasked = "coulomb" if bonded is None or not len(bonded.bonds) else "bond"  # there must be one of these
+            unasked = "coulomb" if bonded is None or not len(bonded.bonds) else "bond"  # Energy needs at least one term
             self._restraints = Energy(
                 binding.atoms, gradient=False, terms=terms, only_terms=(unasked,), precision=plan.precision,
                 device=plan.device, model=binding.model.in_vacuum(),
             )  # fmt: skip
 
     def evaluate(self, conformations: NDArray[np.floating]) -> PoseEnergies:
-        """Compute the energies at conformations (m, n, 3) A of all atoms that the plan was given."""
+        """Compute the energies of conformations (m, n, 3) A of all atoms given to the plan."""
         positions = np.asarray(self.binding.parts.of_complex(np.asarray(conformations)), np.float64)
         batches = self.binding.systems.batches(positions, errors="record")
         energies = self.binding.systems.joined(batches)

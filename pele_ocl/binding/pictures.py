@@ -1,4 +1,4 @@
-"""Pictures of binding energies: strongest residues, pairs, running mean; and a structure coloured by residues."""
+"""Plots of binding energies: strongest residues, residue pairs, running mean; and PDB files coloured by residue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .statistics import running_mean, spread_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Groups of a bar with their colours. Electrostatic and polar energies nearly cancel, and would dwarf what is left.
+# Groups per bar, with colours. Electrostatic and polar energies nearly cancel, so they are shown as a sum.
 _BARS = {
     "internal": (("internal",), "#8c8c8c"),
     "van der Waals": (("van_der_waals",), "#d08a2e"),
@@ -26,18 +26,18 @@ _BARS = {
     "nonpolar": (("nonpolar",), "#6aa84f"),
 }
 _RED, _BLUE = "#c2453d", "#2f6db3"
-_MOST_B = 999.0  # in the columns of a PDB file
+_MOST_B = 999.0  # maximum that fits into the columns of a PDB file
 _DPI = 150
-HEAT_MAP = 40  # residues of a heat map at most
+HEAT_MAP = 40  # maximum number of residues in a heat map
 
 
 def draw_residues(path: str | PathLike[str], decomposition: Decomposition, n: int = 20) -> None:
-    """Bars of the n residues with the strongest shares in the binding energy, by group; a PNG file."""
+    """Draw a bar chart of the n residues with the largest contributions to the binding energy, by group (PNG)."""
     require_png(path)
     chosen = decomposition.strongest(n)
     shares, names = decomposition.per_residue["delta"], decomposition.names
     figure, axes = _figure(9.0, 1.3 + 0.27 * len(chosen))
-    text = axes.yaxis.label.get_color()  # black, or as matplotlib's style says
+    text = axes.yaxis.label.get_color()  # text colour of the Matplotlib style
     places = np.arange(len(chosen))[::-1]
     for sign in (-1, 1):
         left = np.zeros(len(chosen))
@@ -50,7 +50,7 @@ def draw_residues(path: str | PathLike[str], decomposition: Decomposition, n: in
     errors = shares.sd_total[chosen] / np.sqrt(decomposition.n_frames)
     points = {"fmt": "D", "color": text, "markersize": 4, "capsize": 3}
     axes.errorbar(shares.total[chosen], places, xerr=errors, **points, label="total, SEM")
-    axes.use_sticky_edges = False  # a margin at the ends of the longest bars
+    axes.use_sticky_edges = False  # keep a margin beyond the longest bars
     axes.set_yticks(places, [names[k] for k in chosen], size=8)
     axes.axvline(0, color="0.4", linewidth=0.8)
     axes.set_xlabel("share in the binding energy (kcal/mol)", size=9)
@@ -59,14 +59,14 @@ def draw_residues(path: str | PathLike[str], decomposition: Decomposition, n: in
 
 
 def draw_pairs(path: str | PathLike[str], decomposition: Decomposition, n: int = HEAT_MAP) -> None:
-    """A heat map of the pairs of the receptor's and the ligand's strongest residues, at most n of each; a PNG file.
+    """Draw a heat map of pairs of the strongest residues of receptor and ligand, at most n of each (PNG).
 
     Raises InputError if pairs were not computed.
     """
     require_png(path)
     if decomposition.pairs is None:
         raise InputError("there are no pairs of residues; a decomposition with idecomp 3 or 4 has them")
-    matrix = 2 * decomposition.pairs["delta"].total  # both triangles: the energy between two residues
+    matrix = 2 * decomposition.pairs["delta"].total  # each triangle has half of the pair energies
     size, is_ligand = np.abs(matrix), decomposition.is_ligand
     rows, columns = (
         np.sort(own[np.argsort(-size[own][:, other].sum(axis=1), kind="stable")[:n]])
@@ -86,7 +86,7 @@ def draw_pairs(path: str | PathLike[str], decomposition: Decomposition, n: int =
 
 
 def draw_running_mean(path: str | PathLike[str], totals: Floats) -> None:
-    """Draw the binding energy of each frame (m,), and its mean up to each with the blocked error of all; a PNG file."""
+    """Plot the binding energy of each frame, (m,), its running mean, and the block-averaged error (PNG)."""
     require_png(path)
     good = totals[~np.isnan(totals)]
     spread, means = spread_of(good), running_mean(good)
@@ -103,7 +103,7 @@ def draw_running_mean(path: str | PathLike[str], totals: Floats) -> None:
 
 
 def write_coloured(path: str | PathLike[str], atoms: Atoms, decomposition: Decomposition) -> None:
-    """A PDB file of the complex whose B factors are its residues' shares in the binding energy, kcal/mol."""
+    """Write a PDB file of the complex with residue contributions to the binding energy as B-factors, kcal/mol."""
     assert atoms.labels is not None
     starts = atoms.labels.residue_starts
     sizes = np.diff(starts, append=len(atoms))

@@ -1,4 +1,4 @@
-"""Binding energy of a complex, prepared once and evaluated in many conformations, or over frames."""
+"""Binding energy of a complex, prepared once and evaluated for many conformations or frames."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ if TYPE_CHECKING:
 
 
 class Binding(Settled):
-    """E(complex) - E(receptor) - E(ligand) at the positions of the complex, each part with its own Born radii.
+    """Binding energy E(complex) - E(receptor) - E(ligand) at the positions of the complex, by MM/GBSA or MM/PBSA.
 
-    A single-trajectory binding energy (docs/theory/binding.md): nothing is relaxed, and bonded terms within a part
-    cancel. For separate trajectories of the parts see `over`.
+    This is the single-trajectory method (docs/theory/binding.md): Born radii are computed for each part, nothing is
+    relaxed, and bonded terms within a part cancel. For separate trajectories of the parts use `pele_ocl.binding`.
 
-    atoms : of the complex, a subset of the `given` Atoms, whose positions are evaluated
-    parts : Parts, the atoms of each; notes : messages about the choice
-    findings : about frames that a command read, of the contract
-    plans : the Energy of each part, by name; "receptor" and "ligand" have their atoms of the complex
+    atoms : atoms of the complex; given : the input Atoms, which may contain further atoms
+    parts : Parts, the atoms of receptor and ligand; notes : messages about their choice
+    findings : findings about frames
+    plans : Energy of "complex", "receptor" and "ligand", by name
     systems : Systems, which evaluates these plans together
-    names : of the terms; n_atoms : of `given`; idecomp : of the decomposition, None without
-    model, precision, variant, device, options : of the complex's plan; quantity : "binding"
+    names : names of the terms; n_atoms : number of input atoms; idecomp : decomposition scheme, None without one
+    model, precision, variant, device, options : those of the complex's plan; quantity : "binding"
     pb : PBSolvent, None with Generalized Born
 
-    It is pickled as its atoms and options, like plans.
+    A pickle contains the atoms and options.
 
     >>> binding = pele_ocl.Binding(pele_ocl.read("data/structures/trialanine.pdb"), "resid 3")
     >>> energies = binding.evaluate()
@@ -87,22 +87,23 @@ class Binding(Settled):
         strip_like: str | None = None,
         pb: PBSolvent | None = None,
     ) -> None:
-        """Prepare a complex.
+        """Prepare the plans.
 
-        atoms : Atoms of the complex; others among them, such as water, may be left out by the choice of the parts
-        ligand, receptor : a selection (docs/selection.md), a mask or indices; the receptor is by default all atoms but
-            the ligand's, water and what is stripped
-        strip : atoms that are in neither part besides water, chosen alike; "none" for no others; by default the ions
-            that the program of `strip_like`, or else of `like`, strips: "mmpbsa.py", "sander" and "gmx" have some
-        model : SolventModel; like : or the name of a program whose constants are wanted, as in SolventModel.like
+        atoms : Atoms that contain the complex; atoms in neither part, such as water, are ignored
+        ligand, receptor : a selection (docs/selection.md), a mask or indices; the default receptor is all atoms except
+            the ligand, water and stripped atoms
+        strip : atoms to exclude from both parts in addition to water, or "none"; by default the ions that the program
+            `strip_like`, or else `like`, strips, which may be "mmpbsa.py", "sander" or "gmx"
+        model : SolventModel; like : alternatively, the name of a program whose constants to use, as in
+            SolventModel.like
         one_four, cutoff, precision, variant, device : as in `energy`
-        idecomp : to have results with a `decomposition`, as sander numbers them: 1 and 2 by residue; 3 and 4 by pairs
-            of residues, too. 1-4 pairs are internal with 1 and 3, else van der Waals and electrostatic
-        pb : PBSolvent, to solve the Poisson-Boltzmann equation in place of Generalized Born: MM/PBSA. All three
-            have nodes of the complex's grid, so that errors of the grid cancel; small parts have some of them alone.
-            The nonpolar term is LCPO's then by default; ACE's, which needs Born radii, is refused
+        idecomp : compute a `decomposition`, numbered as in sander: 1 and 2 per residue; 3 and 4 also per pair of
+            residues. 1-4 pairs are internal with 1 and 3, otherwise van der Waals and electrostatic
+        pb : PBSolvent, to solve the Poisson-Boltzmann equation instead of using Generalized Born (MM/PBSA). The parts
+            use the complex's grid, or a section of it, so that grid errors cancel. The default nonpolar term is then
+            LCPO; ACE is refused, since it needs Born radii
 
-        Raises InputError for parts that hold no atom or share one, and as `energy` does.
+        Raises InputError for parts without atoms or with common atoms, and as `energy` does.
         """
         if model is not None and like is not None:
             raise InputError("choose one of model and like; SolventModel.like takes changes to a program's constants")
@@ -113,7 +114,7 @@ class Binding(Settled):
             "variant": variant,
             "device": device,
         }
-        # As they stand now: they may be arrays and lists, which others write to.
+        # Copied, since arrays and lists may be modified by the caller.
         self._chosen: dict[str, Any] = deepcopy(
             dict(ligand=ligand, receptor=receptor, strip=strip, strip_like=strip_like or like)
         )
@@ -140,14 +141,14 @@ class Binding(Settled):
         self.device, self.variant = self.plans["complex"].device, self.plans["complex"].variant
         self.options = self.plans["complex"].options
         if idecomp is not None:
-            self._decomposer()  # which looks whether it can be done
+            self._decomposer()  # raises an error if the decomposition is not supported
 
     def __repr__(self) -> str:
         counts = f"{len(self.parts.receptor):,} and {len(self.parts.ligand):,} atoms"
         return f"Binding({counts}, {self.variant}, {self.precision}, on {self.device})"
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """Pickle by atoms, options and the device's title: a pickle makes the plans again on a device like it."""
+        """Pickle atoms, options and the device's title; unpickling rebuilds the plans on a device of this title."""
         options = {**self._choices, "variant": self.variant, "device": self.device}
         return (
             partial(type(self), model=self.model, idecomp=self.idecomp, pb=self.pb, **self._chosen, **options),
@@ -155,9 +156,9 @@ class Binding(Settled):
         )
 
     def evaluate(self, positions: ArrayLike | None = None) -> BindingEnergies:
-        """Compute the energies at positions (n, 3) A of all given atoms, by default their own; shape ().
+        """Compute the energies at positions (n, 3) A of all given atoms, by default the initial ones; shape ().
 
-        Raises InputError for positions that do not fit, and for overflowing energies.
+        Raises InputError for positions of another shape, and for overflowing energies.
         """
         if positions is None:
             found = self._of_positions(self.atoms.positions[np.newaxis])
@@ -169,7 +170,7 @@ class Binding(Settled):
         self, conformations: ArrayLike, progress: Progress | None = None, *,
         errors: Literal["raise", "record"] = "raise",
     ) -> BindingEnergies:  # fmt: skip
-        """Compute the energies at conformations (m, n, 3) A; shape (m,).
+        """Compute the energies of conformations (m, n, 3) A; shape (m,).
 
         progress, errors : as in Energy.evaluate_batch
 
@@ -187,11 +188,11 @@ class Binding(Settled):
     ) -> BindingEnergies:  # fmt: skip
         """Compute the energies of all frames of a trajectory, read in pieces while the device computes; shape (m,).
 
-        Frames with a unit cell are imaged first, unless image is "none" (docs/binding.md). The molecules of the complex
-        are made whole and placed next to the largest molecule of the receptor.
+        Frames with a unit cell are imaged first, unless image is "none" (docs/binding.md): molecules of the complex are
+        made whole and placed next to the largest molecule of the receptor.
 
-        Parameters and errors as in `energy_over`; the frames have all given atoms. A failed frame has NaN, and `errors`
-        has the reason, by index among the frames.
+        Parameters and errors are as in `energy_over`; the frames must contain all given atoms. Failed frames have NaN,
+        and an error message in `errors`, by index among the frames.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> pele_ocl.Binding(atoms, "resid 3").over(np.stack([atoms.positions] * 3)).delta.total.shape
@@ -205,7 +206,7 @@ class Binding(Settled):
     def _of_positions(
         self, positions: Positions, progress: Progress | None = None, errors: Literal["raise", "record"] = "raise"
     ) -> BindingEnergies:
-        """Compute the energies at positions (m, k, 3) of the complex, with their decomposition if it is wanted."""
+        """Compute the energies at positions (m, k, 3) of the complex, with a decomposition if requested."""
         start = time.perf_counter()
         decomposer = self._decomposer()
         found = self._added(decomposer, positions, progress, errors)
@@ -213,14 +214,14 @@ class Binding(Settled):
         return replace(found, decomposition=parts, seconds={"total": time.perf_counter() - start})
 
     def _decomposer(self) -> Decomposer | None:
-        """A new Decomposer of this complex; None where no decomposition is wanted."""
+        """Return a new Decomposer for this complex; None if no decomposition is requested."""
         return None if self.idecomp is None else Decomposer(self.plans["complex"], self.parts, self.idecomp)
 
     def _added(
         self, decomposer: Decomposer | None, positions: Positions, progress: Progress | None,
         errors: Literal["raise", "record"],
     ) -> BindingEnergies:  # fmt: skip
-        """Compute the energies at positions (m, k, 3) of the complex, which the decomposition lets count."""
+        """Compute the energies at positions (m, k, 3) of the complex, and add them to the decomposition."""
         batches = self.systems.batches(positions, progress, errors)
         if decomposer is not None:
             decomposer.add(batches, positions)
@@ -228,16 +229,16 @@ class Binding(Settled):
 
 
 def binding_like(binding: Binding, atoms: Atoms, ligand: Chosen, receptor: Chosen) -> Binding:
-    """Make a Binding of other atoms with the options of an existing one, except its decomposition."""
+    """Build a Binding of other atoms with the options of an existing one, without its decomposition."""
     return Binding(atoms, ligand, receptor, model=binding.model, pb=binding.pb, **binding._choices)
 
 
 def evaluate_binding_with(
     binding: Binding, decomposer: Decomposer | None = None, naming: Naming | None = None
 ) -> Evaluate[FrameResults]:
-    """Make the function that evaluates positions of all atoms and keeps the energies as columns.
+    """Return a function that evaluates positions of all atoms and returns the energies as columns.
 
-    decomposer : to which they are added; naming : of the columns, by default ours
+    decomposer : to which the energies are added; naming : names of the columns, by default those of pele-ocl
     """
     named = naming or Naming(binding.names)
 
@@ -249,7 +250,7 @@ def evaluate_binding_with(
 
 
 def binding_settings(binding: Binding) -> dict[str, object]:
-    """Return the options of a plan that decide on its results."""
+    """Return the options of a plan that affect its results."""
     parts = binding.parts
     return {
         "quantity": binding.quantity,
@@ -264,7 +265,7 @@ def binding_trajectory(
     binding: Binding, trajectory: Trajectory | Paths, frames: FrameWords = None, select: Selection | None = None,
     topology: str | PathLike[str] | None = None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
-    """Return a Trajectory of all atoms of the input, with the ligand imaged next to its receptor.
+    """Return a Trajectory of all given atoms, with the ligand imaged next to its receptor.
 
     Raises InputError if a trajectory has other atoms.
     """
@@ -279,10 +280,10 @@ def energies_over(
     progress: Progress | None = None, settings: Settings | None = None, stream: ResultsOver = results_over,
     naming: Naming | None = None, image: Image = "auto",
 ) -> BindingEnergies:  # fmt: skip
-    """Compute as Binding.over.
+    """Implement Binding.over.
 
-    settings : of the output, in place of the plan's; stream : in place of `results_over`; naming : of the output's
-        columns, by default ours
+    settings : settings of the output file, by default those of the plan; stream : replacement for `results_over`;
+        naming : names of the output's columns, by default those of pele-ocl
     """
     output = None if output is None else file_path(output, "output")
     flag("resume", resume)
@@ -305,12 +306,13 @@ def energies_over(
 
 
 def grid_errors(binding: Binding, energies: BindingEnergies | None = None) -> dict[str, float]:
-    """Measure how twice the spacing changes Poisson-Boltzmann energies, kcal/mol, of all systems and "delta".
+    """Compute how Poisson-Boltzmann energies change on a grid with twice the spacing, by system, kcal/mol.
 
-    An upper estimate of each system's error of the grid, with "edges" and "smol" at up to 0.5 A. Else three times as
-    much is, as in PBErrors. In "delta" most of it cancels, and the change is of the size of the error left.
+    With the surfaces "edges" and "smol" and spacings up to 0.5 A this is an upper estimate of the grid error of each
+    system; otherwise three times the change is, as in PBErrors. In "delta" most of the error cancels, and the change is
+    similar to the remaining error.
 
-    energies : of `Binding.evaluate` at these positions, if they are there already
+    energies : result of `Binding.evaluate`, if it was computed already
 
     Raises InputError for a plan with Generalized Born.
     """

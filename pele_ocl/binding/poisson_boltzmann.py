@@ -1,4 +1,4 @@
-"""Energies with a Poisson-Boltzmann solvent in place of a Generalized Born one: MM/PBSA."""
+"""Energies with Poisson-Boltzmann solvation instead of Generalized Born (MM/PBSA)."""
 
 from __future__ import annotations
 
@@ -27,24 +27,25 @@ from ..pb_model import EQUATIONS, SURFACES, PBSolute, grid_around, grid_within
 from ..results import Terms
 from ..trajectories.files import Positions
 
-TERM = "pb"  # name of the energy of the reaction field
+TERM = "pb"  # name of the reaction field energy
 _OF_GB = ("gb_pair", "gb_self")
 _SOME_RADIUS = 1.0  # A
 
 
 @dataclass(frozen=True)
 class PBSolvent:
-    """Poisson-Boltzmann solvent of binding energies: the equation, its grid and its solver.
+    """Poisson-Boltzmann solvent for binding energies: equation, grid and solver.
 
-    Dielectric constants, ionic strength (of a 1:1 salt), temperature and probe are those of the SolventModel.
+    Dielectric constants, ionic strength (1:1 salt), temperature and probe radius are those of the SolventModel.
 
-    equation, surface : of PBModel
-    radii : "own", the atoms' GB radii, or "tan-luo", of pbsa's radiopt=1: by AMBER's atom types, 0 for hydrogens
+    equation, surface : as in PBModel
+    radii : "own" for the atoms' GB radii, or "tan-luo" for those of pbsa with radiopt=1, by AMBER atom type, 0 for
+        hydrogens
     ion_radius : A, >= 0
-    spacing : of the grid, A; padding : from the complex to the boundary of the grid, A
-    solver, tolerance : of PoissonBoltzmann
+    spacing : grid spacing, A; padding : distance from the complex to the grid boundary, A
+    solver, tolerance : as in PoissonBoltzmann
 
-    Raises InputError for other values.
+    Raises InputError for invalid values.
 
     >>> pele_ocl.PBSolvent(spacing=1.0, padding=6.0).equation
     'linear'
@@ -71,7 +72,7 @@ class PBSolvent:
         arguments.number("tolerance", self.tolerance, "a number, 1e-14 to 0.1,", least=1e-14, most=0.1)
 
     def with_constants(self, model: SolventModel) -> PBModel:
-        """Make the PBModel with the constants of a SolventModel."""
+        """Build the PBModel with the constants of a SolventModel."""
         constants = arguments.instance("model", model, SolventModel, "a SolventModel")
         strength = constants.ionic_strength
         ions = [PBIon(sign, strength, self.ion_radius) for sign in (1, -1)] if strength else []
@@ -99,7 +100,7 @@ def default_model(model: SolventModel | None) -> SolventModel:
 
 
 class PBEnergy(Energy):
-    """Energy of a system in a Poisson-Boltzmann solvent: the term "pb" takes the place of the GB terms.
+    """Energy with Poisson-Boltzmann solvation: the term "pb" replaces the GB terms.
 
     solvent : PBSolvent; other parameters as in Energy
     """
@@ -107,7 +108,7 @@ class PBEnergy(Energy):
     def __init__(self, atoms: Atoms, solvent: PBSolvent, *, model: SolventModel, **choices: Any) -> None:
         atoms = model.choose_radii(atoms)
         there = terms_there(atoms, model, choices.get("one_four", "scale") == "scale")
-        # Passes of the other terms want GB radii, on which none of these terms depends.
+        # The other terms do not depend on GB radii, but their evaluation requires some.
         has_gb_radii = not goes_by_names(atoms.gb_radii_set)
         super().__init__(
             _with_born_radii(atoms if has_gb_radii else atoms.with_radii("bondi"), model),
@@ -121,7 +122,7 @@ class PBEnergy(Energy):
         self._sphere_radii = PBSolute.of(atoms, tan_luo_radii(atoms) if solvent.radii == "tan-luo" else None).radii
         names = super().names
         self._place = names.index("nonpolar") if "nonpolar" in names else len(names)
-        self._reaction: PoissonBoltzmann | None = None  # made for the first conformation that fits its grid
+        self._reaction: PoissonBoltzmann | None = None  # built for the first conformation that fits its grid
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -132,9 +133,9 @@ class PBEnergy(Energy):
         return {**self._pb_choices, "solvent": self.solvent, "model": self.model}
 
     def grids(self, conformations: Positions, around: Sequence[Grid] | None = None) -> list[Grid]:
-        """Make the grid of each of the conformations (m, n, 3) A.
+        """Return the grid for each of the conformations (m, n, 3) A.
 
-        around : of complexes that have the system, whose nodes are taken; by default each grid has its own
+        around : grids of complexes whose nodes are used; by default a grid is built for each conformation
         """
         own, padding = self.solvent, self.solvent.padding
         solutes = [
@@ -150,9 +151,9 @@ class PBEnergy(Energy):
         self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
         errors: Literal["raise", "record"] = "raise", grids: Sequence[Grid] | None = None,
     ) -> EnergyBatch:  # fmt: skip
-        """Evaluate conformations (m, n, 3) A as Energy does, and solve the equation for each.
+        """Evaluate conformations (m, n, 3) A as Energy does, and solve the Poisson-Boltzmann equation for each.
 
-        grids : of the conformations; by default each around its own
+        grids : grid for each conformation, by default from `grids`
         """
         return evaluate_together(
             {"": self}, {"": conformations}, progress, profile=profile, errors=errors,
@@ -162,13 +163,13 @@ class PBEnergy(Energy):
     def without_pb(
         self, conformations: ArrayLike, *, profile: bool = False, errors: Literal["raise", "record"] = "raise"
     ) -> EnergyBatch:
-        """Evaluate all other terms of conformations (m, n, 3) A, as Energy does."""
+        """Evaluate all terms except "pb" for conformations (m, n, 3) A."""
         return super().evaluate_batch(conformations, profile=profile, errors=errors)
 
     def with_pb(self, batch: EnergyBatch, found: Mapping[int, PBResult], refused: Mapping[int, str]) -> EnergyBatch:
-        """Put the reaction field's energies among the terms of a batch.
+        """Add the reaction field energies to the terms of a batch.
 
-        found : by conformation; refused : sentences of the ones without a solution, or that did not fit their grids
+        found : results by conformation; refused : error messages of conformations without a solution
         """
         energies, of_atoms = np.full(len(batch), np.nan), np.full(batch.positions.shape[:2], np.nan)
         for k, result in found.items():
@@ -184,19 +185,19 @@ class PBEnergy(Energy):
         )  # fmt: skip
 
     def energy_on_coarse_grid(self, grid: Grid) -> float:
-        """Energy of the reaction field at the atoms' own positions with twice a grid's spacing, kcal/mol."""
+        """Compute the reaction field energy at the initial positions with twice the spacing of a grid, kcal/mol."""
         shape = [(n - 1) // 2 + 1 for n in grid.shape]
         plan = self.plan_on(self.atoms.positions, Grid(grid.origin, 2 * grid.spacing, shape))
         return plan.solve(keep_map=False, grid_error=False).energy
 
     def conformation(self, positions: Floats, grid: Grid) -> Conformation:
-        """Put a conformation, (n, 3) A, on a grid. Raises InputError if it does not fit."""
+        """Prepare a conformation (n, 3) A on a grid. Raises InputError if it does not fit."""
         if self._reaction is None:
             self._reaction = self.plan_on(positions, grid)
         return Conformation.of(self._reaction, positions, grid)
 
     def plan_on(self, positions: Floats, grid: Grid) -> PoissonBoltzmann:
-        """Plan the reaction field of a conformation."""
+        """Build the PoissonBoltzmann plan of a conformation."""
         return PoissonBoltzmann(
             self.atoms.moved(positions), self._pb_model, grids=grid, radii=self._sphere_radii,
             solver=self.solvent.solver, tolerance=self.solvent.tolerance, device=self.device,
@@ -208,10 +209,10 @@ def evaluate_together(
     profile: bool = False, errors: Literal["raise", "record"] = "raise",
     grids: Mapping[str, Sequence[Grid]] | None = None,
 ) -> dict[str, EnergyBatch]:  # fmt: skip
-    """Evaluate conformations of several systems. On a GPU grids alike share launches.
+    """Evaluate conformations of several systems. On a GPU, grids of the same shape share launches.
 
-    plans : of one solvent, by the systems' names; conformations : (m, n, 3) A of each, as many of all
-    grids : of the conformations of each; by default each around the system's own
+    plans : plans with the same solvent, by system; conformations : (m, n, 3) A, with equal m for all systems
+    grids : grids of the conformations of each system, by default from `PBEnergy.grids`
     """
     batches = {
         name: plan.without_pb(conformations[name], profile=profile, errors=errors) for name, plan in plans.items()
@@ -249,9 +250,9 @@ def evaluate_together(
 
 
 def _with_born_radii(atoms: Atoms, model: SolventModel) -> Atoms:
-    """Give atoms without a sphere, such as hydrogens of CHARMM's sets, a radius of which Born radii can be.
+    """Give atoms with too small radii, such as hydrogens of CHARMM's sets, a radius that allows Born radii.
 
-    The nonpolar term is computed beside Born radii, and does not depend on them where it is LCPO's.
+    Born radii are always computed along with the nonpolar term, although LCPO does not use them.
     """
     if atoms.gb_radii is None or not (small := atoms.gb_radii <= model.offset).any():
         return atoms
@@ -259,9 +260,9 @@ def _with_born_radii(atoms: Atoms, model: SolventModel) -> Atoms:
 
 
 def plan_in(pb: PBSolvent | None, atoms: Atoms, model: SolventModel, **choices: Any) -> Energy:
-    """Plan the energy of a system with Generalized Born, or in a PBSolvent; choices : of Energy
+    """Build the plan of a system with Generalized Born, or with a PBSolvent. choices : options of Energy
 
-    Born radii are exact, because small differences of large energies are wanted.
+    Born radii are exact, because binding energies are small differences of large energies.
     """
     if pb is None:
         return Energy(atoms, gradient=False, model=model, born="pairs", **choices)

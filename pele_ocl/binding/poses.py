@@ -1,4 +1,4 @@
-"""Poses: many positions of one ligand in a receptor that stays."""
+"""Poses of a ligand in a fixed receptor."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from ..energy import EnergyResult
     from .plan import Binding
 
-PIECE_ATOMS = 1 << 20  # of poses that are evaluated together
-_TORN = 2.0  # of the sum of two covalent radii: a longer bond is of other atoms
-_SURELY = 1.4  # and up to here two atoms are bonded as the ligand's are
-_SHOWN = 4  # atoms that a message names
-MOST_MATCHED = 1000  # atoms of a ligand whose equivalent atoms are exchanged in an rmsd: the search grows steeply
+PIECE_ATOMS = 1 << 20  # maximum number of atoms of poses that are evaluated together
+_TORN = 2.0  # times the sum of two covalent radii: longer bonds indicate mismatched atoms
+_SURELY = 1.4  # times the sum of two covalent radii: up to this length the ligand's bonds are accepted
+_SHOWN = 4  # number of atoms named in a message
+MOST_MATCHED = 1000  # maximum number of atoms for assigning equivalent atoms in an rmsd, as the search is expensive
 _MOLECULES = (".sdf", ".sd", ".mol", ".mol2")
 
 
@@ -54,7 +54,7 @@ _MOLECULES = (".sdf", ".sd", ".mol", ".mol2")
 class Poses:
     """Poses of a ligand.
 
-    positions : (m, n, 3) A in the ligand's order, NaN of poses that could not be taken; errors : why, by index from 0
+    positions : (m, n, 3) A in the ligand's order, NaN for unusable poses; errors : their error messages, by index
     notes : messages about how atoms were matched
     """
 
@@ -67,7 +67,7 @@ class Poses:
 
 
 def holds_molecules(path: Path) -> bool:
-    """Return whether the suffix of a file, also before `.gz`, is one of SDF or mol2 files."""
+    """Return whether a file is an SDF or mol2 file by its suffix, optionally followed by `.gz`."""
     return _suffix(path) in _MOLECULES
 
 
@@ -78,20 +78,20 @@ def _suffix(path: Path) -> str:
 def read_poses(path: str | PathLike[str], ligand: Atoms) -> Poses:
     """Read poses of a ligand: molecules of an SDF (V2000, V3000) or mol2 file, or models of a .pdb or .cif file.
 
-    Their atoms may have any order: they are found by elements and bonds, in .pdb and .cif files by their names where
-    these are the ligand's. A pose that cannot be taken has NaN and its reason. That is one with other atoms, without
-    hydrogens, drawn in two dimensions, or of another configuration.
+    Atoms may have any order: they are matched by elements and bonds, or by name in .pdb and .cif files that use the
+    ligand's atom names. Unusable poses have NaN and an error message: those with other atoms, without hydrogens,
+    with 2D coordinates, or of another stereoisomer.
 
-    Raises FormatError if the file cannot be read, or no pose can be taken.
+    Raises FormatError if the file cannot be read, or has no usable pose.
     """
     path = file_path(path)
     return PoseReader(ligand).read(path)
 
 
 class PoseReader:
-    """Atoms of a ligand, which are found in poses of any order.
+    """Reads poses of a ligand whose atoms may have any order.
 
-    ligand : Atoms with elements; bonds that they lack are found by distance
+    ligand : Atoms with elements; without bonds, these are determined by distance
 
     Raises InputError for atoms without elements.
     """
@@ -106,10 +106,10 @@ class PoseReader:
         self.graph = Graph.of(elements, bonds)
         self._hands = Hands.of(self.graph, ligand.positions)
         self._names = {i: self._labels.atom(i) for i in range(len(ligand))}
-        self._known: list[tuple[Graph, Indices]] = []  # graphs that were matched before: most files hold one
+        self._known: list[tuple[Graph, Indices]] = []  # cache of matched graphs; most files contain only one
 
     def read(self, path: Path) -> Poses:
-        """Read the poses of a file, as `read_poses` does."""
+        """Read the poses of a file as in `read_poses`."""
         found = self._of_molecules(path) if holds_molecules(path) else self._of_models(path)
         if len(found.errors) == len(found):
             first = found.errors[0]
@@ -118,17 +118,20 @@ class PoseReader:
         return found
 
     def order(self, molecule: Molecule) -> Indices:
-        """Return the molecule's atom for each atom of the ligand, (n,). Raises FormatError as `read` does."""
+        """Return the molecule's atom for each atom of the ligand, (n,). Raises FormatError if they do not match."""
         return self._check(molecule, self._matched(molecule.graph))
 
     def placed(self, molecule: Molecule) -> Floats:
-        """Return the positions (n, 3) A of a molecule in our order. Raises FormatError as `read` does."""
+        """Return the positions of a molecule in the ligand's order, (n, 3) A.
+
+        Raises FormatError if the atoms do not match.
+        """
         return self._laid(molecule)
 
     def read_native(self, path: Path) -> Floats:
-        """Read the first pose of a file as positions (n, 3) A to compare heavy atoms with; all hydrogens are NaN.
+        """Read the first pose of a file as reference positions of heavy atoms, (n, 3) A; hydrogens are NaN.
 
-        It may lack hydrogens, and be a crystal's: other residues than the ligand's by name are then passed over.
+        The file may lack hydrogens, and may be a crystal structure: residues with other names are ignored.
 
         Raises FormatError if the file cannot be read, or its heavy atoms are not the ligand's.
         """
@@ -165,7 +168,7 @@ class PoseReader:
         return found
 
     def _of_molecules(self, path: Path) -> Poses:
-        """Take the molecules of an SDF or mol2 file."""
+        """Read the molecules of an SDF or mol2 file."""
         positions, errors = list[Floats](), dict[int, str]()
         for k, molecule in enumerate(molecules_of(read_file(path), _suffix(path) == ".mol2")):
             try:
@@ -178,7 +181,7 @@ class PoseReader:
         return Poses(np.stack(positions), errors)
 
     def _of_models(self, path: Path) -> Poses:
-        """Take the models of a .pdb or .cif file."""
+        """Read the models of a .pdb or .cif file."""
         if structure_suffix(path) not in STRUCTURES or structure_format(path).conformations is None:
             raise FormatError(
                 f"{path}: poses are read from .sdf, .mol2, .pdb and .cif files; write frames of a trajectory as .pdb"
@@ -199,7 +202,10 @@ class PoseReader:
         return Poses(positions, dict(sorted(errors.items())))
 
     def _model(self, labels: Labels, positions: Floats, mapping: Indices | None) -> Floats:
-        """Return a model's positions in our order, by names; by bonds if names differ or bonds are then too long."""
+        """Return a model's positions in the ligand's order.
+
+        Atoms are matched by name, or by bonds if names differ or would lead to too long bonds.
+        """
         elements = labels.elements.tolist()
         molecule = Molecule(Graph.of(elements, bonds_by_distance(elements, positions)), positions)
         if mapping is None:
@@ -212,7 +218,7 @@ class PoseReader:
         return named
 
     def _laid(self, molecule: Molecule, where: str = "") -> Floats:
-        """Return the positions (n, 3) A of a molecule in our order. Raises FormatError, which begins with `where`."""
+        """Return a molecule's positions in the ligand's order, (n, 3) A. where : prefix of error messages"""
         try:
             if _is_drawn(molecule):
                 raise FormatError(_DRAWN)
@@ -226,14 +232,14 @@ class PoseReader:
         return positions
 
     def _bonded(self, molecule: Molecule) -> Molecule:
-        """Give a molecule without bonds the ligand's, if its order is the ligand's, or bonds by distance."""
+        """Assign bonds to a molecule without any: the ligand's if the order of atoms is the same, else by distance."""
         elements, positions = molecule.graph.elements, molecule.positions
         if elements == self.graph.elements and stretched_bond(self.graph, positions, _SURELY) is None:
             return replace(molecule, graph=self.graph)
         return replace(molecule, graph=Graph.of(elements, bonds_by_distance(elements, positions)))
 
     def _matched(self, theirs: Graph) -> Indices:
-        """Find our atoms in a graph. Raises FormatError, which says what differs."""
+        """Match the ligand's atoms to a graph. Raises FormatError with the difference."""
         if theirs.is_same(self.graph):
             return np.arange(len(theirs))
         for graph, mapping in self._known:
@@ -246,7 +252,7 @@ class PoseReader:
         return found
 
     def _why(self, theirs: Graph) -> str:
-        """Say why a graph is not the ligand's."""
+        """Describe how a graph differs from the ligand's."""
         if lacks_hydrogens(self.graph, theirs):
             return (
                 f"hydrogens are missing: it has {len(theirs):,} of the ligand's {len(self.graph):,} atoms; add them "
@@ -257,7 +263,10 @@ class PoseReader:
         return f"{counts}: {why}" if len(theirs) != len(self.graph) else f"its atoms are not the ligand's: {why}"
 
     def _check(self, molecule: Molecule, mapping: Indices) -> Indices:
-        """Return the mapping that keeps the configuration. Raises FormatError for none, and for bonds that are torn."""
+        """Return the mapping that preserves the stereo configuration.
+
+        Raises FormatError if there is none, or if bonds would be too long.
+        """
         ours, theirs = self.graph, molecule.graph
         torn = stretched_bond(ours, molecule.positions[mapping], _TORN)
         if torn is not None:
@@ -290,13 +299,13 @@ _DRAWN = "is a drawing in two dimensions; give positions in three, of a docking 
 
 
 def _is_drawn(molecule: Molecule) -> bool:
-    """Return whether a molecule is flat, and its file says 2D or an atom of it has four neighbours."""
+    """Return whether a molecule is a 2D drawing: flat, and either marked as 2D or with an atom of four neighbours."""
     is_flat = float(np.ptp(molecule.positions[:, 2])) < 1e-3
     return is_flat and (molecule.is_drawing or any(len(near) > 3 for near in molecule.graph.neighbours))
 
 
 def _by_names(ours: Labels, theirs: Labels) -> Indices | None:
-    """Find the atom of theirs for each of ours by residues and names, (n,); None where names do not tell."""
+    """Match atoms by residue and name: the atom of `theirs` for each of `ours`, (n,); None if this fails."""
     try:
         return correspondence(ours, theirs, "the pose").order
     except InputError:
@@ -304,11 +313,11 @@ def _by_names(ours: Labels, theirs: Labels) -> Indices | None:
 
 
 def read_complexes(path: Path, atoms: Atoms) -> Poses:
-    """Read whole complexes (m, n, 3) A, the models of a .pdb or .cif file; atoms are found by their names.
+    """Read complexes (m, n, 3) A from the models of a .pdb or .cif file; atoms are matched by name.
 
     atoms : all atoms of the complex
 
-    Raises FormatError if the file cannot be read, or names other atoms.
+    Raises FormatError if the file cannot be read, or has other atoms.
     """
     errors = dict[int, str]()
     numbers, positions = read_conformations(path, errors)
@@ -324,11 +333,10 @@ def read_complexes(path: Path, atoms: Atoms) -> Poses:
 
 
 def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress | None = None) -> BindingEnergies:
-    """Compute the energies at poses (m, n_ligand, 3) A; the receptor, which stays, is computed once.
+    """Compute the energies of poses (m, n_ligand, 3) A; the fixed receptor is computed once.
 
-    A pose that fails has NaN and its reason in `errors`, as has one that overlaps with another small molecule of
-    the receptor. Raises InputError for another shape, and for a Binding with a decomposition, which is a mean over
-    frames.
+    Failed poses have NaN, and an error message in `errors`; so do poses that overlap with another small molecule of the
+    receptor. Raises InputError for another shape, and for a Binding with a decomposition, which is a mean over frames.
     """
     parts = binding.parts
     if binding.idecomp is not None:
@@ -353,7 +361,7 @@ def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress |
 
 
 def _occupied(binding: Binding, positions: Floats, failed: Mapping[int, str]) -> dict[int, str]:
-    """Return, by number, why poses (m, n_ligand, 3) A overlap with another small molecule of the receptor."""
+    """Return error messages of poses (m, n_ligand, 3) A that overlap with another small molecule, by index."""
     atoms, ligand, found = binding.atoms, binding.parts.ligand, dict[int, str]()
     if atoms.labels is None:
         return found
@@ -367,7 +375,7 @@ def _occupied(binding: Binding, positions: Floats, failed: Mapping[int, str]) ->
 
 
 def _piece(binding: Binding, fixed: EnergyResult, poses: Floats) -> BindingEnergies:
-    """Compute the energies at some poses, all of numbers. fixed : the receptor's"""
+    """Compute the energies of finite poses. fixed : result for the receptor"""
     plans, m = binding.plans, len(poses)
     positions = np.repeat(binding.atoms.positions[np.newaxis], m, axis=0)
     positions[:, binding.parts.ligand] = poses
@@ -391,7 +399,7 @@ def _piece(binding: Binding, fixed: EnergyResult, poses: Floats) -> BindingEnerg
 def _spread(
     names: tuple[str, ...], energies: BindingEnergies | None, good: Sequence[int], errors: Mapping[int, str], m: int
 ) -> BindingEnergies:  # fmt: skip
-    """Put the energies of good poses among m, whose others have NaN and a reason."""
+    """Expand the energies of good poses to all m poses; the others have NaN and an error message."""
     if energies is not None and len(good) == m:
         return energies
     failed = dict(errors)
@@ -407,10 +415,10 @@ def _spread(
 
 
 def pose_rmsd(ligand: Atoms, poses: Floats) -> Floats | None:
-    """RMSD (m,) A of the heavy atoms of poses (m, n, 3) A from the ligand's; None without elements.
+    """Compute the rmsd of the heavy atoms of poses (m, n, 3) A from the ligand, (m,) A; None without elements.
 
-    Equivalent atoms are assigned to minimize it, except in ligands of more than 1,000 atoms, such as proteins. NaN if
-    the ligand is too symmetric to search all assignments.
+    Equivalent atoms are assigned to minimize the rmsd, except in ligands of more than 1,000 atoms, such as proteins. It
+    is NaN if the ligand has too many symmetric assignments to search.
     """
     if ligand.labels is None:
         return None

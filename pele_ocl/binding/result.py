@@ -1,4 +1,4 @@
-"""Results of binding energies: numbers, JSON, tables, files and pictures."""
+"""Results of binding energies: numbers, JSON, tables, files and plots."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class BindingResult(Reported, Suggests):
     """Binding energy of a ligand, for a structure, its models, poses, or the frames of trajectories.
 
     binding : Binding, the plan; energies : BindingEnergies, or SeparateEnergies of three trajectories
-    ligand, receptor, like : as given; naming : of terms in files
-    entropy, scan, comparison : further requested results, or None
-    kind : of conformations, None for a single structure
-    grid_errors : of Poisson-Boltzmann energies, kcal/mol by system; None with Generalized Born, and for frames
-    molecule : as it was read; findings : about structure and energies, in JSON form
-    record, frames : settings of the results file of frames, and their trajectory
-    heard : notes that were reported; call : facts of the call, for files; seconds : that all took
+    ligand, receptor, like : as given; naming : names of terms in files
+    entropy, scan, comparison : further results, None if not requested
+    kind : kind of conformations, None for a single structure
+    grid_errors : grid errors of Poisson-Boltzmann energies by system, kcal/mol; None with GB and for frames
+    molecule : molecule as read; findings : findings about structure and energies, as JSON data
+    record, frames : settings of the output file of frames, and their trajectory
+    heard : reported notes; call : facts about the call, for files; seconds : total time, s
 
     >>> result = pele_ocl.binding("data/structures/trialanine.pdb", "resid 3")
     >>> round(result.total), result.table()["term"][:2].tolist()
@@ -95,18 +95,18 @@ class BindingResult(Reported, Suggests):
 
     @property
     def poses(self) -> BindingEnergies | None:
-        """Energies of poses, which have no mean; None for frames and models."""
+        """Energies of poses; None for frames and models, for which means are reported."""
         return self.energies if isinstance(self.energies, BindingEnergies) and self.energies.rmsd is not None else None
 
     @property
     def n_frames(self) -> int:
-        """Frames of the complex."""
+        """Number of frames of the complex."""
         of = self.energies
         return len(of) if isinstance(of, BindingEnergies) else len(of.systems["complex"])
 
     @property
     def n_failed(self) -> int:
-        """Number of failed frames, in all three systems if they have separate trajectories."""
+        """Number of failed frames, summed over the systems for separate trajectories."""
         of = self.energies
         return len(of.errors) if isinstance(of, BindingEnergies) else sum(len(s.errors) for s in of.systems.values())
 
@@ -117,16 +117,16 @@ class BindingResult(Reported, Suggests):
 
     @property
     def total(self) -> float | Floats:
-        """Binding energy, kcal/mol: of the structure, or the mean over frames or models; for poses (m,)."""
+        """Binding energy of the structure, or mean over frames or models, kcal/mol; for poses (m,)."""
         if self.poses is not None:
             return self.poses.total
         return self.energies.statistics()[DELTA]["total"].mean
 
     @property
     def delta(self) -> dict[str, float] | dict[str, Floats]:
-        """Terms of the binding energy by name, complex minus receptor minus ligand, kcal/mol: means, for poses (m,).
+        """Terms of the binding energy by name, complex minus receptor minus ligand, kcal/mol: means, or (m,) for poses.
 
-        `total` is one of them; `statistics["delta"]` has their spread, and `energies.delta` those of each frame.
+        They include "total". `statistics["delta"]` has their spread, and `energies.delta` the terms of each frame.
         """
         if self.poses is not None:
             return self.poses.delta.columns()
@@ -134,12 +134,14 @@ class BindingResult(Reported, Suggests):
 
     @property
     def statistics(self) -> Statistics:
-        """Spread of each term by system: "complex", "receptor", "ligand" and "delta"; with AMBER's names if `like` is
-        one of its programs, as in files."""
+        """Spread of each term, by "complex", "receptor", "ligand" and "delta".
+
+        Terms have AMBER's names if `like` is one of its programs, as in files.
+        """
         return amber_statistics(self.energies) if self.naming.is_amber else self.energies.statistics()
 
     def differing_terms(self) -> dict[str, Floats]:
-        """Nonzero terms of poses (m,), kcal/mol; with AMBER's names as in `statistics`."""
+        """Return the nonzero terms of poses, (m,) kcal/mol, with names as in `statistics`."""
         assert self.poses is not None
         terms = Terms.of(amber_terms(self.poses.delta)) if self.naming.is_amber else self.poses.delta
         return {name: values for name, values in terms.columns().items() if np.nanmax(np.abs(values), initial=0) > 5e-4}
@@ -151,7 +153,7 @@ class BindingResult(Reported, Suggests):
 
     @property
     def failures(self) -> list[str]:
-        """Messages with the number of failed frames, per system if these have separate frames."""
+        """Messages about failed frames, by system for separate trajectories."""
         energies = self.energies
         if isinstance(energies, SeparateEnergies):
             return [
@@ -197,29 +199,29 @@ class BindingResult(Reported, Suggests):
 
     @property
     def provenance(self) -> dict[str, object]:
-        """Attributes of files: input and program."""
+        """Attributes for files: input and program."""
         return origin_of(self.molecule.source, self.molecule.coordinates, self.call)
 
     def save_decomposition(self, path: str | PathLike[str]) -> None:
-        """Write the decomposition: .csv in the layout of gmx_MMPBSA, or .h5."""
+        """Write the decomposition as .csv in the format of gmx_MMPBSA, or as .h5."""
         write_decomposition(path, self._decomposed(), self.provenance)
 
     def draw_residues(self, path: str | PathLike[str]) -> None:
-        """Draw the residues with the largest contributions to a PNG file."""
+        """Plot the residues with the largest contributions (PNG)."""
         draw_residues(path, self._decomposed())
 
     def draw_pairs(self, path: str | PathLike[str]) -> None:
-        """Draw the contributions of pairs of residues, receptor by ligand, to a PNG file."""
+        """Plot a heat map of the contributions of residue pairs, receptor against ligand (PNG)."""
         draw_pairs(path, self._decomposed())
 
     def draw_running_mean(self, path: str | PathLike[str]) -> None:
-        """Draw the running mean to a PNG file."""
+        """Plot the running mean of the binding energy (PNG)."""
         if not isinstance(self.energies, BindingEnergies):
             raise InputError("a running mean needs receptor and ligand from the frames of the complex")
         draw_running_mean(path, self.energies.total)
 
     def save_bfactor_pdb(self, path: str | PathLike[str]) -> None:
-        """Write the complex as a PDB file with the contributions of residues as B factors."""
+        """Write the complex as a PDB file with the contributions of residues as B-factors."""
         write_coloured(path, self.binding.atoms, self._decomposed())
 
     def _decomposed(self) -> Decomposition:
@@ -228,7 +230,7 @@ class BindingResult(Reported, Suggests):
         return self.decomposition
 
     def table(self) -> Report:
-        """Return a table of the terms of all systems with the spread of the difference, or with a row for each pose."""
+        """Return a table of the terms of all systems, or with a row for each pose."""
         if self.poses is not None:
             of_files = self.naming.of(self.poses.delta)
             numbers = {name: Column(values, UNIT) for name, values in of_files.items()}
@@ -255,7 +257,7 @@ class BindingResult(Reported, Suggests):
         }  # fmt: skip
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the result for people; total : total seconds to report"""
+        """Return a text summary. total : total time to report, s"""
         binding = self.binding
         sizes = f"receptor {len(binding.parts.receptor):,} atoms, ligand {len(binding.parts.ligand):,}: {self.ligand}"
         facts = {**settings(binding.model, binding.atoms), "cutoff": binding.options.cutoff, "pb": binding.pb}
@@ -266,7 +268,7 @@ class BindingResult(Reported, Suggests):
         return "\n".join([*lines, "", how])
 
     def _terms_text(self) -> list[str]:
-        """Describe means, and all that was asked for besides them."""
+        """Return lines with the means and all other requested results."""
         energies, total = self.energies, self.energies.statistics()[DELTA]["total"]
         lines = energy_lines(self.statistics, total.n)
         if self.grid_errors is not None:
@@ -287,11 +289,11 @@ class BindingResult(Reported, Suggests):
         return lines
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record, as printed as JSON, without the command's seconds."""
+        """Return the record as JSON data, without the time of the command."""
         return record_of(self.molecule, self.facts(), self.heard)
 
     def facts(self) -> dict[str, object]:
-        """Return the result of the record."""
+        """Return the result part of the record."""
         found = as_json(self)
         kept = list(self.binding.given.notes)
         own = [sentence for sentence in found["notes"] if sentence not in kept]  # type: ignore[attr-defined]
@@ -310,7 +312,7 @@ class BindingResult(Reported, Suggests):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BindingResults(Sequence[BindingResult], Framed):
-    """Binding energies of several ligands of one complex, in their order."""
+    """Binding energies of several ligands of a complex, in input order."""
 
     ligands: tuple[BindingResult, ...]
     molecule: MoleculeRead
@@ -323,26 +325,26 @@ class BindingResults(Sequence[BindingResult], Framed):
         return self.ligands[k]
 
     def table(self) -> Report:
-        """Return a row for each ligand: the terms of its binding energy."""
+        """Return a table of the terms of the binding energy, with a row for each ligand."""
         means = [{term: of.mean for term, of in each.statistics[DELTA].items()} for each in self.ligands]
         columns = {term: Column([of.get(term, np.nan) for of in means], UNIT) for term in means[0]}
         return Report("Binding energies", {"ligand": np.array([str(of.ligand) for of in self.ligands]), **columns})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record, as printed as JSON, without the command's seconds."""
+        """Return the record as JSON data, without the time of the command."""
         return record_of(self.molecule, {"ligands": [of.facts() for of in self.ligands]}, self.heard)
 
     @property
     def n_failed(self) -> int:
-        """Frames that failed, of all ligands."""
+        """Number of failed frames of all ligands."""
         return sum(of.n_failed for of in self.ligands)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe all for people; total : total seconds to report"""
+        """Return a text summary of all ligands. total : total time to report, s"""
         return "\n\n".join(of.text(verbose, total) for of in self.ligands)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a row for each ligand: .h5, .csv or .json."""
+        """Write the table as .h5, .csv or .json."""
         self.table().save(path)
 
     def __repr__(self) -> str:
@@ -353,12 +355,12 @@ class BindingResults(Sequence[BindingResult], Framed):
 
 
 def record_of(molecule: MoleculeRead, result: Mapping[str, Any], heard: Sequence[str]) -> dict[str, Any]:
-    """Return a record in JSON form, with the notes that were reported."""
+    """Return a record with the reported notes as JSON data."""
     return Record(str(molecule.source), molecule.source.sha256, with_notes(result, heard)).to_dict()
 
 
 def _rows(energies: SeparateEnergies, naming: Naming) -> dict[str, Any]:
-    """A row for each frame of each of the three, which may have different numbers of frames."""
+    """Return columns with a row for each frame of each system; the numbers of frames may differ."""
     columns = [naming.of(of.terms) for of in energies.systems.values()]
     errors = [of.errors.get(int(k), "") for of in energies.systems.values() for k in of.frames]
     return {
@@ -380,7 +382,7 @@ def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics
 
 
 def as_json(found: BindingResult) -> dict[str, object]:
-    """Make the whole report."""
+    """Build the complete report."""
     binding, energies = found.binding, found.energies
     report: dict[str, object] = {
         "n_atoms": len(binding.atoms),
@@ -423,7 +425,7 @@ def as_json(found: BindingResult) -> dict[str, object]:
 
 
 def notes_about(found: BindingResult) -> list[str]:
-    """Sentences about the energies that were found."""
+    """Return messages about the energies."""
     energies = found.energies
     notes = [] if found.scan is None else found.scan.notes
     if isinstance(energies, SeparateEnergies):
@@ -446,7 +448,7 @@ def _of_system(terms: Mapping[str, Spread]) -> dict[str, dict[str, float | None]
 
 
 def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str, object] | str]]:
-    """Iterate over frames or models, with the terms of the difference or the reason of a failure."""
+    """Yield the number of each frame or model, with the terms of the difference or an error message."""
     columns = {term: values.tolist() for term, values in energies.delta.columns().items()}
     numbers = range(len(energies)) if energies.frames is None else energies.frames.tolist()
     for k, number in enumerate(numbers):
@@ -458,7 +460,7 @@ def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str
 
 
 def _residues(of: Decomposition) -> dict[str, object]:
-    """Return the shares of residues in the difference and, if there are any, of pairs that are not 0."""
+    """Return the contributions of residues to the difference and, if computed, of pairs that are not 0."""
     shares = of.per_residue["delta"]
     found: dict[str, object] = {"residues": [_shares(shares, (k,), {"residue": n}) for k, n in enumerate(of.names)]}
     if of.pairs is not None:
@@ -474,7 +476,7 @@ def _shares(shares: Shares, place: tuple[int, ...], names: Mapping[str, object])
 
 
 def alanine_as_json(scan: AlanineScan) -> list[dict[str, object]]:
-    """Return the change of the binding energy of each site, and of each frame."""
+    """Return the change of the binding energy for each site, with that of each frame."""
     return [
         {"residue": str(residue), **of.as_json(), "changes": _plain(changes.tolist())}
         for residue, of, changes in zip(scan.residues, scan.statistics(), scan.changes, strict=True)
@@ -502,7 +504,7 @@ def _settings(found: BindingResult) -> dict[str, object]:
 
 
 def named(chosen: object) -> object:
-    """A choice of atoms in JSON form: a selection as it is, a mask or indices as indices."""
+    """Convert a choice of atoms to JSON data: a selection is unchanged, a mask is converted to indices."""
     if chosen is None or isinstance(chosen, str):
         return chosen
     given = np.asarray(chosen)

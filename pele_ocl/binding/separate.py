@@ -1,4 +1,4 @@
-"""Three trajectories: complex, receptor and ligand, each from frames of its own."""
+"""Binding energies from separate trajectories of complex, receptor and ligand."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SeparateEnergies:
-    """Energies of a complex, a receptor and a ligand over frames of their own; nothing of them cancels.
+    """Energies of complex, receptor and ligand over separate trajectories; no terms cancel.
 
-    systems : FrameEnergies of "complex", "receptor" and "ligand"; terms that a part lacks are 0
+    systems : FrameEnergies for "complex", "receptor" and "ligand"; terms that a part lacks are 0
     """
 
     systems: Mapping[str, FrameEnergies]
 
     def statistics(self, of: Callable[[Terms], Mapping[str, Floats]] = Terms.columns) -> dict[str, dict[str, Spread]]:
-        """Return the Spread of each term and the "total", by system; failed frames are left out.
+        """Return the Spread of each term and of the "total", by system; failed frames are ignored.
 
-        For "delta" the mean is the difference of the means. Errors and deviations are the roots of the sums of squares.
+        For "delta", the mean is the difference of the means, and errors and deviations are added in quadrature.
 
-        of : gives the energies that are wanted of Terms, such as `amber_terms`
+        of : function that converts Terms to the energies to average, such as `amber_terms`
 
         Raises InputError if no frame of a system has energies.
         """
@@ -57,13 +57,13 @@ def separate_energies(
     binding: Binding, trajectories: Mapping[str, Trajectory], atoms: Mapping[str, Atoms] | None = None,
     progress: Progress | None = None,
 ) -> SeparateEnergies:  # fmt: skip
-    """Energies over a trajectory each of "complex", "receptor" and "ligand".
+    """Compute the energies over separate trajectories of "complex", "receptor" and "ligand".
 
-    trajectories : of the atoms of binding.plans, or of `atoms`
-    atoms : of a part, by name, if it has a topology of its own; by default cut from the complex
+    trajectories : trajectories with the atoms of binding.plans, or of `atoms`
+    atoms : atoms of parts with their own topology, by name; by default those of the complex
 
-    Raises InputError if a trajectory is missing or of other atoms, for a part whose atoms are not those of the complex
-    by name, and for further atoms' terms that the complex lacks.
+    Raises InputError if a trajectory is missing or has other atoms, if the atoms of a part do not match the complex by
+    name, and if a part has terms that the complex lacks.
     """
     missing = [name for name in PARTS if name not in trajectories]
     if missing:
@@ -88,7 +88,7 @@ def separate_energies(
 
 
 def _energies(binding: Binding, plan: Energy, trajectory: Trajectory, progress: Progress | None) -> FrameEnergies:
-    """Energies of one system's frames; in float64 where float32's are no basis of differences."""
+    """Compute the energies of one system's frames, in float64 where float32 is not precise enough for differences."""
 
     @cache
     def in_float64() -> Energy:
@@ -101,7 +101,7 @@ def _energies(binding: Binding, plan: Energy, trajectory: Trajectory, progress: 
 
 
 def plan_like(binding: Binding, atoms: Atoms, precision: str | None = None) -> Energy:
-    """Plan the energy of other atoms with the options of a Binding; in another precision if it is named."""
+    """Build the plan of other atoms with the options of a Binding. precision : by default that of the Binding"""
     options = binding.options
     return plan_in(
         binding.pb, atoms, binding.model, one_four=options.one_four, cutoff=options.cutoff,
@@ -110,7 +110,7 @@ def plan_like(binding: Binding, atoms: Atoms, precision: str | None = None) -> E
 
 
 def _difference(parts: list[Spread]) -> Spread:
-    """Complex less the others."""
+    """Return the Spread of the complex minus those of the parts."""
     whole, *others = parts
     errors = {name: hypot(*(getattr(of, name) for of in parts)) for name in ("sd", "sd_sample", "sem", "sem_blocked")}
     return Spread(

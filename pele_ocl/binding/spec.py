@@ -1,4 +1,4 @@
-"""Binding energies of complexes, a record each."""
+"""Job that computes binding energies of complexes, with a record per complex."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NO_FRAMES = FrameOptions((), None, None, None)
 
 @dataclass(frozen=True)
 class BindingFiles:
-    """Files of a decomposition and pictures, None if not wanted."""
+    """Files to write for a decomposition and plots; None for files that are not written."""
 
     decomposition: Path | None = None
     residue_plot: Path | None = None
@@ -61,17 +61,17 @@ class BindingFiles:
 
     @property
     def given(self) -> tuple[Path, ...]:
-        """All that are wanted."""
+        """All files to write."""
         return tuple(path for path in vars(self).values() if path is not None)
 
     @property
     def scheme(self) -> int | None:
-        """Decomposition that these files are of; None if none of them is of one."""
+        """Decomposition scheme that these files need; None without decomposition."""
         of_one = (self.decomposition, self.residue_plot, self.heat_map, self.bfactor_pdb)
         return None if not any(of_one) else 4 if self.heat_map is not None else DEFAULT_IDECOMP
 
     def check(self, idecomp: int | None) -> None:
-        """Raise for files that could not be written."""
+        """Raise InputError or FormatError for files that could not be written."""
         if self.heat_map is not None and idecomp in (1, 2):
             raise InputError(f"a heat map is of pairs of residues; `idecomp={idecomp}` has none, 3 and 4 have")
         if self.decomposition is not None:
@@ -81,7 +81,7 @@ class BindingFiles:
                 require_png(picture)
 
     def write(self, result: BindingResult) -> None:
-        """Write all that are wanted, of a decomposition as far as there is one."""
+        """Write all files; those of a decomposition only if the result has one."""
         if result.decomposition is not None:
             if self.decomposition is not None:
                 result.save_decomposition(self.decomposition)
@@ -99,14 +99,15 @@ class BindingFiles:
 class BindingSpec(StructureSpec):
     """Binding energies of complexes, kcal/mol.
 
-    ligands, receptor, strip : as in Binding; several ligands are computed one by one, each without the others
+    ligands, receptor, strip : as in Binding; several ligands are computed one by one, each in the absence of the others
     reading : how files are read; models : "one", or "all" for every model of a file
-    frames : of a trajectory, in place of the file's positions
-    receptor_frames, ligand_frames : of parts with separate frames; poses : file of the ligand's positions
-    entropy : True for interaction entropy and C2; alanine : sites of a scan, as of alanine_scan, or "interface"
-    compare : JSON of another run, whose terms are subtracted
-    pb : PBSolvent of MM/PBSA, None for Generalized Born; like : the program whose constants the model has
-    strict : True to refuse what otherwise only causes a note
+    frames : frames of a trajectory, to use instead of the file's positions
+    receptor_frames, ligand_frames : separate trajectories of the parts; poses : file of poses of the ligand
+    entropy : True for interaction entropy and C2 entropy; alanine : sites of an alanine scan, as in alanine_scan, or
+        "interface"
+    compare : JSON file of another run; its terms are subtracted
+    pb : PBSolvent for MM/PBSA, None for Generalized Born; like : program whose constants the model uses
+    strict : True to refuse structures with findings that otherwise only cause notes
     idecomp, one_four, cutoff, variant, precision, device, model : as in Binding
     """
 
@@ -168,7 +169,7 @@ class BindingSpec(StructureSpec):
             (require_record_suffix if self.frames.paths and not self.is_separate else require_table_suffix)(run.output)
 
     def _check_separate(self, run: Run, files: BindingFiles) -> None:
-        """Raise InputError for what needs receptor and ligand from the frames of the complex."""
+        """Raise KeywordError for options that need receptor and ligand from the frames of the complex."""
         if not self.frames.paths:
             raise KeywordError("separate trajectories of the parts need that of the complex, too: `trajectory`")
         run.refuse_sharing("separate trajectories of the parts are read in one process")
@@ -181,7 +182,7 @@ class BindingSpec(StructureSpec):
                 raise KeywordError(f"`{name}` needs receptor and ligand from the frames of the complex")
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
-        """Compute the binding energies of a file, in JSON form."""
+        """Compute the binding energies of a file, as JSON data."""
         found = self.evaluate(self.molecule(read_file(item)))
         return dict(found[0].facts()) if len(found) == 1 else {"ligands": [of.facts() for of in found]}
 
@@ -214,7 +215,7 @@ class BindingSpec(StructureSpec):
         return results
 
     def planned(self, molecule: MoleculeRead, ligand: Chosen) -> tuple[Binding, MoleculeRead]:
-        """Make the plan of one ligand, and the molecule of its frames: for stripped frames only the complex."""
+        """Build the plan of one ligand, and the molecule that its frames contain (only the complex if stripped)."""
         strip = self._stripped(ligand, molecule.atoms)
         plan = self._plan(molecule.atoms, ligand, self.receptor, strip)
         if not self.frames.paths or self.is_separate or not is_stripped(plan, molecule, self.frames):
@@ -233,7 +234,7 @@ class BindingSpec(StructureSpec):
         )  # fmt: skip
 
     def _stripped(self, ligand: Chosen, atoms: Atoms) -> Chosen | None:
-        """Find the atoms that are in no part besides water; of one of several ligands the others, too."""
+        """Return the atoms to exclude in addition to water; for one of several ligands including the others."""
         if self.receptor is not None or len(self.ligands) == 1:
             return self.strip
         mask = np.zeros(len(atoms), bool)
@@ -244,11 +245,11 @@ class BindingSpec(StructureSpec):
         return mask
 
     def naming(self, plan: Binding) -> Naming:
-        """Names of the terms in files: AMBER's names with the constants of its programs, as on the screen."""
+        """Return the naming of terms in files: AMBER's names if `like` is one of its programs."""
         return Naming(plan.names, self.like in OF_AMBER)
 
     def _found(self, plan: Binding, molecule: MoleculeRead, ligand: Chosen, run: Run) -> BindingResult:
-        """Compute all that is asked for of one ligand."""
+        """Compute all requested results for one ligand."""
         naming = self.naming(plan)
         found = partial(
             BindingResult, plan, ligand=ligand, receptor=self.receptor, like=self.like, naming=naming, molecule=molecule
@@ -259,7 +260,7 @@ class BindingSpec(StructureSpec):
                 plan, molecule, self.frames, parts, self.reading, self.strip, self.like, run.progress
             )
             return self._compared(found(separate))
-        has_file = is_structure(molecule.source.path)  # Atoms have none
+        has_file = is_structure(molecule.source.path)  # False for Atoms
         elsewhere = partial(_opened_elsewhere, self, molecule.source.path if has_file else molecule, ligand)
         frames = energies_of(plan, molecule, self.frames, self.poses, naming, elsewhere, run)
         energies = frames.energies
@@ -278,7 +279,10 @@ class BindingSpec(StructureSpec):
         )  # fmt: skip
 
     def _scan(self, plan: Binding, molecule: MoleculeRead, sites: str | Sequence[int], run: Run) -> AlanineScan:
-        """Scan all frames or models by alanine of the force field of files that bring no parameters."""
+        """Run an alanine scan over all frames or models.
+
+        The force field's alanine is used for files without parameters.
+        """
         wanted = None if isinstance(sites, str) and sites.strip() == "interface" else sites
         path = molecule.source.path
         forcefield = self.reading.loaded_forcefield if is_structure(path) and not brings_parameters(path) else None
@@ -293,14 +297,14 @@ class BindingSpec(StructureSpec):
 
 
 def _opened_elsewhere(spec: BindingSpec, of: Path | MoleculeRead, ligand: Chosen) -> OpenedFrames:
-    """Open the frames of one ligand's complex, in another process; of : its file, or the molecule itself"""
+    """Open the frames of one ligand's complex in another process. of : its file, or the molecule"""
     read = of if isinstance(of, MoleculeRead) else molecule_of(read_file(of), spec.reading, spec.models)
     plan, molecule = spec.planned(read, ligand)
     return opened_frames(plan, molecule, spec.frames, spec.naming(plan))
 
 
 def _judge(found: BindingResult, checks: Checks, is_mean: bool) -> None:
-    """Look at the energy of the complex, and note down how many frames were imaged."""
+    """Check the energy of the complex, and add a finding about imaged frames."""
     if isinstance(found.energies, BindingEnergies) and len(found.energies.errors) == len(found.energies):
         return
     if found.poses is not None:

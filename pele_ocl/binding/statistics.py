@@ -1,4 +1,4 @@
-"""Means of correlated series, differences of two runs, and entropies; docs/theory/binding.md."""
+"""Means of correlated series, differences of two runs, and entropies (docs/theory/binding.md)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from ..units import BOLTZMANN_KCAL
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean of a series, how far its values scatter, and how well the mean is known.
+    """Mean, standard deviation and standard error of a series.
 
-    n : values; mean : of them
-    sd : population standard deviation (of n), as MMPBSA.py prints; sd_sample : of n - 1; NaN of one value
-    sem : naive standard error of the mean, sd / sqrt(n), as MMPBSA.py prints
-    sem_blocked : of block averages, which holds if neighbouring values correlate; NaN for fewer than 4 values
-    inefficiency : statistical inefficiency, at least 1: that many neighbours count as one independent value
+    n : number of values; mean : their mean
+    sd : population standard deviation (n), as in MMPBSA.py; sd_sample : sample standard deviation (n - 1), NaN for one
+        value
+    sem : naive standard error of the mean, sd / sqrt(n), as in MMPBSA.py
+    sem_blocked : standard error from block averages, valid for correlated values; NaN for fewer than 4 values
+    inefficiency : statistical inefficiency, at least 1: number of values per independent value
     """
 
     n: int
@@ -43,7 +44,7 @@ class Spread:
 
 
 def spread_of(values: ArrayLike) -> Spread:
-    """Compute the Spread of a series (n,), NaN left out. Raises InputError for another shape and without any value."""
+    """Compute the Spread of a series (n,), ignoring NaN. Raises InputError for another shape, and without values."""
     series = numbers("values", values)
     if series.ndim != 1:
         raise InputError(f"values have shape {series.shape}; a series (n,) is needed")
@@ -59,11 +60,11 @@ def spread_of(values: ArrayLike) -> Spread:
 
 
 def blocked_error(series: Floats) -> float:
-    """Compute the standard error of the mean of a correlated series (n,), from averages over blocks; NaN if n < 4.
+    """Compute the standard error of the mean of a correlated series (n,) by block averaging; NaN if n < 4.
 
-    Blocks grow by twos (Flyvbjerg and Petersen, J. Chem. Phys. 91, 461 (1989)) until they are longer than the
-    correlations. This is the first length b with b^3 > 2 n (error of blocks / error of values)^4 (Lee et al., Phys.
-    Rev. E 83, 066706 (2011)). If no length is, the largest error counts.
+    The block length is doubled (Flyvbjerg and Petersen, J. Chem. Phys. 91, 461 (1989)) until blocks are longer than
+    the correlation time. The criterion is the first length b with b^3 > 2 n (error of blocks / error of values)^4 (Lee
+    et al., Phys. Rev. E 83, 066706 (2011)). If no length satisfies it, the largest error is returned.
     """
     n = len(series)
     if n < 4:
@@ -79,7 +80,7 @@ def blocked_error(series: Floats) -> float:
 
 
 def running_mean(values: Floats) -> Floats:
-    """Compute the mean of all values up to each, (n,)."""
+    """Compute the running mean of values, (n,)."""
     means: Floats = np.cumsum(values) / np.arange(1, len(values) + 1)
     return means
 
@@ -89,19 +90,19 @@ _Numbers = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Difference:
-    """One mean less another, kcal/mol, and its standard error from both errors (of blocks if there are any)."""
+    """Difference of two means, kcal/mol, and its standard error, from blocked errors if available."""
 
     difference: float
     error: float
 
     @property
     def p_value(self) -> float | None:
-        """Chance of a difference as large if there is none, of a normal distribution; None without an error."""
+        """Two-sided p-value of the difference, assuming a normal distribution; None if the error is 0."""
         return erfc(abs(self.difference) / self.error / sqrt(2)) if self.error > 0 else None
 
 
 def compare(one: Mapping[str, _Numbers], other: Mapping[str, _Numbers]) -> dict[str, Difference]:
-    """Subtract the terms of `other` from `one`'s, as far as both have them; each is `delta` of a report's JSON."""
+    """Subtract the terms of `other` from those of `one`, for terms in both. Each is `delta` of a report's JSON."""
     return {
         term: Difference(
             _of(one[term], "mean") - _of(other[term], "mean"), hypot(_error(one[term]), _error(other[term]))
@@ -112,7 +113,7 @@ def compare(one: Mapping[str, _Numbers], other: Mapping[str, _Numbers]) -> dict[
 
 
 def read_binding_report(path: str | PathLike[str]) -> Mapping[str, _Numbers]:
-    """`delta` of the JSON of a BindingResult. Raises FormatError for another file."""
+    """Read `delta` from the JSON file of a BindingResult. Raises FormatError for another file."""
     try:
         report = json.loads(read_file(path).data)
         delta: Mapping[str, _Numbers] = report["delta"]
@@ -130,27 +131,27 @@ def _of(numbers: _Numbers, name: str) -> float:
 
 
 def _error(numbers: _Numbers) -> float:
-    """Return the error of blocks, or the naive one if frames are too few for it."""
+    """Return the blocked error, or the naive one if there are too few frames."""
     blocked = numbers.get("sem_blocked")
     return _of(numbers, "sem") if blocked is None else float(blocked)
 
 
-# kcal/mol; where the interaction energy scatters by more neither entropy converges (Ekberg and Ryde, J. Chem. Theory
-# Comput. 17, 5379 (2021)).
+# kcal/mol; for larger standard deviations of the interaction energy neither entropy converges (Ekberg and Ryde,
+# J. Chem. Theory Comput. 17, 5379 (2021)).
 MOST_SIGMA = 3.6
 RESAMPLES = 2000
-SEED = 20  # of the random numbers: the same errors in every run
+SEED = 20  # fixed seed, so that errors are reproducible
 
 
 @dataclass(frozen=True)
 class Entropy:
-    """-T dS of binding, kcal/mol, by two estimates from the interaction energy in the gas phase.
+    """Two estimates of -T dS of binding from the gas-phase interaction energy, kcal/mol.
 
     interaction : interaction entropy, kT ln <exp((E - <E>)/kT)> (Duan, Liu and Zhang 2016)
-    last_quarter : the mean of its running value over the last quarter of the frames, as gmx_MMPBSA reports it
+    last_quarter : mean of its running value over the last quarter of the frames, as reported by gmx_MMPBSA
     c2 : second cumulant, var(E) / (2 kT)
-    interaction_error, c2_error : standard deviations of the two over bootstrap samples of blocks of frames
-    sigma : standard deviation of the interaction energy, kcal/mol; n : frames; temperature : K
+    interaction_error, c2_error : standard deviations over block bootstrap samples
+    sigma : standard deviation of the interaction energy, kcal/mol; n : number of frames; temperature : K
     """
 
     interaction: float
@@ -164,7 +165,7 @@ class Entropy:
 
     @property
     def warning(self) -> str:
-        """A sentence where the scatter is so large that neither estimate means anything, else ""."""
+        """Warning if the standard deviation is too large for meaningful estimates, else ""."""
         if self.sigma <= MOST_SIGMA:
             return ""
         kt = BOLTZMANN_KCAL * self.temperature
@@ -179,7 +180,7 @@ class Entropy:
 
 
 def entropy_of(energies: ArrayLike, temperature: float = 298.15, resamples: int = RESAMPLES) -> Entropy:
-    """Compute the entropies of a series (n,) of interaction energies, kcal/mol, NaN left out; n >= 2.
+    """Compute the entropies from a series (n,) of interaction energies, kcal/mol, n >= 2; NaN is ignored.
 
     Raises InputError for other shapes and fewer values.
     """
@@ -206,20 +207,20 @@ def entropy_of(energies: ArrayLike, temperature: float = 298.15, resamples: int 
 
 
 def interaction_entropy(series: Floats, kt: float) -> float:
-    """kT ln <exp((E - <E>)/kT)>, kcal/mol."""
+    """Compute kT ln <exp((E - <E>)/kT)>, kcal/mol."""
     reduced = (series - series.mean()) / kt
     largest = reduced.max()
     return float(kt * (largest + np.log(np.exp(reduced - largest).mean())))
 
 
 def running_log_mean(reduced: Floats) -> Floats:
-    """Compute the logarithm of the mean of exp(x) over all values up to each, (n,)."""
+    """Compute the logarithm of the running mean of exp(x), (n,)."""
     logs: Floats = np.logaddexp.accumulate(reduced) - np.log(np.arange(1, len(reduced) + 1))
     return logs
 
 
 def _resampled(series: Floats, count: int) -> Floats:
-    """(count, n) bootstrap samples, in blocks as long as neighbours correlate."""
+    """Return block bootstrap samples, (count, n), with blocks as long as the statistical inefficiency."""
     n = len(series)
     length = min(n, int(np.ceil(spread_of(series).inefficiency)))
     starts = np.random.default_rng(SEED).integers(0, n, (count, -(-n // length)))

@@ -1,4 +1,4 @@
-"""Complex, receptor and ligand, planned apart and evaluated at the same positions."""
+"""Plans of complex, receptor and ligand, evaluated at the same positions."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from .poisson_boltzmann import PBEnergy, PBSolvent, evaluate_together, plan_in
 
 
 class Systems:
-    """Complex, receptor and ligand with a plan each.
+    """Plans of complex, receptor and ligand.
 
-    plans : the Energy of each by name; "receptor" and "ligand" take their atoms of the complex
-    names : of the complex's terms
+    plans : Energy of each by name
+    names : names of the complex's terms
     """
 
     def __init__(
         self, atoms: Atoms, parts: Parts, pb: PBSolvent | None, model: SolventModel, choices: Mapping[str, Any]
     ) -> None:
-        """Make the plans. atoms : of the complex; choices : of Energy, for all three"""
+        """Build the plans. atoms : atoms of the complex; choices : options of Energy, for all plans"""
         self._atoms, self._parts, self._pb, self._model, self._choices = atoms, parts, pb, model, choices
         of_parts = {"complex": atoms, "receptor": atoms[parts.receptor], "ligand": atoms[parts.ligand]}
         self.plans: dict[str, Energy] = {name: plan_in(pb, of, model, **choices) for name, of in of_parts.items()}
@@ -42,16 +42,16 @@ class Systems:
         for name in ("receptor", "ligand"):
             share_programs(self.plans[name], whole)
         self.names, self._device, self._precision = whole.names, whole.device, whole.precision
-        self._in_float64: Systems | None = None  # made for the first conformation that needs it
+        self._in_float64: Systems | None = None  # built for the first conformation that needs it
 
     def _again(self, **choices: object) -> Systems:
-        """Make the same with other choices."""
+        """Build the same systems with other options."""
         return Systems(self._atoms, self._parts, self._pb, self._model, {**self._choices, **choices})
 
     def batches(
         self, positions: Positions, progress: Progress | None = None, errors: Literal["raise", "record"] = "raise"
     ) -> dict[str, EnergyBatch]:
-        """Evaluate positions (m, k, 3) of the complex by the plan of each part."""
+        """Evaluate all plans at positions (m, k, 3) of the complex."""
         chosen = self.positions(positions)
         in_pb = {name: plan for name, plan in self.plans.items() if isinstance(plan, PBEnergy)}
         if in_pb:
@@ -64,12 +64,12 @@ class Systems:
         if self._device.kind == "CPU":
             found = {name: batch(name) for name in PARTS}
         else:
-            with ThreadPoolExecutor(len(PARTS)) as pool:  # a GPU would wait while the host begins and ends each
+            with ThreadPoolExecutor(len(PARTS)) as pool:  # keeps a GPU busy while the host prepares and finishes
                 found = dict(zip(PARTS, pool.map(batch, PARTS), strict=True))
         return self.precise(found, positions, errors)
 
     def positions(self, positions: Positions) -> dict[str, Positions]:
-        """Take the positions (m, n, 3) of each part, from the complex's (m, k, 3)."""
+        """Return the positions (m, n, 3) of each part from those of the complex (m, k, 3)."""
         return {
             "complex": positions,
             "receptor": positions[:, run_of(self._parts.receptor)],
@@ -77,9 +77,9 @@ class Systems:
         }
 
     def grids(self, chosen: Mapping[str, Positions]) -> dict[str, list[Grid]]:
-        """Make the grids of Poisson-Boltzmann equations: the complexes' nodes, or of small parts some of these.
+        """Return the Poisson-Boltzmann grids: those of the complex, and for parts the same nodes or a section of them.
 
-        chosen : conformations (m, n, 3) A of the complex, the receptor and the ligand
+        chosen : conformations (m, n, 3) A of "complex", "receptor" and "ligand"
         """
         plans = {name: plan for name, plan in self.plans.items() if isinstance(plan, PBEnergy)}
         around = plans["complex"].grids(chosen["complex"])
@@ -89,17 +89,17 @@ class Systems:
     def precise(
         self, batches: Mapping[str, EnergyBatch], positions: Positions, errors: Literal["raise", "record"] = "raise"
     ) -> dict[str, EnergyBatch]:
-        """Return the batches, with float64's energies if float32's are too large to take differences of.
+        """Return the batches, recomputed in float64 where energies are too large for differences in float32.
 
-        Atoms on top of each other have such energies. Without float64 on the device these conformations fail.
+        This happens for overlapping atoms. If the device does not support float64, these conformations fail.
 
         positions : (m, k, 3) A of the complex
 
-        Raises InputError for a conformation that fails where errors is "raise".
+        Raises InputError if a conformation fails and `errors` is "raise".
         """
         if self._precision == "float64":
             return dict(batches)
-        whole = np.asarray(positions, np.float64)  # whose close atoms are those of the parts, too
+        whole = np.asarray(positions, np.float64)  # close atoms of the parts are also close in the complex
         large = needs_float64(batches["complex"].terms, self._atoms, whole)
         large = np.logical_or.reduce([large, *(is_large(batch.terms) for batch in batches.values())])
         for batch in batches.values():
@@ -121,7 +121,7 @@ class Systems:
         return {name: with_rows(batch, places, again[name]) for name, batch in batches.items()}
 
     def joined(self, batches: Mapping[str, EnergyBatch]) -> BindingEnergies:
-        """Join the energies of batches of all parts, and their difference."""
+        """Combine the batches of all systems, and compute the difference."""
         failed = {k: f"{name}: {why}" for name in reversed(PARTS) for k, why in batches[name].errors.items()}
         systems = {name: aligned(batch.terms, self.names).copy() for name, batch in batches.items()}
         for values in systems.values():
@@ -134,9 +134,9 @@ class Systems:
 def precise_batch(
     plan: Energy, positions: Positions, progress: Progress | None, in_float64: Callable[[], Energy]
 ) -> EnergyBatch:
-    """Evaluate positions (m, n, 3) of one system that is not a part of another, as `Systems.precise` does of three.
+    """Evaluate positions (m, n, 3) of a single system, recomputed in float64 as in `Systems.precise`.
 
-    in_float64 : makes the same plan in float64; it is called if a conformation needs it
+    in_float64 : builds the plan in float64; called only if a conformation needs it
     """
     batch = plan.evaluate_batch(positions, progress, errors="record")
     if plan.precision == "float64":
@@ -153,7 +153,7 @@ def precise_batch(
 
 
 def _failed(batch: EnergyBatch, places: list[int], reason: str) -> EnergyBatch:
-    """Add further failed conformations to the batch."""
+    """Mark conformations of a batch as failed."""
     values = batch.terms.values.copy()
     values[places] = np.nan
     errors = dict(sorted({**batch.errors, **dict.fromkeys(places, reason)}.items()))
@@ -161,7 +161,7 @@ def _failed(batch: EnergyBatch, places: list[int], reason: str) -> EnergyBatch:
 
 
 def with_rows(batch: EnergyBatch, places: NDArray[np.intp], others: EnergyBatch) -> EnergyBatch:
-    """Replace the conformations at `places` of the batch by another's."""
+    """Replace the conformations at `places` of a batch by those of another batch."""
     terms, radii = batch.terms.values.copy(), batch.born_radii.copy()
     terms[places], radii[places] = others.terms.values, others.born_radii
     per_atom = batch.per_atom

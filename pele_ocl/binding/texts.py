@@ -1,4 +1,4 @@
-"""Texts of binding energies for people: tables of terms, poses, residues and sites."""
+"""Text output of binding energies: tables of terms, poses, residues and sites."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .decomposition import GROUPS, Decomposition
 from .energies import DELTA, PARTS, BindingEnergies
 from .statistics import Difference, Entropy, Spread
 
-STRONGEST = 10  # residues that are told
-MOST_POSES = 60  # in the table
+STRONGEST = 10  # number of residues in the table
+MOST_POSES = 60  # number of poses in the table
 
 
 def pose_lines(energies: BindingEnergies, columns: Mapping[str, Floats]) -> list[str]:
-    """Make a table of poses by binding energy, with reasons of those that failed; columns : of the terms"""
+    """Return a table of poses sorted by binding energy; failed poses have an error message. columns : by term"""
     assert energies.rmsd is not None
     order = sorted(range(len(energies)), key=lambda k: (k in energies.errors, energies.total[k], k))
     totals = [name for name in columns if name.lower() == "total"]
@@ -36,7 +36,7 @@ def pose_lines(energies: BindingEnergies, columns: Mapping[str, Floats]) -> list
 
 
 def energy_lines(statistics: Mapping[str, Mapping[str, Spread]], n: int) -> list[str]:
-    """A table of all terms: means of all systems, and of the difference how they scatter."""
+    """Return a table of all terms: means for all systems, and standard deviations of the difference."""
     scatter = ("sd", "sem", "sem_blocked") if n > 1 else ()
     heads = ("", *PARTS, DELTA, *(name.upper().replace("_BLOCKED", " blocks") for name in scatter))
     rows = []
@@ -51,7 +51,7 @@ def energy_lines(statistics: Mapping[str, Mapping[str, Spread]], n: int) -> list
 
 
 def independence(total: Spread, n: int, n_failed: int) -> str:
-    """Count the frames, and how many of them are independent."""
+    """Describe the number of frames, and how many of them are independent."""
     failed = f"; {counted(n_failed, 'frame')} failed" if n_failed else ""
     return (
         f"SD of the population (of the sample {total.sd_sample:,.3f}); {counted(n, 'frame')} count as "
@@ -60,7 +60,7 @@ def independence(total: Spread, n: int, n_failed: int) -> str:
 
 
 def comparison_lines(comparison: Mapping[str, Difference]) -> list[str]:
-    """Make a table of the differences from another run."""
+    """Return a table of the differences from another run."""
     rows = [
         (name.replace("_", " "), f"{of.difference:,.3f}", f"{of.error:,.3f}", _chance(of.p_value))
         for name, of in comparison.items()
@@ -69,7 +69,7 @@ def comparison_lines(comparison: Mapping[str, Difference]) -> list[str]:
 
 
 def entropy_lines(entropy: Entropy, mean: float) -> list[str]:
-    """Both entropies, and what they make of the binding energy."""
+    """Return a table of both entropies, and the binding energy including each."""
     heads = ("", "-T dS", "error", "with the energy")
     rows = [
         (name, f"{value:,.3f}", f"{error:,.3f}", f"{mean + value:,.3f}")
@@ -87,7 +87,7 @@ def entropy_lines(entropy: Entropy, mean: float) -> list[str]:
 
 
 def residue_lines(of: Decomposition) -> str:
-    """Make a table of the strongest residues by group."""
+    """Return a table of the strongest residues by group."""
     shares, names = of.per_residue[DELTA], of.names
     has_spread = of.n_frames > 1
     rows = [
@@ -103,7 +103,7 @@ def residue_lines(of: Decomposition) -> str:
 
 
 def alanine_lines(scan: AlanineScan) -> str:
-    """Make a table of the change of the binding energy at each site."""
+    """Return a table of the change of the binding energy at each site."""
     scatter = ("sd", "sem_blocked") if scan.changes.shape[1] > 1 else ()
     rows = [
         (str(residue), *(_number(getattr(of, name)) for name in ("mean", *scatter)))
@@ -119,5 +119,5 @@ def _chance(value: float | None) -> str:
 
 
 def _number(value: float) -> str:
-    """Three digits, never -0.000; nothing for NaN."""
+    """Format a number with three decimals, without -0.000; "" for NaN."""
     return "" if value != value else f"{round(value, 3) + 0.0:,.3f}"

@@ -1,4 +1,4 @@
-"""PELE's loop on ensembles: move a ligand and its receptor, minimize, and keep the step by Metropolis' rule."""
+"""PELE's Monte Carlo loop on ensembles: perturb the ligand and its receptor, minimize, accept or reject."""
 
 from __future__ import annotations
 
@@ -75,38 +75,39 @@ def explore(
     ligand_ph: float | None = None,
     ligand_template: Iterable[str] | str = (),
 ) -> ExploreResult:
-    """Explore the binding of a ligand with a control file of PELE: perturb, move, minimize, Metropolis;
-    docs/explore.md.
+    """Explore the binding of a ligand by PELE's Monte Carlo search, as set up by a control file (docs/explore.md).
 
-    Writes report_N and trajectory_N for each explorer N like PELE. The walk is a search: its states are not a Boltzmann
-    sample and give no free energies.
+    Like PELE, it writes report_N and trajectory_N for each explorer N. The states are not a Boltzmann sample, so no
+    free energies can be computed from them.
 
-    control : path of the control file, "pele.conf" (`pele_ocl.explore.write_example` writes one); or a structure with
-        `ligands`, for which a control file is written to `output` with the structure and the ligand's parameters
-    output : folder of all files, instead of the paths in the control file; for a structure `complex.pdb` by default
-        complex_explore
-    explorers : all in one batch; by default one, under mpirun or srun one for each process except the first
-    seed : of all random numbers, instead of that in the control file
-    steps : of each task, instead of numberOfPeleSteps
-    complexes : initial structures, instead of those in the control file; several are assigned to explorers in turn
-    set : values of $WORDS in the control file: {"BOX_RADIUS": "20"}
-    templates, obc, pele_data, guess_radii : further files of the force field, as in ForceField.load
+    control : path of a control file such as "pele.conf" (`pele_ocl.explore.write_example` writes one); or a structure,
+        together with `ligands`, for which a control file and the ligand's parameters are written to `output`
+    output : folder for all files, instead of the paths in the control file; the default for a structure `complex.pdb`
+        is complex_explore
+    explorers : number of explorers, run as one batch; by default one, or with mpirun or srun one per process except
+        the first
+    seed : seed of the random numbers, instead of that in the control file
+    steps : number of steps of each task, instead of numberOfPeleSteps
+    complexes : initial structures, instead of those in the control file; explorers take them in turn
+    set : values for $WORDS in the control file, such as {"BOX_RADIUS": "20"}
+    templates, obc, pele_data, guess_radii : additional force field files, as in ForceField.load
     precision, device : as in `energy`
     resume : continue an interrupted run in the same folder
-    overwrite : replace an earlier run in the folder; its files of other explorers are removed
-    workers : processes on this machine that share the explorers, each with a device or a group of cores
-    scheduler : of a Dask cluster whose workers share them, tcp://HOST:PORT or its file
-    shard : "K/N" for the K-th of N parts of the explorers, "mpi" for a part for each process of mpirun or srun, each
-        with the next device, "mpi/N" for parts for the first N
-    progress : called with the fraction of all steps done; watch : an object with `tell` and `follow`, as of
+    overwrite : remove the files of an earlier run in the same folder
+    workers : number of local processes to divide the explorers among, each with its own device or group of cores
+    scheduler : address tcp://HOST:PORT, or scheduler file, of a Dask cluster to divide the explorers among
+    shard : "K/N" to run part K of N of the explorers; "mpi" for one part per process of mpirun or srun, each on the
+        next device; "mpi/N" for the first N processes only
+    progress : called with the fraction of steps done; watch : object with the methods `tell` and `follow`, see
         explore.running.Watch
-    preset : for a structure, settings of pele_platform: "induced_fit_fast" (default), "induced_fit_long",
+    preset : if `control` is a structure, settings of pele_platform: "induced_fit_fast" (default), "induced_fit_long",
         "induced_fit_exhaustive", "rescoring", "out_in", "in_out", "gpcr_orth" or "global"
-    ligands : for a structure, the molecule to explore, a residue of the structure or placed in its frame; further ones
-        are cofactors. They, `ligand_forcefield` and the others are as in `read`
+    ligands : if `control` is a structure, the molecule to explore: a residue of the structure, or a molecule placed in
+        its frame; further molecules are cofactors. `ligands`, `ligand_forcefield` and the other `ligand_` options are
+        as in `read`
 
-    Raises FormatError and InputError before any step; with the code "exists" for a folder with a run, and "no_part" in
-    a process of a launcher without explorers.
+    Raises FormatError or InputError before the first step. The error code is "exists" if the folder contains a run, and
+    "no_part" in an MPI process without explorers.
 
     >>> result = pele_ocl.explore("pele.conf", "out2", explorers=2, steps=1)
     >>> [path.name for path in result.reports]

@@ -1,4 +1,4 @@
-"""Moves of the backbone along the modes of an elastic network, as PELE's ANM; docs/theory/anm.md."""
+"""Backbone moves along the normal modes of an elastic network, as in PELE's ANM (docs/theory/anm.md)."""
 
 from __future__ import annotations
 
@@ -23,29 +23,31 @@ DIRECTIONS = "random", "same", "oscillate"
 MIXING = "main", "all", "none"
 MAGNITUDES = "fixed", "biased", "scaled", "random"
 NORMS = "max", "rms"
-RESTRAINT = "anm"  # name of the term that holds the nodes
-MODES = "anm modes"  # of a row, in its memory
+RESTRAINT = "anm"  # name of the term that restrains the nodes
+MODES = "anm modes"  # key of a row's modes in its memory
 
 
 class ANM(Move):
-    """Move alpha carbons along modes of their network; all other atoms follow by minimization.
+    """Move alpha carbons along the modes of their elastic network; all other atoms relax in a minimization.
 
-    nodes : mask (n,) or atoms of the network; by default alpha carbons outside of the ligand
-    modes : by default the lowest `count` modes at each explorer's initial positions; nodes of modes from a file are
-        matched by name
-    cutoff : A, of their springs
+    nodes : mask (n,) or indices of the network's atoms; by default the alpha carbons outside the ligand
+    modes : modes to use, by default the lowest `count` modes at each explorer's initial positions; modes read from a
+        file are matched to the nodes by atom name
+    cutoff : cutoff distance of the springs, A
     network : further options of network_modes
-    picking : of the main mode: "random", "lowest", or "defined", number `defined` from 1
-    change_frequency : moves after which a new main mode is picked
-    direction : "random", "same", which is `first_direction`, or "oscillate", which starts with it
-    mixing : "main" adds the other modes with weight 1 - main_weight; "all" mixes modes randomly; "none" uses one
-    thermal : whether "all" weights modes by the inverse square roots of their eigenvalues
-    magnitude : of Settings.displacement: "fixed", "biased", "scaled", "random"
-    norm : of the displacement: "max", the largest of a node, or "rms" over all nodes
-    steering : kcal/mol/A; divided by the displacement it is the force constant towards the targets of nodes
-    relaxation : kcal/mol/A^2, restraint on nodes until the end of the step; 0 for none
+    picking : how the main mode is chosen: "random", "lowest", or "defined" for mode number `defined`, from 1
+    change_frequency : number of moves after which a new main mode is chosen
+    direction : "random", "same" for always `first_direction`, or "oscillate" to alternate, starting with it
+    mixing : "main" adds the other modes with weight 1 - main_weight; "all" mixes all modes randomly; "none" uses only
+        the main mode
+    thermal : with "all", whether modes are weighted by the inverse square root of their eigenvalues
+    magnitude : how the size of a move follows from Settings.displacement: "fixed", "biased", "scaled" or "random"
+    norm : how this size is measured: "max", the largest displacement of a node, or "rms" over all nodes
+    steering : steering force, kcal/mol/A; divided by the displacement, it is the force constant towards the targets
+    relaxation : force constant that restrains the nodes until the end of the step, kcal/mol/A^2; 0 for none
     region : atoms that move, as in Minimization
-    options : of Minimizer; PELE's are the defaults: truncated Newton, one round of 30 iterations to 0.1 kcal/mol/A
+    options : options of Minimizer; the defaults are PELE's: truncated Newton, one round of 30 iterations to
+        0.1 kcal/mol/A
     """
 
     name: ClassVar[str] = "anm"
@@ -78,11 +80,11 @@ class ANM(Move):
         check_options(self.options)
 
     def terms(self, atoms: Atoms, ligand: Ints) -> Sequence[Term]:
-        # The constant that restrained atoms are preconditioned with; rows get their own.
+        # This constant is used to precondition restrained atoms; each row sets its own force constants.
         return [PositionalRestraint(self.steering, atoms=self._chosen(atoms, ligand), name=RESTRAINT)]
 
     def _chosen(self, atoms: Atoms, ligand: Ints) -> Ints:
-        """Atoms of the nodes, in order."""
+        """Return the indices of the node atoms, in ascending order."""
         if self.nodes is not None:
             return np.flatnonzero(atoms_among("nodes", self.nodes, atoms)).astype(np.int32)
         if atoms.labels is None:
@@ -104,14 +106,17 @@ class ANM(Move):
         walk.ensemble.evaluate(keep_radii=walk.holds_radii)
 
     def _in_order(self, labels: Labels | None) -> Modes | None:
-        """Modes that were given, in the order of the nodes if they name theirs."""
+        """Return the user's modes, reordered to match the nodes if they have labels; None if there are none."""
         if self.modes is None or labels is None or self.modes.vectors.shape[1] != len(self._nodes):
             return self.modes
         modes, self.notes = self.modes.of_nodes(labels_of(labels, self._nodes.astype(np.intp)))
         return modes
 
     def _remember_modes(self, walk: Walk, given: Modes | None) -> None:
-        """Store the given modes, or those at its positions, for each row that has none; equal rows share them."""
+        """Store modes for each row without any: the given ones, or those computed at its positions.
+
+        Rows with equal positions share them.
+        """
         rows = [row for row, memory in enumerate(walk.memory) if MODES not in memory]
         starts = walk.ensemble.positions[rows] if given is None and rows else []
         known = {} if given is None else dict.fromkeys(rows, given)
@@ -125,14 +130,14 @@ class ANM(Move):
             walk.memory[row][MODES] = modes
 
     def _computed(self, nodes: Floats) -> Modes:
-        """Modes of the nodes (n_nodes, 3) A."""
+        """Compute the modes of nodes (n_nodes, 3) A."""
         return network_modes(nodes, self.count, cutoff=self.cutoff, **self.network)
 
     def is_due(self, walk: Walk, row: int) -> bool:
         return walk.is_multiple(row, walk.settings[row].anm_frequency)
 
     def displacements(self, walk: Walk, rows: Sequence[int]) -> Floats:
-        """Draw random displacements of the nodes of rows, (n_rows, n_nodes, 3) A, and store modes and directions."""
+        """Draw node displacements for rows, (n_rows, n_nodes, 3) A; store the chosen modes and directions."""
         drawn = walk.uniform(rows, Stage.ANM)
         found = np.empty((len(rows), len(self._nodes), 3))
         for place, row in enumerate(rows):
@@ -151,19 +156,19 @@ class ANM(Move):
         return found
 
     def _mode(self, drawn: float, count: int) -> int:
-        """Pick the main mode among so many."""
+        """Choose the index of the main mode. drawn : random number, 0 to 1; count : number of modes"""
         if self.picking == "random":
             return min(int(drawn * count), count - 1)
         return 0 if self.picking == "lowest" else self.defined - 1
 
     def _direction(self, before: int, drawn: float) -> int:
-        """Return the direction after another one; 0 is none."""
+        """Choose the direction of a move, 1 or -1. before : direction of the previous move, 0 for none"""
         if self.direction == "random":
             return 1 if drawn < 0.5 else -1
         return self.first_direction if self.direction == "same" or before == 0 else -before
 
     def _mixed(self, modes: Modes, mode: int, drawn: NDArray[np.float64]) -> Floats:
-        """Mix modes to a vector (n_nodes, 3), eqs. 4 and 5. drawn : (m,) from -1 to 1"""
+        """Mix the modes into one vector (n_nodes, 3), eqs. 4 and 5. drawn : (m,) random numbers, -1 to 1"""
         values, vectors = modes.values, modes.vectors
         soft = drawn / np.sqrt(values)
         main: Floats = vectors[mode]
@@ -179,7 +184,7 @@ class ANM(Move):
         return found
 
     def _size(self, displacement: float, modes: Modes, mode: int, drawn: float) -> float:
-        """Displacement of a move, A, eq. 6. drawn : from 0 to 1"""
+        """Return the size of a move, A, eq. 6. drawn : random number, 0 to 1"""
         if self.magnitude == "fixed":
             return displacement
         if self.magnitude == "random":

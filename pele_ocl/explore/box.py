@@ -1,4 +1,4 @@
-"""Boxes that the centre of a ligand must not leave: a sphere, a prism, a shell, a cylinder, several spheres."""
+"""Boxes that confine the centre of a ligand: sphere, prism, shell, cylinder or several spheres."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Inside = NDArray[np.bool_]
 
 
 class Box:
-    """Region of space; its border belongs to it."""
+    """Region of space, including its boundary."""
 
     def contains(self, points: Floats) -> Inside:
-        """Return a mask of the points (..., 3) A that are inside."""
+        """Return a mask (...,) of points (..., 3) A, True inside the box."""
         raise NotImplementedError
 
 
@@ -56,7 +56,7 @@ class Spheres(Box):
 
 @dataclass(frozen=True, eq=False)
 class Shell(Box):
-    """Space between two spheres. center : (3,) A; inner, outer : radii, A"""
+    """Space between two concentric spheres. center : (3,) A; inner, outer : radii, A"""
 
     center: ArrayLike
     inner: float
@@ -78,7 +78,7 @@ class Shell(Box):
 
 @dataclass(frozen=True, eq=False)
 class Prism(Box):
-    """Prism along the axes. center : (3,) A; sides : (3,) edge lengths along x, y and z, A"""
+    """Rectangular prism aligned with the axes. center : (3,) A; sides : (3,) edge lengths along x, y and z, A"""
 
     center: ArrayLike
     sides: ArrayLike
@@ -96,7 +96,7 @@ class Prism(Box):
 
 @dataclass(frozen=True, eq=False)
 class Cylinder(Box):
-    """Cylinder. bottom, top : (3,) A, the ends of its axis; radius : A"""
+    """Cylinder. bottom, top : (3,) A, end points of its axis; radius : A"""
 
     bottom: ArrayLike
     top: ArrayLike
@@ -125,7 +125,7 @@ def _distances(points: Floats, center: ArrayLike) -> Floats:
 
 
 def _point(box: Box, name: str) -> None:
-    """Make three numbers of a box an array. Raises InputError for others."""
+    """Convert a field of a box to an array (3,). Raises InputError unless it has three finite numbers."""
     values = numbers(name, getattr(box, name))
     if values.shape != (3,) or not np.isfinite(values).all():
         raise InputError(f"{name} of a box has shape {values.shape}; three finite numbers of Angstrom are needed")

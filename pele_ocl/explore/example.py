@@ -1,4 +1,4 @@
-"""A small run folder that is complete: a complex, its ligand with parameters, and a control file."""
+"""A small, complete example run: a complex, its ligand with parameters, and a control file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..common.installation import shipped
 
 
 def write_example(folder: str | PathLike[str] = "explore-example") -> Path:
-    """Copy the example to a new folder, and return the path of its control file.
+    """Copy the example to a new folder and return the path of its control file.
 
-    The folder also holds the complex, complex.pdb, its ligand, ligand.sdf, and the ligand's parameters.
+    The folder also contains the complex (complex.pdb), its ligand (ligand.sdf) and the ligand's parameters.
 
-    Raises FormatError for a folder that exists or cannot be written.
+    Raises FormatError if the folder exists or cannot be written.
 
     >>> pele_ocl.explore.write_example("example").name
     'pele.conf'

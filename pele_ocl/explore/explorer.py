@@ -1,4 +1,4 @@
-"""Explorers: PELE's loop over rows of an ensemble."""
+"""Explorers: PELE's Monte Carlo loop on the rows of an ensemble."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .minimization import Minimization
 from .perturbation import Perturbation
 from .walk import Move, Settings, Stage, Walk, chosen_atoms, is_accepted
 
-Watch = Callable[[Walk, str, Sequence[int]], None]  # called after a move, with its name and the rows it was made of
+Watch = Callable[[Walk, str, Sequence[int]], None]  # called after a move, with its name and the rows that it moved
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
     """One step of an explorer.
 
-    explorer, step : their numbers, steps from 1; row : of the walk
-    accepted : whether the step was accepted; energy : current energy of the explorer, kcal/mol
-    proposed : energy of the step, NaN if it failed or nothing moved
-    made : names of the moves; reason : of a rejection, "" if accepted
+    explorer : number of the explorer; step : number of the step, from 1; row : row of the walk
+    accepted : whether the step was accepted; energy : energy of the explorer after the step, kcal/mol
+    proposed : energy of the proposed state, kcal/mol; NaN if the step failed or no move was made
+    made : names of the moves; reason : why the step was rejected, "" if accepted
     stages : energies after each move, kcal/mol, if the Explorer records them
-    notes : messages of moves, e.g. about a minimization that did not converge
+    notes : messages of moves, such as about a minimization that did not converge
     """
 
     explorer: int
@@ -50,33 +50,34 @@ class Step:
 
     @property
     def positions(self) -> Floats:
-        """Positions of the explorer, (n, 3) A, until its next step."""
+        """Positions of the explorer, (n, 3) A; valid until its next step."""
         (kept,) = self._walk.kept([self.row])
         found: Floats = self._walk.ensemble.positions[kept]
         return found
 
 
 class Explorer(Suggests):
-    """PELE's loop: perturb, move side chains and backbone, minimize, accept or reject by the Metropolis rule.
+    """PELE's Monte Carlo loop: perturb, move side chains and backbone, minimize, accept or reject by Metropolis.
 
-    Many independent explorers run together. A walk is a search for low energies. Its moves are not reversible, so it
-    does not sample a statistical ensemble.
+    Many independent explorers run as one batch. They search for states of low energy: since the moves are not
+    reversible, they do not sample a statistical ensemble.
 
     atoms : the complex, with bonds and labels; ligand : mask (n,) or indices of the perturbed atoms
-    moves : in order, by default Perturbation and Minimization
-    temperature : K; seed : whole number below 2^32
-    explorers : their number, or a list of numbers, by which random numbers are keyed
-    box : of the ligand's centre; settings : further parameters of all explorers
-    positions : (n_explorers, n, 3) A, initial; by default those of atoms
-    terms : restraints in all steps, included in the compared energies
-    removes_bulk : whether receptors are superposed on their initial positions by alpha carbons, if they have three
+    moves : moves of a step, in order; by default Perturbation and Minimization
+    temperature : K; seed : integer below 2^32
+    explorers : number of explorers, or a list of their numbers, which select their random number streams
+    box : box for the ligand's centre; settings : further parameters of all explorers
+    positions : initial positions, (n_explorers, n, 3) A; by default those of atoms
+    terms : restraints in all steps, included in the energies that are compared
+    removes_bulk : whether receptors are superposed on their initial positions by their alpha carbons, if they have at
+        least three
     stage_energies : whether energies are computed after each move; watch : called after each move
-    other parameters : of `Ensemble`; gradients are at fixed Born radii unless `fixed_radii=False`
+    other parameters : options of `Ensemble`; gradients use fixed Born radii unless `fixed_radii=False`
 
-    `walk` has the state: settings of each explorer, which may be changed between steps, and the ensemble. A pickled
-    explorer continues identically.
+    The state is in `walk`: the ensemble, and the settings of each explorer, which may be changed between steps. A
+    pickled explorer continues identically.
 
-    Raises InputError for a ligand of none or all of the atoms, and if an energy cannot be computed.
+    Raises InputError if the ligand has no atoms or all of them, and if an energy cannot be computed.
 
     >>> from pele_ocl.explore import Perturbation
     >>> atoms = pele_ocl.read("complex.pdb")
@@ -113,7 +114,7 @@ class Explorer(Suggests):
         self, atoms: Atoms, ligand: ArrayLike, terms: Sequence[Term], explorers: int | Sequence[int], seed: int,
         settings: Settings | None, options: dict[str, Any],
     ) -> Walk:  # fmt: skip
-        """Make the walk with the restraints of all moves."""
+        """Build the walk with the restraints of all moves."""
         require_atoms(atoms)
         chosen = chosen_atoms("ligand", ligand, atoms)
         own = [*_sequence("terms", terms, Term), *(term for move in self.moves for term in move.terms(atoms, chosen))]
@@ -122,7 +123,10 @@ class Explorer(Suggests):
         )  # fmt: skip
 
     def _superpositions(self) -> list[Superposition]:
-        """Superposition of each row on where it begins; none if the receptor has fewer than three alpha carbons."""
+        """Return the superposition of each row on its initial positions.
+
+        Empty if the receptor has fewer than three alpha carbons.
+        """
         atoms, labels = self.walk.atoms, self.walk.atoms.labels
         if labels is None:
             return []
@@ -136,7 +140,7 @@ class Explorer(Suggests):
         return [known[x.tobytes()] for x in starts]
 
     def _prepare(self) -> None:
-        """Evaluate where explorers begin, and have moves make their tables. Raises InputError if energies fail."""
+        """Evaluate the initial states and prepare the moves. Raises InputError if an energy fails."""
         walk = self.walk
         walk.ensemble.evaluate(self._rows)
         walk.keep(self._rows)
@@ -151,7 +155,7 @@ class Explorer(Suggests):
         return {**self.__dict__, "_watch": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Begin where the pickled explorers were, with the same steps to come."""
+        """Restore pickled explorers, which continue identically."""
         self.__dict__.update(state)
         self.walk.ensemble.evaluate()
         for move in self.moves:
@@ -174,11 +178,11 @@ class Explorer(Suggests):
         return self.walk.ensemble.energies_of(self.walk.kept(self._rows))
 
     def run(self, steps: int) -> Iterator[Step]:
-        """Make steps of all explorers and yield them, step by step, in the order of explorers."""
+        """Make steps of all explorers and yield the results, step by step, ordered by explorer."""
         return (step for _ in range(whole_number("steps", steps)) for step in self.step())
 
     def step(self, rows: Sequence[int] | None = None) -> list[Step]:
-        """Make one step of explorers, by default of all; rows : of the walk
+        """Make one step of the explorers in some rows, by default of all.
 
         An interrupted step is undone.
         """
@@ -187,16 +191,16 @@ class Explorer(Suggests):
         steps, memory = walk.steps[rows].copy(), [_remembered(walk.memory[row]) for row in rows]
         try:
             return self._stepped(rows)
-        except BaseException:  # an interrupt, say; the same step is made when it is asked for again
+        except BaseException:  # e.g. an interrupt; the next call makes the same step
             walk.steps[rows] = steps
             for row, before in zip(rows, memory, strict=True):
                 walk.memory[row] = before
-            with suppress(PeleError):  # of a device that fails
+            with suppress(PeleError):  # the device may have failed
                 walk.restore(rows)
             raise
 
     def _stepped(self, rows: list[int]) -> list[Step]:
-        """Make a step of rows."""
+        """Make one step of rows."""
         walk = self.walk
         walk.steps[rows] += 1
         walk.failures.clear()
@@ -212,7 +216,7 @@ class Explorer(Suggests):
         return self._decide(rows, outside, stages)
 
     def _chosen(self, rows: Sequence[int]) -> list[int]:
-        """Return the numbers of rows. Raises InputError for others than there are, and for one that is named twice."""
+        """Return the row numbers as a list. Raises InputError if one is out of range or repeated."""
         chosen = array("rows", rows, "iu", "numbers of rows")
         if chosen.ndim != 1 or len(np.unique(chosen)) < chosen.size or not np.isin(chosen, self._rows).all():
             raise InputError(f"rows are numbers from 0 to {len(self) - 1}, each named once")
@@ -220,7 +224,7 @@ class Explorer(Suggests):
         return found
 
     def _make(self, move: Move, rows: Sequence[int], stages: dict[int, dict[str, float]]) -> None:
-        """Make a move of the rows that it is due for."""
+        """Make a move in the rows for which it is due."""
         walk = self.walk
         due = [row for row in rows if row not in walk.failures and move.is_due(walk, row)]
         if move.needs_near:
@@ -235,7 +239,7 @@ class Explorer(Suggests):
             walk.made[row].add(move.name)
         move.apply(walk, due)
         for row in due:
-            if row in walk.ensemble.state.failed:  # its positions are none; further moves would count rows without it
+            if row in walk.ensemble.state.failed:  # it has no positions; later moves must skip it
                 walk.failures.setdefault(row, walk.ensemble.state.failed[row])
         good = [row for row in due if row not in walk.failures]
         if self._stage_energies and good:
@@ -246,7 +250,7 @@ class Explorer(Suggests):
             self._watch(walk, move.name, due)
 
     def _finish(self, rows: Sequence[int]) -> set[int]:
-        """Move complexes back, evaluate them, and tell which rows have their ligand outside the box."""
+        """Superpose and evaluate the moved complexes; return the rows with a ligand outside the box."""
         walk, ensemble = self.walk, self.walk.ensemble
         moved = [row for row in rows if walk.made[row] and row not in walk.failures]
         if not moved:
@@ -254,7 +258,7 @@ class Explorer(Suggests):
         positions = ensemble.positions[moved]
         drifting = [k for k, row in enumerate(moved) if walk.made[row] - {Perturbation.name}]
         if self._superposed and drifting:
-            for of in dict.fromkeys(self._superposed[moved[k]] for k in drifting):  # rows that began alike share one
+            for of in dict.fromkeys(self._superposed[moved[k]] for k in drifting):  # equal starts share one
                 own = [k for k in drifting if self._superposed[moved[k]] is of]
                 positions[own] = of(positions[own])[0]
             ensemble.positions[[moved[k] for k in drifting]] = list(positions[drifting])
@@ -267,7 +271,7 @@ class Explorer(Suggests):
         }
 
     def _decide(self, rows: Sequence[int], outside: set[int], stages: dict[int, dict[str, float]]) -> list[Step]:
-        """Keep or undo the steps of rows, and write what became of them."""
+        """Accept or reject the steps of rows, and return a Step for each."""
         walk, ensemble = self.walk, self.walk.ensemble
         before = dict(zip(rows, ensemble.energies_of(walk.kept(rows)).tolist(), strict=True))
         moved = [row for row in rows if walk.made[row] and row not in walk.failures]
@@ -302,12 +306,12 @@ class Explorer(Suggests):
 
 
 def _remembered(memory: dict[str, Any]) -> dict[str, Any]:
-    """Copy what moves keep of a row, but for arrays and other objects that they replace and do not change."""
+    """Copy a row's memory of the moves. Arrays and other objects are shared: moves replace them, never modify them."""
     return {key: copy.deepcopy(of) if isinstance(of, dict | list | set) else of for key, of in memory.items()}
 
 
 def _sequence(name: str, values: object, kind: Any) -> tuple[Any, ...]:
-    """Return a sequence of objects of a kind. Raises InputError for anything else."""
+    """Return the values as a tuple. Raises InputError if they are not a list or tuple of this type."""
     if not isinstance(values, list | tuple):
         raise InputError(f"{name} is {described(values)}; a list of {kind.__name__} is needed")
     return tuple(instance(name, value, kind, f"a {kind.__name__}") for value in values)

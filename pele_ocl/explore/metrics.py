@@ -1,6 +1,6 @@
-"""Metrics of explorers: numbers about their states, which reports show and conditions ask.
+"""Metrics: one number per state of an explorer, written to reports and used in conditions.
 
-A metric is one class. It gives a number for each state, of all explorers at once.
+Each metric is a class that evaluates the states of all explorers together.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 Bools = NDArray[np.bool_]
-PROBE = 1.4  # A, of water
-SASA_POINTS = 500  # of a sphere
-_RMIN = 2 ** (1 / 6)  # of sigma, at which a Lennard-Jones well is deepest
+PROBE = 1.4  # A, radius of a water probe
+SASA_POINTS = 500  # points per sphere
+_RMIN = 2 ** (1 / 6)  # distance of the Lennard-Jones minimum, in units of sigma
 
 
 @dataclass(frozen=True)
 class States:
     """States of explorers.
 
-    positions : (m, n, 3) A; explorers, steps : (m,) their numbers and the steps that they are about to begin
-    seed : of their random numbers
+    positions : (m, n, 3) A; explorers : (m,) their numbers; steps : (m,) numbers of their next steps
+    seed : seed of their random numbers
     """
 
     positions: Floats
@@ -54,25 +54,25 @@ class States:
         return len(self.positions)
 
 
-_SAME = 1e-6  # A: below it a distance is the rounding of coordinates
+_SAME = 1e-6  # A; smaller distances are rounding errors of coordinates
 
 
 class Metric:
-    """Number about a state."""
+    """Number computed from a state."""
 
     def evaluate(self, states: States) -> Floats:
-        """Compute the number of each state, (m,)."""
+        """Compute the metric of each state, (m,)."""
         raise NotImplementedError
 
 
 class BindingEnergy(Metric):
-    """Binding energy in kcal/mol, with PELE's long cutoffs: E(all) - E(bound part) - E(rest), nothing relaxed."""
+    """Binding energy in kcal/mol, without relaxation: E(all) - E(bound part) - E(rest), with PELE's long cutoffs."""
 
     def __init__(
         self, atoms: Atoms, bound: Bools, model: SolventModel, precision: str = "float32",
         device: Device | str | None = None, has_cutoffs: bool = True,
     ) -> None:  # fmt: skip
-        """bound : (n,) the atoms of the bound part"""
+        """bound : mask (n,) of the bound part"""
         parts = require_some(bound, "the bound part"), require_some(~bound, "the rest of the molecule")
         binding = Binding(atoms, *parts, model=model, precision=precision, device=device)
         self._poses = PoseEvaluator(binding, has_cutoffs)
@@ -82,7 +82,7 @@ class BindingEnergy(Metric):
 
 
 class InternalEnergy(Metric):
-    """Energy in kcal/mol of some atoms without the others."""
+    """Energy in kcal/mol of some atoms in isolation."""
 
     def __init__(
         self, atoms: Atoms, chosen: Bools, model: SolventModel, precision: str = "float32",
@@ -100,16 +100,16 @@ class InternalEnergy(Metric):
 class Rmsd(Metric):
     """Root mean square distance in A from a native structure.
 
-    Atoms are found there by chain, residue and name, in the spelling of any program (`correspondence`); those that the
-    native structure lacks are not compared. Without superposition the frames are taken to be the same.
+    Atoms are matched by chain, residue and name, allowing for names used by other programs (`correspondence`). Atoms
+    that the native structure lacks are ignored. Without superposition both structures must be in the same frame.
 
-    n_chosen, n_compared : atoms to compare, and how many of them the native structure has, which alone count
+    n_chosen, n_compared : number of selected atoms, and of those that the native structure also has
     """
 
     def __init__(
         self, atoms: Atoms, native: Path, chosen: Bools, superposed: Bools | None = None, hydrogens: bool = False
     ) -> None:
-        """superposed : (n,) atoms that are superposed before, None for none; hydrogens : whether they count"""
+        """superposed : mask (n,) of atoms to superpose first, None for none; hydrogens : whether to include them"""
         structure = read_structure(native)
         assert atoms.labels is not None
         keys = _keys(atoms.labels)
@@ -138,9 +138,9 @@ class Rmsd(Metric):
 
 
 class Sasa(Metric):
-    """Accessible surface of some atoms among all, as a share of their surface alone, 0 to 1.
+    """Accessible surface area of some atoms, relative to their area in isolation, 0 to 1.
 
-    Radii are of PELE's templates (column 6 of NBON), where atoms have them, else of Lennard-Jones wells.
+    Radii are from PELE's templates (column 6 of NBON) where available, otherwise half the Lennard-Jones minimum.
     """
 
     def __init__(self, atoms: Atoms, chosen: Bools) -> None:
@@ -165,8 +165,8 @@ class Sasa(Metric):
         return float(seen / alone) if alone else 0.0
 
     def _free(self, points: Floats, center: Floats, radius: float, around: Floats, radii: Floats) -> Bools:
-        """Mark points (n_points, 3), of the unit sphere, that lie in none of the spheres around an atom."""
-        away = center - around  # the point u is in a sphere if |away + radius u|^2 is less than its radius squared
+        """Return a mask of the points (n_points, 3) of a unit sphere that are in none of the neighbouring spheres."""
+        away = center - around  # the point u is in a sphere if |away + radius u|^2 < its radius squared
         squares = (away**2).sum(axis=1)
         meets = squares < (radius + radii) ** 2
         most = (radii[meets] ** 2 - radius**2 - squares[meets]) / (2 * radius)
@@ -187,7 +187,7 @@ class ComDistance(Metric):
 
 
 class DistanceToPoint(Metric):
-    """Distance in A of the centre of mass of some atoms from a point."""
+    """Distance in A from the centre of mass of some atoms to a point."""
 
     def __init__(self, atoms: Atoms, chosen: Bools, point: tuple[float, float, float]) -> None:
         self._center, self._point = Center(atoms, chosen), np.array(point)
@@ -198,7 +198,7 @@ class DistanceToPoint(Metric):
 
 
 class Angle(Metric):
-    """Angle in degrees of three atoms, at the second."""
+    """Angle in degrees of three atoms, with the second at the vertex."""
 
     def __init__(self, atoms: tuple[int, int, int]) -> None:
         self._atoms = list(atoms)
@@ -223,9 +223,9 @@ class Dihedral(Metric):
 
 
 class Random(Metric):
-    """Random number in (0, 1), of the explorer and the step that it is about to begin.
+    """Random number in (0, 1), determined by the explorer and its next step.
 
-    number : tells several of them apart
+    number : index that distinguishes several such metrics
     """
 
     def __init__(self, number: int) -> None:
@@ -245,13 +245,13 @@ class Center:
         self._weights = masses / masses.sum()
 
     def __call__(self, positions: Floats) -> Floats:
-        """Return the centres of positions (m, n, 3) A, (m, 3)."""
+        """Return the centres of mass (m, 3) A for positions (m, n, 3) A."""
         found: Floats = np.einsum("a,mak->mk", self._weights, positions[:, self._chosen])
         return found
 
 
 def sasa_radii(atoms: Atoms) -> Floats:
-    """Return the radii of the accessible surface without its probe, (n,) A."""
+    """Return the atomic radii of the accessible surface, without the probe, (n,) A."""
     sigma = np.zeros(len(atoms)) if atoms.lj_sigma is None else atoms.lj_sigma
     radii = _RMIN * sigma / 2
     if atoms.sgb is not None:
@@ -261,7 +261,7 @@ def sasa_radii(atoms: Atoms) -> Floats:
 
 
 def require_some(chosen: Bools, words: str) -> Bools:
-    """Return the mask. Raises InputError if it has no atom."""
+    """Return the mask unchanged. Raises InputError if it has no atoms."""
     if not chosen.any():
         raise InputError(f"{words} has no atom")
     return chosen
@@ -271,25 +271,25 @@ Key = tuple[str, str, int, str, str]  # chain, residue name and number, insertio
 
 
 def _keys(labels: Labels) -> list[Key]:
-    """Name each atom by its chain, residue and name."""
+    """Return a key for each atom: chain, residue and name."""
     columns = labels.chains, labels.residue_names, labels.residue_numbers, labels.insertion_codes, labels.names
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def _places(own: Labels, native: Labels, compared: Bools, source: str) -> NDArray[np.intp]:
-    """Find the native atom of each of our atoms that are compared, (n,), -1 for all others."""
+    """Return the index of the native atom for each compared atom, (n,); -1 for all others."""
     chosen = np.flatnonzero(compared)
     found = np.full(len(own), -1, np.intp)
     if len(chosen):
         try:
             found[chosen] = correspondence(own, native, source).order[chosen]
-        except InputError:  # there are more or less atoms than ours
+        except InputError:  # the native structure has more or fewer atoms
             found[chosen] = counterparts(labels_of(own, chosen), native, source)
     return found
 
 
 def _refuse_copies(compared: Sequence[Key], own: Sequence[Key], native: Sequence[Key], path: Path) -> None:
-    """Raise InputError for an atom to compare whose name several atoms have, here or in the native structure."""
+    """Raise InputError if a compared atom is not unique, in the complex or in the native structure."""
     for keys, where in ((native, str(path)), (own, "the complex")):
         counts = Counter(keys)
         copied = next((key for key in compared if counts[key] > 1), None)
@@ -302,7 +302,7 @@ def _refuse_copies(compared: Sequence[Key], own: Sequence[Key], native: Sequence
 
 
 def _superposed(points: Floats, by: Floats, reference: Floats) -> Floats:
-    """Move points (m, k, 3) A as `by` (m, j, 3) is superposed on the reference (j, 3)."""
+    """Apply to points (m, k, 3) A the superposition of `by` (m, j, 3) on the reference (j, 3)."""
     middle, middles = reference.mean(axis=0), by.mean(axis=1, keepdims=True)
     turns, _ = turns_onto(reference - middle, by - middles)
     moved: Floats = (points - middles) @ turns + middle

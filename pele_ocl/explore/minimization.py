@@ -1,4 +1,4 @@
-"""Minimization of a step: truncated Newton over the atoms of a region."""
+"""Minimization in a step: truncated Newton on the atoms of a region."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .walk import Move, Walk
 
 
 class Minimization(Move):
-    """Minimize rows over the atoms near the ligand; it is due after side chains, and by its frequency.
+    """Minimize the atoms near the ligand, after side-chain prediction and at its own frequency.
 
-    region : moving atoms, by default all within `Settings.minimization_radius`
-    options : of Minimizer; PELE's are the defaults: truncated Newton, three rounds of 65 iterations, a root mean square
+    region : moving atoms, by default all residues within `Settings.minimization_radius` of the ligand
+    options : options of Minimizer; the defaults are PELE's: truncated Newton, three rounds of 65 iterations, an rms
         gradient of 0.1 kcal/mol/A
     """
 

@@ -1,4 +1,4 @@
-"""Normal modes of an elastic network of nodes (ANM), and their exchange format, `.nmd` of ProDy."""
+"""Normal modes of an anisotropic network model (ANM), and ProDy's `.nmd` format."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ..common.readonly import ReadOnlyArrays, read_only
 from ..common.textfiles import lines
 from ..common.writing import replacing
 
-_STILL = 6  # modes of the whole: translations and rotations
-_SPARSE = 2000  # nodes from which SciPy looks for the lowest modes alone
+_STILL = 6  # rigid-body modes: translations and rotations
+_SPARSE = 2000  # above this number of nodes, SciPy computes only the lowest modes
 
 
 @dataclass(frozen=True, eq=False)
 class Modes(ReadOnlyArrays):
     """Normal modes of a network, lowest first.
 
-    values : (m,) eigenvalues, in the unit of the network's constant; vectors : (m, n_nodes, 3), of length 1
-    labels : of the nodes, as in a file; None if they are known
-    source : of the file, for messages
+    values : (m,) eigenvalues, in the unit of the network's force constant; vectors : (m, n_nodes, 3), normalized
+    labels : labels of the nodes as read from a file; None if the nodes are known
+    source : name of the file, for messages
     """
 
     values: Floats
@@ -43,11 +43,11 @@ class Modes(ReadOnlyArrays):
         return len(self.values)
 
     def of_nodes(self, labels: Labels | None) -> tuple[Modes, tuple[str, ...]]:
-        """Return modes in the order of nodes with these labels, and notes about nodes whose order or names differ.
+        """Return the modes reordered to nodes with these labels, and notes about a different order or different names.
 
-        Nodes are matched by chain, residue and atom names. Without names on one side the order is kept.
+        Nodes are matched by chain, residue and atom name. If either side has no labels, the order is kept.
 
-        Raises InputError, with the first difference, if the nodes do not match.
+        Raises InputError, naming the first difference, if the nodes do not match.
         """
         if self.labels is None or labels is None:
             return self, ()
@@ -62,13 +62,12 @@ def network_modes(
     nodes: ArrayLike, count: int = 6, *, cutoff: float = 12.0, constant: float = 1.667, bonded_constant: float = 0.0,
     model: Literal["contact", "exponential"] = "contact", decay: float = 5.0,
 ) -> Modes:  # fmt: skip
-    """Compute the lowest modes of an elastic network, without the six rigid-body modes; docs/theory/anm.md, eqs. 1 to
-    3.
+    """Compute the lowest modes of an elastic network, without the rigid-body modes (docs/theory/anm.md, eqs. 1 to 3).
 
-    nodes : (n, 3) A; count : of modes
-    cutoff : A, distance within which nodes are joined by springs
-    constant : of springs; bonded_constant : of springs between neighbouring nodes, 0 for the same
-    model : "contact", or "exponential" with exp(-r / decay), as in PELE; decay : A
+    nodes : (n, 3) A; count : number of modes
+    cutoff : distance within which nodes are connected by springs, A
+    constant : force constant of springs; bonded_constant : that between consecutive nodes, 0 for the same
+    model : "contact" for equal springs, "exponential" for springs scaled by exp(-r / decay), as in PELE; decay : A
 
     Raises InputError for fewer than three nodes, and for disconnected networks.
     """
@@ -97,7 +96,7 @@ def network_modes(
 
 
 def _springs(x: Floats, cutoff: float) -> tuple[Ints, Ints]:
-    """Pairs of nodes within the cutoff, i < j."""
+    """Return the pairs of nodes within the cutoff, i < j."""
     i, j = [], []
     for k in range(len(x) - 1):
         near = np.flatnonzero(((x[k + 1 :] - x[k]) ** 2).sum(axis=1) <= cutoff**2) + k + 1
@@ -107,12 +106,15 @@ def _springs(x: Floats, cutoff: float) -> tuple[Ints, Ints]:
 
 
 def _lowest(n: int, i: Ints, j: Ints, blocks: Floats, count: int) -> tuple[Floats, Floats]:
-    """Lowest eigenvalues (count,) and eigenvectors (3 n, count) of a Hessian with these blocks off its diagonal."""
+    """Return the lowest eigenvalues (count,) and eigenvectors (3 n, count) of the Hessian.
+
+    blocks : off-diagonal blocks (n_pairs, 3, 3) of the Hessian
+    """
     if n > _SPARSE:
         try:
             return _lowest_sparse(n, i, j, blocks, count)
         except ImportError:
-            pass  # NumPy takes all modes, in minutes
+            pass  # NumPy computes all modes, which can take minutes
     hessian = np.zeros((n, n, 3, 3))
     hessian[i, j] = blocks
     hessian[j, i] = blocks
@@ -133,19 +135,19 @@ def _lowest_sparse(n: int, i: Ints, j: Ints, blocks: Floats, count: int) -> tupl
     order = np.lexsort((columns, rows))
     starts = np.searchsorted(rows[order], np.arange(n + 1))
     hessian = bsr_matrix((data[order], columns[order], starts), shape=(3 * n, 3 * n)).tocsc()
-    start = np.random.default_rng(0).normal(size=3 * n)  # else eigsh begins anywhere, and ends with other signs
+    start = np.random.default_rng(0).normal(size=3 * n)  # a random start would change the signs of the modes
     values, vectors = eigsh(hessian, count, sigma=-1e-4, which="LM", v0=start)
     order = np.argsort(values)
     return values[order], vectors[:, order]
 
 
 def read_nmd(path: str | Path, scale: Literal["auto", "pele", "prody"] = "auto") -> tuple[Modes, Strings, Ints]:
-    """Read modes of an `.nmd` file: the modes, the names of their nodes (n,) and numbers of their residues (n,).
+    """Read an `.nmd` file: return the modes, the names of their nodes (n,) and their residue numbers (n,).
 
-    scale : meaning of the number before each mode. "pele": the square root of its eigenvalue; "prody": its inverse.
-        "auto" assumes the first if these numbers increase, the second if they decrease
+    scale : meaning of the number before each mode: "pele" for the square root of its eigenvalue, "prody" for the
+        inverse of that; "auto" assumes "pele" if the numbers increase and "prody" if they decrease
 
-    Raises FormatError with the line.
+    Raises FormatError for a file that cannot be read.
     """
     given = file_path(path)
     choice("scale", scale, ("auto", "pele", "prody"))
@@ -173,7 +175,7 @@ def read_nmd(path: str | Path, scale: Literal["auto", "pele", "prody"] = "auto")
 
 
 def _labels(path: Path, words: dict[str, list[str]], names: Strings, numbers: Ints) -> Labels:
-    """Names of the nodes; those that the file lacks are blank."""
+    """Return the labels of the nodes; columns that the file lacks are blank."""
     n = len(names)
     columns = {}
     for column, lines_ in (("residue_names", ("resnames",)), ("chains", ("chainids", "chids", "segnames"))):
@@ -190,7 +192,7 @@ def _labels(path: Path, words: dict[str, list[str]], names: Strings, numbers: In
 
 
 def _numbers(path: Path, words: dict[str, list[str]], n: int) -> Ints:
-    """Numbers of the residues of nodes."""
+    """Return the residue numbers of the nodes."""
     try:
         found: Ints = np.array([int(word) for word in words["resids"]], np.int32)
     except ValueError:
@@ -201,7 +203,7 @@ def _numbers(path: Path, words: dict[str, list[str]], n: int) -> Ints:
 
 
 def _mode_line(path: Path, k: int, words: list[str], size: int) -> Floats:
-    """Scale and components of a mode, (1 + size,); an index before them is left out."""
+    """Parse the scale and the components of a mode, (1 + size,); a leading index is dropped."""
     try:
         row = np.array([float(word) for word in words])
     except ValueError:
@@ -214,11 +216,11 @@ def _mode_line(path: Path, k: int, words: list[str], size: int) -> Floats:
 
 
 def write_nmd(path: str | Path, modes: Modes, atoms: Atoms, nodes: ArrayLike, title: str = "modes") -> None:
-    """Write modes for PELE: an `.nmd` file with the square root of the eigenvalue before each mode.
+    """Write modes to an `.nmd` file as PELE reads it, with the square root of the eigenvalue before each mode.
 
-    nodes : (n_nodes,) indices of atoms
+    nodes : (n_nodes,) indices of the node atoms
 
-    Raises InputError for atoms without labels, and for nodes that do not match the modes.
+    Raises InputError for atoms without labels, and if the number of nodes differs from that of the modes.
     """
     given, chosen = file_path(path), np.asarray(nodes)
     if atoms.labels is None or chosen.shape != (modes.vectors.shape[1],):

@@ -1,4 +1,4 @@
-"""Pages of explorations: energies against rmsd or any metric, with poses that can be clicked."""
+"""HTML pages of explorations: plot energies against rmsd or another metric, with clickable poses."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .reports import HEADS, numbered, read_report
 from .sensors import column_of, title_of
 from .spec import BINDING, Exploration
 
-_MOST_POSES = 1_000  # in a page
+_MOST_POSES = 1_000  # per page
 _ENERGY, _BINDING = HEADS[3], BINDING
 
 
 def write_pages(run: Exploration) -> list[Path]:
-    """Write a page next to the reports for the explorers of each molecule; give their paths."""
+    """Write a page for each molecule next to the reports, and return the paths."""
     pages = pages_of(run)
     for path, group in zip(pages, run.groups, strict=True):
         _write(path, run, group.atoms, np.flatnonzero(group.ligand), group.numbers)
@@ -30,12 +30,12 @@ def write_pages(run: Exploration) -> list[Path]:
 
 
 def pages_of(run: Exploration) -> list[Path]:
-    """Name the page of each molecule."""
+    """Return the path of each molecule's page."""
     return [run.files.page(None if len(run.groups) == 1 else place + 1) for place in range(len(run.groups))]
 
 
 def _write(path: Path, run: Exploration, atoms: Atoms, ligand: NDArray[np.int64], numbers: Sequence[int]) -> None:
-    """Write the page of some explorers, from their reports and trajectories."""
+    """Write a page from the reports and trajectories of some explorers."""
     names, poses, values = list[str](), list[Floats](), list[Floats]()
     heads: tuple[str, ...] = ()
     for number in numbers:
@@ -70,7 +70,7 @@ def _write(path: Path, run: Exploration, atoms: Atoms, ligand: NDArray[np.int64]
 
 
 def _positions(path: Path, atoms: Atoms) -> Floats:
-    """Read the states of a trajectory, (m, n, 3) A."""
+    """Read the positions of a trajectory, (m, n, 3) A."""
     if path.suffix.lower() != ".xtc":
         return read_conformations(path)[1]
     with closing(trajectory(path, atoms)) as frames:
@@ -78,7 +78,7 @@ def _positions(path: Path, atoms: Atoms) -> Floats:
 
 
 def _shown(energies: Floats) -> NDArray[np.int64]:
-    """Choose the states of the page: half of them the lowest energies, the others evenly among all."""
+    """Choose the states to show: one half with the lowest energies, the other evenly spaced."""
     if len(energies) <= _MOST_POSES:
         return np.arange(len(energies))
     lowest = np.argsort(energies, kind="stable")[: _MOST_POSES // 2]
@@ -86,7 +86,7 @@ def _shown(energies: Floats) -> NDArray[np.int64]:
 
 
 def _across(metrics: Sequence[str]) -> str:
-    """Choose the column across: an rmsd, or a distance, or the first other metric."""
+    """Choose the column of the x axis: an rmsd, else a distance, else another metric."""
     for word in ("rmsd", "dist"):
         if found := next((name for name in metrics if word in name.lower()), None):
             return found

@@ -1,7 +1,7 @@
-"""Ligand perturbation: the rigid move of lowest energy among some without clashes.
+"""Ligand perturbation: the lowest-energy pose among several random moves without clashes.
 
-It is PELE's "naive" perturbation (Borrelli et al., J. Comput. Chem. 31, 1224, 2010); docs/theory/explore.md says what
-is PELE's and what is ours.
+This is PELE's "naive" perturbation (Borrelli et al., J. Comput. Chem. 31, 1224, 2010); docs/theory/explore.md lists the
+differences from PELE.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ from .screen import Screen
 from .walk import Move, Stage, Walk
 
 CENTER = "ligand_center"  # name of the restraint
-TRIES = 16, 64  # of each trial in the first launch of a step, and in later ones: most trials need few
+TRIES = 16, 64  # tries per trial in the first launch of a step, and in later launches; most trials need few
 
 
 class Perturbation(Move):
-    """Translate, rotate and twist the ligand.
+    """Translate and rotate the ligand, and rotate its flexible bonds.
 
-    Each of `Settings.trials` poses is the first valid one of `Settings.steric_trials` random moves. It is in the box,
-    and its clashes can be relieved by rotating side chains. The pose with the lowest energy is chosen. If there is
-    none, the row is unchanged, which `walk.memory[row]["without_pose"]` counts.
+    Each of `Settings.trials` trials takes the first valid pose among `Settings.steric_trials` random moves. A valid
+    pose is in the box, and any clashes can be relieved by rotating side chains. Of these poses the one with the lowest
+    energy is used. Without a valid pose the row is unchanged, and `walk.memory[row]["without_pose"]` is incremented.
 
-    ligand : its rotatable bonds, by default from `flexible_ligand`
+    ligand : rotatable bonds of the ligand, by default from `flexible_ligand`
     direction : "random", or "steered" along a vector that is kept for `Settings.steering_update_frequency` steps
-    kind : of translation lengths: "centered", 0.75 to 1.25 of the range, or "spherical", up to it
-    side_chains : whether side chains are rotated to relieve clashes; resolution : of rotations, degrees
-    keeps_radii : whether poses are compared at the Born radii of the previous state, if the ensemble's gradients are,
-        too
+    kind : distribution of translation lengths: "centered" for 0.75 to 1.25 times the range, "spherical" for 0 to 1
+        times the range
+    side_chains : whether to rotate side chains to relieve clashes; resolution : angle step of rotations, degrees
+    keeps_radii : whether energies of poses use the Born radii of the previous state, provided that the ensemble's
+        gradients use fixed radii
     """
 
     name: ClassVar[str] = "perturbation"
@@ -64,7 +65,7 @@ class Perturbation(Move):
         return (CenterRestraint(self._flexible(atoms, ligand).core, 0.0, name=CENTER),)
 
     def prepare(self, walk: Walk) -> None:
-        """Raises InputError for a ligand that is bonded to the receptor."""
+        """Build the screen of poses. Raises InputError if the ligand is bonded to the receptor."""
         _require_free(walk.atoms, walk.ligand)
         flexible = self._flexible(walk.atoms, walk.ligand)
         residues = flexible_residues(walk.atoms, walk.receptor, self.resolution) if self.side_chains else []
@@ -99,9 +100,9 @@ class Perturbation(Move):
         return self.ligand
 
     def _reach(self, walk: Walk, rows: Sequence[int], positions: Floats) -> Floats:
-        """Return how far ligand atoms can go from the centre of the ligand now, (n_rows,) A.
+        """Return an upper bound of the distance of ligand atoms from the current centre after a move, (n_rows,) A.
 
-        Torsions can stretch a ligand; twice its radius bounds that well.
+        Rotating bonds can stretch a flexible ligand; this is assumed to at most double its radius.
         """
         stretch = 2.0 if self._flexible(walk.atoms, walk.ligand).side_chains else 1.0
         radii = [np.linalg.norm(x[walk.ligand] - walk.center(x), axis=1).max() for x in positions]
@@ -110,9 +111,9 @@ class Perturbation(Move):
         return reach
 
     def _steering(self, walk: Walk, row: int, x: Floats) -> Floats | None:
-        """Return the steering vector (3,) of a row, a new one if its time is over; None without.
+        """Return the steering vector (3,) of a row, renewed when it has expired; None if the row is not steered.
 
-        A ligand far from the receptor is not steered, and its next cycle begins again.
+        A ligand far from the receptor is not steered, and starts with a new vector when it returns.
         """
         memory, frequency = walk.memory[row], walk.settings[row].steering_update_frequency
         is_steered = self.direction == "steered" and frequency > 0
@@ -130,7 +131,10 @@ class Perturbation(Move):
     def _poses(
         self, walk: Walk, rows: Sequence[int], centers: Mapping[int, Floats], steering: Mapping[int, Floats | None]
     ) -> dict[int, Ints]:
-        """Find the try of each trial (n_trials,) of rows, -1 for none; screen the tries some at a time."""
+        """Return the first valid try of each trial, (n_trials,) per row, -1 for none.
+
+        Tries are screened in batches.
+        """
         found = {row: np.full(walk.settings[row].trials, -1, np.int32) for row in rows}
         has_been_inside = {row: np.zeros(walk.settings[row].trials, bool) for row in rows}
         first, left = 0, list(rows)
@@ -150,11 +154,11 @@ class Perturbation(Move):
             left = [row for row in left if (found[row] < 0).any() and first < walk.settings[row].steric_trials]
         for row in rows:
             if not (has_been_inside[row] | (found[row] >= 0)).all():
-                walk.memory[row].pop("steering", None)  # it leads out of the box
+                walk.memory[row].pop("steering", None)  # this direction leads out of the box
         return found
 
     def _lowest(self, walk: Walk, found: Mapping[int, NDArray[Any]]) -> dict[int, int]:
-        """Return the trial of lowest energy of each row, -1 for none."""
+        """Return the trial with the lowest energy for each row, -1 for none."""
         keeps = self.keeps_radii and walk.holds_radii
         best, lowest = dict.fromkeys(found, -1), dict.fromkeys(found, np.inf)
         for trial in range(max(map(len, found.values()))):
@@ -170,7 +174,7 @@ class Perturbation(Move):
 
 
 def _require_free(atoms: Atoms, ligand: Ints) -> None:
-    """Raise InputError if a bond joins the ligand and the receptor, which a move would tear."""
+    """Raise InputError if the ligand is bonded to the receptor, since a move would break the bond."""
     pairs = atoms.bond_pairs
     crossing = pairs[np.isin(pairs, ligand).sum(axis=1) == 1]
     if len(crossing):

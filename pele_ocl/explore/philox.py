@@ -1,6 +1,6 @@
-"""Random numbers by counter, equal to cl/common/philox.clh in every bit.
+"""Counter-based random numbers, bitwise equal to those of cl/common/philox.clh.
 
-Philox 4x32 with ten rounds: Salmon, Moraes, Dror and Shaw, SC11 (2011). Numbers depend on key and counter alone.
+Philox 4x32 with ten rounds: Salmon, Moraes, Dror and Shaw, SC11 (2011). Numbers depend only on key and counter.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 def philox(key: tuple[ArrayLike, ArrayLike], counter: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]) -> Words:
-    """Return four words for each key and counter, (..., 4) of 32 bits.
+    """Return four 32-bit words for each key and counter, (..., 4).
 
-    key, counter : whole numbers from 0 below 2^32, or arrays of them that broadcast
+    key, counter : integers from 0 to 2^32 - 1, or arrays of them, which are broadcast
     """
     parts = np.broadcast_arrays(*(np.asarray(part, np.uint64) & _LOW for part in (*key, *counter)))
     k0, k1, x, y, z, w = (part.copy() for part in parts)
@@ -32,11 +32,11 @@ def philox(key: tuple[ArrayLike, ArrayLike], counter: tuple[ArrayLike, ArrayLike
 
 
 def uniform(words: Words) -> Floats:
-    """Return numbers in the open interval (0, 1), of 24 bits each, as `uniform` of the kernels does."""
+    """Return uniform numbers in the open interval (0, 1) with 24 random bits, like `uniform` in the kernels."""
     return ((words >> np.uint32(8)).astype(np.float64) + 0.5) / 16777216.0
 
 
 def normals(first: Words, second: Words) -> tuple[Floats, Floats]:
-    """Return two independent numbers of the normal distribution for each two words (Box and Muller 1958)."""
+    """Return two independent standard normal numbers for each pair of words (Box and Muller 1958)."""
     radius, angle = np.sqrt(-2 * np.log(uniform(first))), 2 * np.pi * uniform(second)
     return radius * np.cos(angle), radius * np.sin(angle)

@@ -1,4 +1,4 @@
-"""Measures of poses before and after they are refined: clashes, strain, energies, and how far they moved."""
+"""Measures of poses before and after refinement: clashes, strain, energies and displacements."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ..common.errors import InputError
 
 Indices = NDArray[np.integer[Any]]
 
-# Radii of van der Waals, A (Bondi 1964; Rowland and Taylor 1996 for hydrogen). A clash is what PoseBusters calls one.
+# Van der Waals radii, A (Bondi 1964; Rowland and Taylor 1996 for hydrogen). Clashes are defined as in PoseBusters.
 _RADII = {"C": 1.70, "N": 1.55, "O": 1.52, "F": 1.47, "P": 1.80, "S": 1.80, "Cl": 1.75, "Br": 1.85, "I": 1.98}
 _OTHER_RADIUS = 1.70
-CLASH = 0.75  # of the sum of two radii: heavy atoms of ligand and receptor that are closer clash
+CLASH = 0.75  # fraction of the sum of two radii below which a heavy atom of the ligand clashes with the receptor
 
 
 @dataclass(frozen=True, eq=False)
 class Measures:
-    """Numbers of m poses, each (m,), NaN of poses that failed.
+    """Measures of m poses, each (m,), with NaN for failed poses.
 
-    clashes : pairs of heavy atoms of ligand and receptor closer than 0.75 of the sum of their radii
-    closest : least distance of such a pair as a share of the sum of its radii
-    total : energy of the complex; binding : less the energies of receptor and ligand, kcal/mol
-    strain : energy of the ligand alone, less its energy at the nearest minimum, kcal/mol
-    score : binding and strain, by which poses are ranked: a ligand that is bent to fit pays for it, kcal/mol
+    clashes : number of pairs of heavy atoms of ligand and receptor closer than 0.75 times the sum of their radii
+    closest : smallest distance of such a pair, divided by the sum of the radii
+    total : energy of the complex, kcal/mol; binding : this minus the energies of receptor and ligand, kcal/mol
+    strain : energy of the isolated ligand minus its energy at the nearest minimum, kcal/mol
+    score : sum of binding and strain, used to rank the poses, kcal/mol
     """
 
     clashes: Floats
@@ -45,7 +45,7 @@ class Measures:
 
     @classmethod
     def joined(cls, parts: Sequence[Measures]) -> Measures:
-        """Join the measures of several batches."""
+        """Concatenate the measures of several batches."""
         return cls(**{of.name: np.concatenate([getattr(part, of.name) for part in parts]) for of in fields(cls)})
 
     def row(self, k: int) -> dict[str, float]:
@@ -55,14 +55,14 @@ class Measures:
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """Refined poses, in the order given.
+    """Refined poses, in input order.
 
     positions : (m, n, 3) A of the complexes; NaN for failed poses
     before, after : Measures
-    moved : (m,) A, rms displacement of the ligand's heavy atoms, without superposition
-    iterations : (m,) of the minimizations; converged : (m,) whether the last one reached its tolerance
-    side_chains : (m,) numbers of residues with a changed rotamer
-    errors : reasons why poses failed, by index from 0
+    moved : (m,) rms displacement of the ligand's heavy atoms without superposition, A
+    iterations : (m,) numbers of minimization iterations; converged : (m,) whether the last minimization converged
+    side_chains : (m,) numbers of residues whose rotamer changed
+    errors : error messages of failed poses, by index from 0
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> found = pele_ocl.Refiner(atoms, "resid 3", max_iterations=2).refine([atoms.positions])
@@ -84,12 +84,12 @@ class Refined:
 
     @property
     def ranks(self) -> NDArray[np.int64]:
-        """Ranks of the poses by their score after refinement, from 1, (m,); 0 for failed poses."""
+        """Ranks of the poses by score after refinement, from 1, (m,); 0 for failed poses."""
         return ranks_of(self.after.score)
 
 
 def ranks_of(scores: Floats) -> NDArray[np.int64]:
-    """Rank energies (m,) from the lowest, from 1; 0 for values that are not finite."""
+    """Rank energies (m,): 1 for the lowest, 0 for values that are not finite."""
     ranks = np.zeros(len(scores), np.int64)
     good = np.flatnonzero(np.isfinite(scores))
     ranks[good[np.argsort(scores[good], kind="stable")]] = np.arange(1, len(good) + 1)
@@ -97,7 +97,7 @@ def ranks_of(scores: Floats) -> NDArray[np.int64]:
 
 
 def heavy(atoms: Atoms, chosen: Indices) -> Indices:
-    """Choose the heavy atoms among some. Raises InputError if the atoms have no elements."""
+    """Return the heavy atoms among the chosen ones. Raises InputError if the atoms have no elements."""
     if atoms.labels is None:
         raise InputError("these atoms have no elements; read them from a structure file")
     found: Indices = chosen[atoms.labels.elements[chosen] != "H"]
@@ -105,7 +105,7 @@ def heavy(atoms: Atoms, chosen: Indices) -> Indices:
 
 
 def _bonded(atoms: Atoms, ours: Indices, theirs: Indices) -> NDArray[np.bool_]:
-    """Return which pairs of our atoms and theirs are three bonds apart or less, (n_ours, n_theirs)."""
+    """Return a mask of the pairs of atoms at most three bonds apart, (n_ours, n_theirs)."""
     near = np.zeros((len(ours), len(theirs)), bool)
     rows, columns = np.full(len(atoms), -1), np.full(len(atoms), -1)
     rows[ours], columns[theirs] = np.arange(len(ours)), np.arange(len(theirs))
@@ -117,15 +117,15 @@ def _bonded(atoms: Atoms, ours: Indices, theirs: Indices) -> NDArray[np.bool_]:
 
 
 def clashes_of(atoms: Atoms, ligand: Indices, receptor: Indices, poses: Iterable[Floats]) -> tuple[Floats, Floats]:
-    """Count the clashes of complexes, and find the closest pairs: (m,) and (m,) shares of the sums of radii.
+    """Count the clashes of complexes, (m,), and find their closest pairs, (m,) distances relative to the sum of radii.
 
-    ligand, receptor : their atoms; poses : positions (n, 3) A of each complex
+    ligand, receptor : indices of their atoms; poses : positions (n, 3) A of each complex
     """
     ours, theirs = heavy(atoms, ligand), heavy(atoms, receptor)
     assert atoms.labels is not None
     radii = np.array([_RADII.get(str(element), _OTHER_RADIUS) for element in atoms.labels.elements])
     sums = radii[ours][:, None] + radii[theirs]
-    sums[_bonded(atoms, ours, theirs)] = np.nan  # a ligand that is bonded to its receptor does not clash there
+    sums[_bonded(atoms, ours, theirs)] = np.nan  # bonds between ligand and receptor are not clashes
     found = []
     for positions in poses:
         shares = np.linalg.norm(positions[ours][:, None] - positions[theirs], axis=2) / sums

@@ -1,4 +1,4 @@
-"""A control file for a structure and its ligand, with the ligand's parameters in PELE's format."""
+"""Write a control file for a structure and its ligand, with the ligand's parameters in PELE's format."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from .presets import LEAST_NODES, PRESETS, Preset, alpha_carbons, control_of
 from .rigid import random_frames
 
 _DATA = "DataLocal"
-_CHAINS = "LZ" + "".join(sorted(set(ascii_uppercase + digits) - set("LZ")))  # that a ligand may get, in this order
+_CHAINS = "LZ" + "".join(sorted(set(ascii_uppercase + digits) - set("LZ")))  # chain letters for a ligand, in order
 _OF_POLYMERS = (".pdb", ".ent", ".cif", ".mmcif", ".pdbx")
-_TOUCHING = 5.0  # A, PELE's proximityDistance, beyond which a ligand moves alone
-_LEAST = 3.0  # A between a ligand at a random place and the receptor
-_TRIES = 10_000  # random places for each explorer
+_TOUCHING = 5.0  # A, PELE's proximityDistance, beyond which only the ligand moves
+_LEAST = 3.0  # A, minimum distance between a randomly placed ligand and the receptor
+_TRIES = 10_000  # random placements per explorer
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Files that were written: the control file, the complex, those to begin with, and the folder of parameters."""
+    """Files written for a run: control file, complex, initial structures, and folder of parameters."""
 
     control: Path
     structure: Path
@@ -52,16 +52,15 @@ def prepare_run(
 ) -> Prepared:  # fmt: skip
     """Write the files of a run.
 
-    structure : PDB or mmCIF file of the receptor, with the ligand or without
-    reading : says the molecules, the first of which is explored; others are part of the receptor
-    seed, steps : None for a seed by the clock, and for the preset's steps
-    explorers : how many begin, each at a place of its own if the preset has random places; without a seed these are
-        the places of seed 0
+    structure : PDB or mmCIF file of the receptor, with or without the ligand
+    reading : defines the molecules: the first is explored, others are part of the receptor
+    seed : None to take it from the clock; steps : None for the preset's number of steps
+    explorers : number of explorers; if the preset uses random placements, each gets its own, with seed 0 by default
 
-    The ligand gets a chain of its own. Water is left out, as the solvent is implicit.
+    The ligand gets a separate chain. Water is removed, as the solvent is implicit.
 
-    Raises InputError and ParameterError for molecules without parameters, FormatError for files that cannot be written,
-    and where the folder has another control file.
+    Raises InputError or ParameterError for molecules without parameters, and FormatError for files that cannot be
+    written or if the folder contains a different control file.
     """
     molecules = _molecules(structure, reading)
     waters = Composition.of(read_structure(read_file(structure)).labels).waters
@@ -106,7 +105,7 @@ def prepare_run(
 
 
 def _molecules(structure: Path, reading: Reading) -> list[LigandTemplate]:
-    """Assign parameters to the molecules. Raises InputError for none, and for files that are no structures."""
+    """Assign parameters to the molecules. Raises InputError if there are none, and for unsuitable files."""
     if brings_parameters(structure):
         raise InputError(
             f"{structure}: has parameters of its own, which PELE's files do not hold; give a PDB or mmCIF file"
@@ -127,7 +126,7 @@ def _molecules(structure: Path, reading: Reading) -> list[LigandTemplate]:
 
 
 def _places(molecules: Sequence[LigandTemplate], atoms: Atoms) -> Iterator[tuple[int, Indices]]:
-    """Find the residues that are a molecule: its index, and the residue's atom for each of its own."""
+    """Yield the molecule's index and the atoms, in the molecule's order, of each residue that matches a molecule."""
     labels = atoms.labels
     assert labels is not None
     starts = labels.residue_starts
@@ -170,7 +169,7 @@ def _residue_names(wanted: str) -> Iterator[str]:
 
 
 def _notes_of(structure: Path, atoms: Atoms, explored: Indices, copies: Sequence[Indices], preset: Preset) -> None:
-    """Report what a user may not expect. Raises InputError if the molecule is all there is."""
+    """Report notes about the structure. Raises InputError if there are no atoms besides the molecule."""
     labels = atoms.labels
     assert labels is not None
     rest = np.delete(np.arange(len(atoms)), explored)
@@ -192,7 +191,7 @@ def _notes_of(structure: Path, atoms: Atoms, explored: Indices, copies: Sequence
 
 
 def _sphere(atoms: Atoms, explored: Indices) -> tuple[Floats, float]:
-    """Center (3,) and radius, A, of pele_platform's box about a receptor with room for a ligand around it."""
+    """Return the centre (3,) and radius, A, of pele_platform's box around the receptor, with a margin for a ligand."""
     rest = np.delete(np.arange(len(atoms)), explored)
     positions, masses = atoms.positions[rest], atoms.masses[rest]
     center = masses @ positions / masses.sum()
@@ -202,11 +201,11 @@ def _sphere(atoms: Atoms, explored: Indices) -> tuple[Floats, float]:
 def _placed(
     atoms: Atoms, explored: Indices, center: Floats, radius: float, count: int, seed: int
 ) -> list[Floats]:  # fmt: skip
-    """Positions (n, 3) A of `count` complexes, with the ligand placed and turned at random near the receptor's surface.
+    """Place and orient the ligand at random near the receptor's surface; return `count` positions (n, 3) A.
 
-    center, radius : of the sphere that holds the ligand's centre of mass, A; seed : of the random numbers
+    center, radius : sphere that contains the ligand's centre of mass, A; seed : seed of the random numbers
 
-    Raises InputError if too few places are found.
+    Raises InputError if too few placements are found.
     """
     rng = np.random.default_rng(seed)
     rest = np.delete(np.arange(len(atoms)), explored)
@@ -231,12 +230,12 @@ def _placed(
 
 
 def _nearest(these: Floats, others: Floats) -> float:
-    """Distance of the nearest pair, A."""
+    """Return the distance of the closest pair, A."""
     return min(float(np.linalg.norm(others - each, axis=1).min()) for each in these)
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a control file, and leave one of the same text. Raises FormatError if there is another one."""
+    """Write a control file, unless it exists with the same text. Raises FormatError if its text differs."""
     if path.exists():
         if path.read_text(encoding="utf-8", errors="replace") != text:
             raise FormatError(f"{path}: is the control file of another run; name another folder by `output`")

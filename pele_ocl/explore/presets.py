@@ -1,8 +1,8 @@
-"""Control files by name: the settings that pele_platform runs a structure and its ligand with.
+"""Presets: control files with the settings that pele_platform uses for a structure and its ligand.
 
-Values are those of pele_platform 1.6.4: `features/adaptive.py`, `constants/pele_params.py` and its template of a
-control file. AdaptivePELE runs them in epochs, and spawns explorers between these; here the steps of all epochs are one
-walk of each explorer.
+The values are from pele_platform 1.6.4: `features/adaptive.py`, `constants/pele_params.py` and its control file
+template. AdaptivePELE runs epochs and spawns explorers between them; here each explorer makes the steps of all epochs
+in one walk.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..atoms import Floats, Labels
 from ..common.arguments import choice
 
 DEFAULT = "induced_fit_fast"
-LEAST_NODES = 12  # alpha carbons of a receptor that moves along elastic modes
-_ENDS_HELD = 5.0  # kcal/mol/A^2, of the first and last alpha carbon of a chain
+LEAST_NODES = 12  # minimum number of alpha carbons for ANM moves of the receptor
+_ENDS_HELD = 5.0  # kcal/mol/A^2, restraint of the first and last alpha carbon of a chain
 
-_HOLD = "perturbationCOMConstraintConstant"  # of the settings that change, the one that is not the perturbation's
+_HOLD = "perturbationCOMConstraintConstant"  # the only changing setting outside the Perturbation block
 
 Changes = tuple[tuple[str, Mapping[str, float], Mapping[str, float]], ...]
 
@@ -30,12 +30,13 @@ Changes = tuple[tuple[str, Mapping[str, float], Mapping[str, float]], ...]
 class Preset:
     """Settings of pele_platform for one purpose.
 
-    epochs, steps : of AdaptivePELE, and of PELE in each
-    radius : of the box about the ligand's centre of mass, A; None for no box
+    epochs, steps : number of AdaptivePELE epochs, and of PELE steps in each
+    radius : radius of the box for the ligand's centre of mass, A; None for no box
     steric_trials : numberOfStericTrials; com_constant : perturbationCOMConstraintConstant
-    held, every : force constant of alpha carbons between the ends of a chain, and residues between them
-    changes : parametersChanges: condition, settings if it is true, settings if not
-    starts_anywhere : whether explorers begin at random places around the receptor, in a box about all of it
+    held, every : force constant of restrained alpha carbons within a chain, kcal/mol/A^2, and number of residues
+        between them
+    changes : parametersChanges: condition, settings if it is true, settings if it is false
+    starts_anywhere : whether explorers start at random positions around the receptor, in a box that encloses it
     temperature, anm_frequency, side_chain_frequency : as in the control file, K and steps
     """
 
@@ -125,7 +126,7 @@ PRESETS = {
 
 
 def preset_of(name: str) -> Preset:
-    """Find a preset. Raises InputError for a name that there is none of."""
+    """Return a preset by name. Raises InputError for an unknown name."""
     choice("preset", name, PRESETS)
     return PRESETS[name]
 
@@ -134,14 +135,14 @@ def control_of(
     preset: Preset, structure: str, chain: str, center: Floats, labels: Labels, seed: int | None,
     starts: Sequence[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
-    """Make the control file of a preset as JSON.
+    """Return the control file of a preset as JSON data.
 
-    structure : path of the complex, from which ligandRMSD is measured; chain : of the ligand
-    center : (3,) A of the box; starts : paths of complexes that explorers begin with, by default the complex
-    labels : of the complex, whose alpha carbons are restrained
-    seed : of all random numbers, None for one by the clock
+    structure : path of the complex, also the reference of ligandRMSD; chain : chain of the ligand
+    center : centre of the box, (3,) A; starts : paths of the initial complexes, by default the complex
+    labels : labels of the complex, used to restrain its alpha carbons
+    seed : seed of the random numbers, None to take it from the clock
 
-    The solvent is OBC, whose radii any ligand has; pele_platform's VDGBNP needs figures of OPLS templates.
+    The solvent model is OBC, which supports any ligand; VDGBNP of pele_platform needs parameters of OPLS templates.
     """
     ligand = {"chains": {"names": [chain]}}
     nodes = alpha_carbons(labels)
@@ -212,7 +213,7 @@ def control_of(
 
 
 def _by_blocks(settings: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Sort settings that change by the block that they belong to."""
+    """Group changing settings by block."""
     found: dict[str, dict[str, float]] = {}
     for name, value in settings.items():
         found.setdefault("Pele::parameters" if name == _HOLD else "Perturbation::parameters", {})[name] = value
@@ -220,14 +221,17 @@ def _by_blocks(settings: Mapping[str, float]) -> dict[str, dict[str, float]]:
 
 
 def alpha_carbons(labels: Labels) -> list[int]:
-    """List the alpha carbons of residues with a backbone, by index."""
+    """Return the indices of the alpha carbons of residues that have a backbone nitrogen."""
     has_backbone = set(labels.residue_index[labels.names == "N"].tolist())
     alpha = np.flatnonzero((labels.names == "CA") & (labels.elements == "C")).tolist()
     return [k for k in alpha if int(labels.residue_index[k]) in has_backbone]
 
 
 def restraints_of(labels: Labels, nodes: Sequence[int], preset: Preset) -> list[dict[str, Any]]:
-    """Hold the ends of each chain, and alpha carbons at intervals between them, where they are. nodes : these, all"""
+    """Return position restraints for the ends of each chain and for alpha carbons at intervals between them.
+
+    nodes : indices of all alpha carbons
+    """
     found, numbers, codes = list[dict[str, Any]](), labels.residue_numbers, labels.insertion_codes
     by_chain = dict[str, list[int]]()
     for node in nodes:

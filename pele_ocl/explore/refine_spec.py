@@ -1,4 +1,4 @@
-"""Poses of a ligand refined in a complex, a record and a file each."""
+"""Job that refines poses of a ligand in a complex, with a record and a file per pose."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ from .refiner import Refiner
 
 
 class Starts(NamedTuple):
-    """Poses to refine: names, complexes, and molecules of their files, None of poses that are no molecules."""
+    """Poses to refine: names, complexes, and their molecules, None for poses that are not molecules."""
 
     names: list[str]
     poses: Poses
     molecules: list[Maker | None]
 
 
-REFINED = "refined poses"  # the kind of a journal
-TOGETHER = 32  # poses that share launches and are written together
+REFINED = "refined poses"  # kind of the journal
+TOGETHER = 32  # number of poses that are refined and written together
 
 
 @dataclass(frozen=True, eq=False)
 class RefineSpec(RefinementSpec):
-    """Refine poses of a ligand, an item each by index from 0, and write each complex to a folder.
+    """Refine poses of a ligand and write each complex to a folder. Items are the indices of the poses, from 0.
 
-    path : of the complex, or Atoms; ligand : a selection; reading : how the complex is read
+    path : path of the complex, or Atoms; ligand : selection; reading : how the complex is read
     output : folder, "" to write no files
-    poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of complexes, also trajectories; or positions (m,
-        n_ligand, 3) or (m, n, 3) A; empty for the complex's own pose
-    options : of pele_ocl.Refiner; native : file of the ligand's pose that rmsd is measured to
-    strict : True to refuse what otherwise only causes a note
-    keep : called with the number of each pose and its complex (n, 3) A; of this process alone
+    poses : files of ligand poses (SDF, mol2, .pdb or .cif), or of complexes, including trajectories; or positions
+        (m, n_ligand, 3) or (m, n, 3) A; empty for the pose in the complex
+    options : options of pele_ocl.Refiner; native : file of the ligand's reference pose for the rmsd
+    strict : True to refuse complexes with findings that otherwise only cause notes
+    keep : called with the index of each pose and its complex (n, 3) A, in this process only
 
-    `source`, `given`, `refiner`, `starts`, `reader` and `native_ligand` are computed from these when first used.
+    `source`, `given`, `refiner`, `starts`, `reader` and `native_ligand` are computed on first use.
     """
 
     path: Path | Atoms
@@ -77,7 +77,7 @@ class RefineSpec(RefinementSpec):
 
     @property
     def structure(self) -> Path | Atoms:
-        """The complex."""
+        """The complex, as a path or Atoms."""
         return self.path
 
     @cached_property
@@ -99,11 +99,11 @@ class RefineSpec(RefinementSpec):
 
     @cached_property
     def starts(self) -> Starts:
-        """Names and complexes (m, n, 3) A of all poses; a pose or file that cannot be taken has NaN and a reason.
+        """Names and complexes (m, n, 3) A of all poses; unreadable poses have NaN and an error message.
 
-        Poses have the titles of their molecules as names, or else those of their files.
+        Poses are named after their molecules' titles, otherwise after their files.
 
-        Raises FormatError if none can be taken, InputError for two poses of one name.
+        Raises FormatError if no pose can be read, InputError if two poses have the same name.
         """
         atoms = self.refiner.atoms
         if isinstance(self.poses, np.ndarray):
@@ -146,7 +146,7 @@ class RefineSpec(RefinementSpec):
 
     @cached_property
     def native_ligand(self) -> Floats | None:
-        """Positions (n_ligand, 3) A of the native pose; NaN for hydrogens that its file lacks."""
+        """Positions of the native pose, (n_ligand, 3) A; NaN for hydrogens that its file lacks."""
         if self.native is None:
             return None
         whole = self._native_complex
@@ -159,7 +159,7 @@ class RefineSpec(RefinementSpec):
 
     @cached_property
     def _native_complex(self) -> Poses | None:
-        """The native pose if its file has the whole complex."""
+        """The native complex, None if its file contains only the ligand."""
         return None if self.native is None else self._whole(self.native)
 
     def _complexes(self, path: Path) -> Poses:
@@ -171,7 +171,7 @@ class RefineSpec(RefinementSpec):
         return Poses(self.refiner.complexes(found.positions), found.errors)
 
     def _whole(self, path: Path) -> Poses | None:
-        """Read whole complexes (m, n, 3) A, None from a file that has other numbers of atoms."""
+        """Read complexes (m, n, 3) A; None if the file's number of atoms is not that of the complex."""
         if holds_molecules(path):
             return None
         if structure_suffix(path) in SUFFIXES:
@@ -184,14 +184,14 @@ class RefineSpec(RefinementSpec):
         return self._chosen(read_complexes(path, self.given))
 
     def _chosen(self, found: Poses) -> Poses:
-        """Take the atoms of the complex out of whole structures (m, n, 3) A."""
+        """Extract the atoms of the complex from whole structures (m, n, 3) A."""
         chosen = found.positions[:, self.refiner.binding.parts.complex]
         return Poses(self.refiner.complexes(chosen), found.errors, found.notes)
 
     def molecule(self, item: int, positions: Floats) -> Ligand | None:
-        """Return the molecule of a pose with its positions in a complex (n, 3) A; None if the pose is not a molecule.
+        """Return the molecule of a pose at its positions in a complex (n, 3) A; None if the pose is not a molecule.
 
-        Raises PeleError for one that cannot be made.
+        Raises PeleError if the molecule cannot be built.
         """
         maker = self.starts.molecules[item]
         if maker is None:
@@ -203,39 +203,39 @@ class RefineSpec(RefinementSpec):
         return ligand.moved(placed)
 
     def items(self) -> list[int]:
-        """Number all poses from 0. Raises FormatError also for a native pose that cannot be read."""
-        _ = self.native_ligand  # before a pose is computed
+        """Return the indices of all poses. Raises FormatError if the poses or the native pose cannot be read."""
+        _ = self.native_ligand  # fail before the first pose is refined
         return list(range(len(self.starts[0])))
 
     def name(self, item: int) -> str:
-        """Name a pose: by its file, and its number there if that has several."""
+        """Return the name of a pose."""
         return self.starts[0][item]
 
     def sha256(self, item: int) -> str:
-        """Compute the hash of a pose: that of its complex."""
+        """Compute the hash of a pose from its complex."""
         return sha256_of({"complex": self._mark, "positions": self.starts[1].positions[item].tolist()})
 
     def settings(self) -> dict[str, str]:
-        """Return the fields as texts, except those without effect on results."""
+        """Return as texts all fields that affect results."""
         passed_over = ("output", "poses", "keep")
         found = {name: text for name, text in super().settings().items() if name not in passed_over}
         return found | {"path": self._mark, "options": sha256_of(self.options)}
 
     def target(self, item: int) -> Path | None:
-        """Name the file of a refined complex; None if none is written."""
+        """Return the path of the refined complex; None if no files are written."""
         return Path(self.output) / f"{self.name(item)}.pdb" if self.output else None
 
     def still_counts(self, record: Record, item: int) -> bool:
-        """True if its file still exists unchanged."""
-        has_score = "score" in record.result.get("after", {})  # which earlier versions did not write
+        """Return whether the record is still valid: its file exists unchanged."""
+        has_score = "score" in record.result.get("after", {})  # missing from records of earlier versions
         return super().still_counts(record, item) and has_score
 
     def groups(self, items: Sequence[int]) -> Iterator[Sequence[int]]:
-        """Group poses that share launches."""
+        """Split poses into groups that are refined together."""
         return (items[first : first + TOGETHER] for first in range(0, len(items), TOGETHER))
 
     def records(self, items: Iterable[int], begin: Callable[[], None]) -> Iterator[Record]:
-        """Refine poses, one group after another, and write each; begin : called before a file is written"""
+        """Refine poses, group by group, and write each. begin : called before a file is written"""
         poses = self.starts[1]
         wanted = list(items)
         for item in wanted:
@@ -259,7 +259,7 @@ class RefineSpec(RefinementSpec):
                 yield Record(self.name(item), self.sha256(item), result, more=more)
 
     def write(self, target: Path, positions: Floats) -> str:
-        """Write a complex, and return the SHA-256 of its file."""
+        """Write a complex and return the SHA-256 of its file."""
         make_folder(target.parent)
         write_conformation(target, Content(self.refiner.atoms.moved(positions), source=self.title))
         return read_file(target).sha256
@@ -283,7 +283,7 @@ class RefineSpec(RefinementSpec):
         }
 
     def rmsd(self, positions: Floats) -> float:
-        """Rms distance of the ligand's heavy atoms from the native pose, without superposition, A.
+        """Compute the rmsd of the ligand's heavy atoms from the native pose, without superposition, A.
 
         Equivalent atoms, such as those of a flipped ring, are assigned optimally.
         """
@@ -296,7 +296,7 @@ class RefineSpec(RefinementSpec):
         return SymmetricRmsd(self.reader.graph)
 
     def facts_of_complex(self) -> dict[str, Any]:
-        """Return facts of a record that all poses share."""
+        """Return the facts of a record that are common to all poses."""
         model = self.options.get("model") or SolventModel()
         native_notes = () if self._native_complex is None else self._native_complex.notes
         return {
@@ -314,9 +314,9 @@ class RefineSpec(RefinementSpec):
 
 
 def _makers_of(path: Path, n: int) -> list[Maker | None]:
-    """List the makers of the n molecules of a file of poses; None for each pose of a file of structures."""
+    """Return a function per pose that builds its molecule, or None if the file has no n molecules."""
     if holds_molecules(path):
-        with suppress(PeleError):  # which the reader of the poses reports
+        with suppress(PeleError):  # reported when the poses are read
             makers: list[Maker | None] = [*ligand_makers(path)]
             if len(makers) == n:
                 return makers
@@ -324,7 +324,7 @@ def _makers_of(path: Path, n: int) -> list[Maker | None]:
 
 
 def finite(values: Mapping[str, float]) -> dict[str, float | int | None]:
-    """Replace values that are not finite by None; clashes become integers."""
+    """Replace values that are not finite by None, and convert clashes to an integer."""
     known = {name: value if math.isfinite(value) else None for name, value in values.items()}
     clashes = known.get("clashes")
     return known if clashes is None else {**known, "clashes": int(clashes)}

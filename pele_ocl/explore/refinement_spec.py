@@ -1,4 +1,4 @@
-"""Jobs of refined complexes: one structure, and items by number, each with a file."""
+"""Base of jobs that refine items in one structure, with a file per item."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from ..opencl.device import get_device
 
 
 class RefinementSpec(Spec[int]):
-    """Refine poses or molecules in one structure, an item each by index from 0.
+    """Refine poses or molecules in one structure. Items are indices from 0.
 
-    options : of the class that refines; strict : True to refuse what otherwise only causes a note
-    keep : called with the number and the complex of each item; of this process alone
+    options : options of the refining class; strict : True to refuse structures with findings that otherwise only
+        cause notes
+    keep : called with the index and the complex of each item, in this process only
     """
 
-    _unnamed: ClassVar[str]  # title of a structure that is not a file
+    _unnamed: ClassVar[str]  # title of a structure given as Atoms
 
     options: Mapping[str, Any]
     strict: bool
@@ -40,7 +41,7 @@ class RefinementSpec(Spec[int]):
 
     @abstractmethod
     def target(self, item: int) -> Path | None:
-        """Name the file of a refined complex; None if none is written."""
+        """Return the path of a refined complex; None if no files are written."""
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"keep": None}
@@ -52,7 +53,7 @@ class RefinementSpec(Spec[int]):
 
     @cached_property
     def source(self) -> InputFile | None:
-        """File of the structure, None of atoms."""
+        """File of the structure, None for Atoms."""
         return None if isinstance(self.structure, Atoms) else read_file(self.structure)
 
     @cached_property
@@ -61,17 +62,17 @@ class RefinementSpec(Spec[int]):
         return sha256_of(self.structure) if self.source is None else self.source.sha256
 
     def check(self, atoms: Atoms) -> None:
-        """Note findings about atoms of the structure. Raises InputError for those that are refused."""
+        """Add notes on findings about the structure. Raises InputError for findings that are refused."""
         Checks(self.title if isinstance(self.structure, Atoms) else self.structure, self.strict).add(
             *of_structure(atoms, "noted", places_sites=True)
         )
 
     def facts(self) -> dict[str, object]:
-        """Name the device."""
+        """Return the name of the device."""
         return {"device": str(get_device(self.options.get("device")))}
 
     def still_counts(self, record: Record, item: int) -> bool:
-        """True if its file still exists unchanged."""
+        """Return whether the record is still valid: its file exists unchanged."""
         target = self.target(item)
         try:
             written = None if target is None else read_file(target).sha256
@@ -87,13 +88,13 @@ class RefinementSpec(Spec[int]):
         return dict(record.result)
 
     def record_of_all(self, values: Mapping[str, Any], heard: Sequence[str]) -> Record:
-        """Make the record of the structure, with values of all items. heard : notes that were reported"""
+        """Build the record of the structure from the values of all items. heard : reported notes"""
         name, sha256 = ("", "") if self.source is None else (str(self.source), self.source.sha256)
         return Record(name, sha256, with_notes(values, heard))
 
 
 def listed(rows: Iterable[Mapping[str, Any]], kind: str) -> list[dict[str, Any]]:
-    """Entries of items in the record of their structure. rows : their records in JSON form; kind : key of the name"""
+    """Convert records of items to entries of their structure's record. kind : key of the item's name"""
     passed_over = ("structure", "sha256", "schema")
     return [
         {kind: row["structure"], **{name: value for name, value in row.items() if name not in passed_over}}

@@ -1,4 +1,4 @@
-"""Poses refined by the hundred: side chains near the ligand, then all that is near, minimized with the pose."""
+"""Refine poses in batches: predict side chains near the ligand, then minimize the ligand and its surroundings."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from .side_chains import SideChainPredictor
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-_BATCH_ATOMS = 1 << 19  # of complexes that are refined together
-BACKBONE = ("N", "CA", "C", "P", "C3'", "C4'")  # atoms of polymers that are held
+_BATCH_ATOMS = 1 << 19  # maximum number of atoms refined together
+BACKBONE = ("N", "CA", "C", "P", "C3'", "C4'")  # restrained atoms of polymers
 _HELD = "hold"  # name of the restraint
-_TURNED = 0.5  # A that an atom of a side chain moves, if it turned
-_BARE_SIGMA, _BARE_EPSILON = 1.06908, 0.0157  # A, kcal/mol: AMBER's type H
-STEEP = 10.0  # kcal/mol/A^2: how firmly the first round holds, while clashes push
+_TURNED = 0.5  # A; a side chain counts as changed if one of its atoms moved farther
+_BARE_SIGMA, _BARE_EPSILON = 1.06908, 0.0157  # A, kcal/mol: AMBER's atom type H
+STEEP = 10.0  # kcal/mol/A^2, restraint of the first round, while clashes cause large forces
 
 
 class Refiner(Suggests):
-    """Refinement of poses of one ligand in one receptor, prepared once.
+    """Refines poses of one ligand in one receptor; build it once for many calls.
 
-    The ligand and residues within `moving_radius` of the pose move; everything else is fixed. If the pose clashes, side
-    chains close to the ligand are predicted first. Then a round of minimization with strong restraints removes clashes.
-    A second round restrains the ligand's heavy atoms and the backbone by `restraint`, beyond `free_radius` of their
-    start. Results do not depend on other poses.
+    The ligand and residues within `moving_radius` of it move; all other atoms are fixed. If the pose clashes, side
+    chains close to the ligand are predicted first. A first minimization with strong restraints removes clashes. A
+    second one restrains the ligand's heavy atoms and the backbone by `restraint` if they move more than `free_radius`
+    from their initial positions. The result of a pose does not depend on other poses.
 
-    atoms : of the complex, with a force field; ligand : a selection (docs/selection.md), a mask or indices
-    moving_radius : A; side_chains : A, distance from a clashing ligand within which side chains are predicted, 0 for
+    atoms : the complex, with a force field; ligand : a selection (docs/selection.md), a mask or indices
+    moving_radius : A; side_chains : distance from a clashing ligand within which side chains are predicted, A, 0 for
         none
     restraint : kcal/mol/A^2; free_radius : A
-    tolerance : rms gradient at convergence, kcal/mol/A; max_iterations : of each round
+    tolerance : rms gradient at convergence, kcal/mol/A; max_iterations : maximum for each minimization
     model : SolventModel; precision, device : as in `energy`
 
     Raises InputError for parts without atoms, and the errors of `energy`.
@@ -111,10 +111,11 @@ class Refiner(Suggests):
         errors: Literal["raise", "record"] = "raise",
         progress: Progress | None = None,
     ) -> Refined:
-        """Refine poses, by default that of the complex.
+        """Refine poses, by default the pose in the complex.
 
-        poses : (m, n_ligand, 3) A of the ligand in the given receptor, or (m, n, 3) A of whole complexes
-        errors : "record" for poses that fail, "raise" for an InputError; progress : called with the fraction done
+        poses : positions of the ligand in the receptor, (m, n_ligand, 3) A, or of complexes, (m, n, 3) A
+        errors : "raise" for an InputError if a pose fails, "record" to return its error message; progress : called
+            with the fraction done
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> refiner = pele_ocl.Refiner(atoms, "resid 3", max_iterations=2)
@@ -136,7 +137,7 @@ class Refiner(Suggests):
         return refined
 
     def complexes(self, poses: ArrayLike) -> Floats:
-        """Return complexes with the poses: positions (m, n, 3) A. Raises InputError for another shape."""
+        """Return the positions of complexes with these poses, (m, n, 3) A. Raises InputError for another shape."""
         given = numbers("poses", poses)
         n, n_ligand = len(self.atoms), len(self.ligand)
         if given.ndim != 3 or given.shape[1:] not in ((n, 3), (n_ligand, 3)) or not len(given):
@@ -150,8 +151,7 @@ class Refiner(Suggests):
         return whole
 
     def moving(self, positions: Floats) -> NDArray[np.bool_]:
-        """Return a mask of the moving atoms: the ligand, and residues with an atom within `moving_radius` of it,
-        (n,)."""
+        """Return a mask (n,) of the moving atoms: the ligand, and residues with an atom within `moving_radius`."""
         positions = positions_of(positions)
         apart = positions[:, None] - positions[self.ligand]
         close = (np.einsum("ijk,ijk->ij", apart, apart) <= min(self.moving_radius, 1e9) ** 2).any(axis=1)
@@ -179,7 +179,7 @@ class Refiner(Suggests):
         return Refined(state.positions, before, after, moved, state.iterations, state.converged, turned, errors)
 
     def _occupied(self, complexes: Floats) -> dict[int, str]:
-        """Return which complexes (m, n, 3) A have another small molecule where the ligand is."""
+        """Return error messages for complexes (m, n, 3) A in which another small molecule overlaps the ligand."""
         small, ours, found = SmallMolecules(self.atoms, self.ligand), heavy(self.atoms, self.ligand), dict[int, str]()
         for k, positions in enumerate(complexes):
             try:
@@ -189,7 +189,7 @@ class Refiner(Suggests):
         return found
 
     def _rows(self, atoms: Atoms, state: _State, starts: Floats, constant: float) -> Ensemble:
-        """Make rows at the positions of a state, held near their starts (m, n, 3) by a force constant."""
+        """Build rows at the positions of a state, restrained to `starts` (m, n, 3) A with a force constant."""
         rows = Ensemble(atoms, copies=len(starts), terms=[self._restraint], **self._options)
         for k in state.good:
             rows.positions[k] = state.positions[k]
@@ -199,7 +199,7 @@ class Refiner(Suggests):
         return rows
 
     def _turn_side_chains(self, rows: Ensemble, clashing: list[int]) -> NDArray[np.int64]:
-        """Predict side chains near the ligand in some rows, the nearest first; count the ones that turned, (m,)."""
+        """Predict side chains near the ligand in clashing rows, nearest first; return how many changed, (m,)."""
         turned = np.zeros(len(rows), np.int64)
         if not self._chains or not clashing:
             return turned
@@ -214,7 +214,7 @@ class Refiner(Suggests):
         return turned
 
     def _side_chains_near(self, positions: Floats) -> list[int]:
-        """Number the side chains with an atom near the ligand, the nearest first."""
+        """Return the indices of side chains with an atom near the ligand, nearest first."""
         ligand = positions[self.ligand]
         apart = [
             float(np.linalg.norm(positions[of.moved][:, None] - ligand, axis=2).min()) for of in self._chains
@@ -224,7 +224,7 @@ class Refiner(Suggests):
         return [k for k in order if apart[k] <= self.side_chains and not own & set(self._chains[k].moved.tolist())]
 
     def _measured(self, complexes: Floats, failed: Mapping[int, str]) -> tuple[Measures, dict[int, str]]:
-        """Measure complexes (m, n, 3) A; give the measures, and why some have none."""
+        """Measure complexes (m, n, 3) A; return the measures, and error messages of failed complexes."""
         good = np.array([k for k in range(len(complexes)) if k not in failed], np.int64)
         values = {of.name: np.full(len(complexes), np.nan) for of in fields(Measures)}
         if not len(good):
@@ -237,7 +237,7 @@ class Refiner(Suggests):
         return Measures(**values), {int(good[place]): why for place, why in found.errors.items()}
 
     def _strain(self, ligands: Floats) -> Floats:
-        """Energy of ligands (m, n, 3) A alone, less the energy at the nearest minimum of each, (m,) kcal/mol."""
+        """Compute the strain of ligands (m, n, 3) A: their energy minus that at the nearest minimum, (m,) kcal/mol."""
         rows = Ensemble(self.atoms[self.ligand], copies=len(ligands), **self._options)
         good = [k for k in range(len(ligands)) if np.isfinite(ligands[k]).all()]
         for k in good:
@@ -252,7 +252,7 @@ class Refiner(Suggests):
 
 @dataclass(eq=False)
 class _State:
-    """Poses under way: positions (m, n, 3) A, why some failed, and what minimization says of each, (m,)."""
+    """Poses during refinement: positions (m, n, 3) A, error messages, iterations and convergence (m,)."""
 
     positions: Floats
     failed: dict[int, str]
@@ -266,11 +266,11 @@ class _State:
 
     @property
     def good(self) -> list[int]:
-        """Poses that have not failed."""
+        """Indices of poses that have not failed."""
         return [k for k in range(len(self.positions)) if k not in self.failed]
 
     def minimize(self, rows: Ensemble, limits: Mapping[str, Any]) -> None:
-        """Minimize rows, and take their positions."""
+        """Minimize rows and store their positions."""
         good = self.good
         batch = rows.minimize(good, **limits)
         for place, (k, result) in enumerate(zip(good, batch.results, strict=True)):
@@ -283,9 +283,9 @@ class _State:
 
 
 def guarded(atoms: Atoms) -> Atoms:
-    """Give atoms without Lennard-Jones energy the one of AMBER's amide hydrogen.
+    """Give atoms without Lennard-Jones parameters those of AMBER's amide hydrogen.
 
-    Force fields leave hydroxyl hydrogens bare, and in a clash their charge would fall onto another atom.
+    Hydroxyl hydrogens often have none, so that in a clash they would collapse onto an atom of opposite charge.
     """
     assert atoms.lj_sigma is not None
     assert atoms.lj_epsilon is not None
@@ -297,7 +297,7 @@ def guarded(atoms: Atoms) -> Atoms:
 
 
 def _joined(parts: list[Refined]) -> Refined:
-    """Join the poses of several batches."""
+    """Concatenate the poses of several batches."""
     starts = np.cumsum([0, *(len(part) for part in parts)]).tolist()
     errors = {start + k: why for start, part in zip(starts, parts, strict=False) for k, why in part.errors.items()}
     positions, moved = (np.concatenate([getattr(part, name) for part in parts]) for name in ("positions", "moved"))

@@ -1,4 +1,4 @@
-"""Poses of a ligand refined by one call, with the files that belong to them."""
+"""Refine poses of a ligand with one call, and write their files."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ Path_ = str | PathLike[str]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RefineBatch(Reported, Suggests):
-    """Refined poses, in the order given.
+    """Refined poses, in input order.
 
-    records : of each pose, as JSON data; facts : common to all poses
-    spec : how they were refined; kept : (n, 3) A of complexes not written to files, by number
-    positions : (m, n, 3) A of the complexes, read from their files if they were written
-    provenance : facts for the table; heard : notes that were reported
+    records : record of each pose, as JSON data; facts : facts common to all poses
+    spec : the job; kept : positions (n, 3) A of complexes that were not written to files, by index
+    positions : positions of the complexes, (m, n, 3) A, read from their files if they were written
+    provenance : facts for the table; heard : reported notes
 
     Arrays have NaN, or 0, for failed poses.
 
@@ -93,23 +93,23 @@ class RefineBatch(Reported, Suggests):
 
     @property
     def names(self) -> list[str]:
-        """Names of the poses: of their files, with numbers if one has several."""
+        """Names of the poses."""
         return [record.structure for record in self.records]
 
     @property
     def errors(self) -> dict[int, str]:
-        """Reasons why poses failed, by index from 0."""
+        """Error messages of failed poses, by index from 0."""
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     def column(self, when: Literal["before", "after"], name: str) -> Floats:
-        """Return a quantity for all poses, (m,): clashes, closest, total, binding, strain or score; energies
-        kcal/mol."""
+        """Return a quantity of all poses, (m,): clashes, closest, or an energy in kcal/mol: total, binding, strain,
+        score."""
         values = [None if record.failed else record[when][name] for record in self.records]
         return np.array([np.nan if value is None else value for value in values], np.float64)
 
     @property
     def score(self) -> Floats:
-        """Binding energy and strain after refinement, (m,) kcal/mol."""
+        """Sum of binding energy and strain after refinement, (m,) kcal/mol."""
         return self.column("after", "score")
 
     @property
@@ -134,12 +134,12 @@ class RefineBatch(Reported, Suggests):
 
     @property
     def best(self) -> int | None:
-        """Number of the pose with the lowest score, from 0; None if all failed."""
+        """Index of the pose with the lowest score; None if all poses failed."""
         return next((k for k, rank in enumerate(self.ranks.tolist()) if rank == 1), None)
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """True for poses that reached the tolerance, (m,)."""
+        """Mask (m,) of poses whose minimization converged."""
         return np.array([not record.failed and record["converged"] for record in self.records], bool)
 
     @cached_property
@@ -154,12 +154,12 @@ class RefineBatch(Reported, Suggests):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Records as JSON data, with the rank of each, None for failed poses."""
+        """Records as JSON data, each with its rank, None for failed poses."""
         ranks = self.ranks.tolist()
         return [{**record.to_dict(), "rank": rank} for record, rank in zip(self.records, ranks, strict=True)]
 
     def table(self) -> Report:
-        """Return a table with a row for each pose, best first, or the reason of a failure."""
+        """Return a table with a row for each pose, best first; failed poses have an error message."""
         rows = sorted(self.rows, key=lambda row: row["rank"] or len(self) + 1)
         names = ("clashes", "closest", "total", "binding", "strain", "score")
         numbers = {"rank": [row["rank"] for row in rows]}
@@ -193,7 +193,7 @@ class RefineBatch(Reported, Suggests):
         return self.spec.record_of_all(values, self.heard)
 
     def save(self, folder: str | PathLike[str]) -> None:
-        """Write each complex as PDB, a table and a page of all poses to a folder; for molecules also `ligands.sdf`."""
+        """Write the complexes (PDB), a table and an HTML page to a folder, and `ligands.sdf` for molecules."""
         target = folder_path(folder)
         for k, record in enumerate(self.records):
             if not record.failed and self.spec.target(k) != target / f"{record.structure}.pdb":
@@ -203,7 +203,7 @@ class RefineBatch(Reported, Suggests):
         self._draw(target / PAGE)
 
     def _write_ligands(self, path: Path) -> None:
-        """Write the refined ligands of poses that came as molecules of files, the best first."""
+        """Write the refined ligands of poses that were read as molecules, best first."""
         molecules, rows = list[tuple[Ligand, dict[str, Any]]](), self.rows
         try:
             for k in np.argsort(self.ranks, kind="stable").tolist():
@@ -216,7 +216,7 @@ class RefineBatch(Reported, Suggests):
             note(f"Note: {path.name} was not written: {error}")
 
     def _draw(self, path: Path) -> None:
-        """Write the page of the poses that are done."""
+        """Write the HTML page of all poses that have not failed."""
         rows = [row for row in self.rows if "error" not in row]
         good = [k for k in range(len(self)) if k not in self.errors]
         if not good:
@@ -245,7 +245,7 @@ class RefineBatch(Reported, Suggests):
 
 
 def _properties_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Properties of a pose in an SDF file; row : its record with its rank"""
+    """Return the properties of a pose for an SDF file. row : its record with its rank"""
     after = {name: row["after"][name] for name in ("score", "binding", "strain")}
     return {"rank": row["rank"], **after, **{name: row[name] for name in ("moved", "rmsd_after") if name in row}}
 
@@ -280,32 +280,32 @@ def refine(
     provenance: Provenance | None = None,
     **words: Unpack[MoleculeWords],
 ) -> RefineBatch:
-    """Relax poses of a ligand and the receptor near them, and rank them by binding energy and strain.
+    """Relax poses of a ligand together with the surrounding receptor, and rank them by binding energy and strain.
 
-    Side chains near the ligand are predicted if it clashes; then the ligand and residues near it are minimized
-    (docs/refine.md). Refiner is for loops.
+    If the ligand clashes, side chains near it are predicted first. Then the ligand and residues near it are minimized
+    (docs/refine.md). For repeated calls use Refiner.
 
-    what : the complex, Atoms with a force field or a path, or an object of another library (docs/libraries.md)
-    poses : files of poses of the ligand (.sdf, .mol2, .pdb, .cif; atoms in any order), or of whole complexes, also
-        trajectories (.nc, .dcd, .xtc); or positions (m, n_ligand, 3) or (m, n, 3) A; or Ligands or Mols of RDKit, one
-        pose per conformer. By default that of the complex. A ligand without parameters in the force field gets those of
-        its molecule in an .sdf or .mol2 file
-    ligand : selection of its atoms (docs/selection.md)
+    what : the complex: Atoms with a force field, a path, or an object of another library (docs/libraries.md)
+    poses : files of ligand poses (.sdf, .mol2, .pdb, .cif; atoms in any order) or of complexes, including trajectories
+        (.nc, .dcd, .xtc); or positions (m, n_ligand, 3) or (m, n, 3) A; or Ligand or RDKit Mol objects, one pose per
+        conformer. The default is the pose in the complex. If the force field has no parameters for the ligand, they are
+        assigned from its molecule in an .sdf or .mol2 file
+    ligand : selection of the ligand's atoms (docs/selection.md)
     native : file of a reference pose of the ligand for the rmsd
     moving_radius, side_chains, restraint, free_radius, tolerance, max_iterations : as in Refiner
     model : a SolventModel, or the number of the model to read; precision, device : as in `energy`
     strict : refuse complexes with findings that otherwise only cause notes
-    output : folder for each complex, a table, a page and a journal; by default nothing is written
+    output : folder for the complexes, a table, an HTML page and a journal; by default nothing is written
     resume : continue an interrupted run that wrote to `output`
     workers, scheduler : as in `jobs.run`
-    errors : "record" for NaN and a message in `errors` if a pose fails; "raise" for an InputError
+    errors : if a pose fails, "raise" an InputError, or "record" NaN and its message in `errors`
     progress : called with the fraction done, 0 to 1
-    reading : how files are read, a Reading; or its fields as keywords, as in `pele_ocl.read`, and constants of the
-        solvent
+    reading : how files are read, a Reading; alternatively its fields as keywords, as in `pele_ocl.read`, and constants
+        of the solvent model
     provenance : facts for the table
 
-    Raises InputError for parts without atoms and as `energy` does, FormatError for files that cannot be read or
-    written.
+    Raises InputError as `energy` does and for a ligand or receptor without atoms, FormatError for files that cannot be
+    read or written.
 
         >>> import pele_ocl
         >>> from pele_ocl.common.installation import shipped
@@ -337,7 +337,7 @@ def refine(
         if errors == "raise":
             require_inputs(given)
     elif is_object(poses) or are_objects(poses):
-        given = ()  # whose atoms are known once the complex is read
+        given = ()  # converted below, once the complex has been read
     else:
         given = numbers("poses", poses)
     kept: dict[int, Floats] = {}
@@ -356,7 +356,7 @@ def refine(
         elif is_object(poses) or are_objects(poses):
             spec = _with_frames(spec, poses)
         if folder is not None:
-            layout_of(folder / "complex.pdb", Content(spec.given))  # which says now what it could not write
+            layout_of(folder / "complex.pdb", Content(spec.given))  # fail early if the complex cannot be written as PDB
         found = _refined(spec, folder, resume, place, errors, progress)
         facts = spec.facts_of_complex()
         found = replace(found, facts=facts, kept=kept)
@@ -374,7 +374,7 @@ with_words(refine)
 
 
 def _poses_of(molecule: Any) -> Iterator[Molecule]:
-    """Yield the graph of a Ligand with its positions, or of a Mol of RDKit with those of each conformer."""
+    """Yield the graph and positions of a Ligand, or of each conformer of an RDKit Mol."""
     if isinstance(molecule, Ligand):
         yield Molecule(Graph.of(list(molecule.elements), molecule.bonds), molecule.positions)
         return
@@ -385,8 +385,10 @@ def _poses_of(molecule: Any) -> Iterator[Molecule]:
 
 
 def _with_molecules(spec: RefineSpec, poses: Any) -> RefineSpec:
-    """Return a job with the positions of molecules, Ligands or Mols of RDKit, as poses. Raises InputError for
-    other atoms."""
+    """Return the job with the positions of Ligand or RDKit Mol objects as poses.
+
+    Raises InputError for molecules with other atoms.
+    """
     every = list(poses) if isinstance(poses, list | tuple) else [poses]
     molecules = molecules_among(every)
     if len(molecules) < len(every) or any(isinstance(of, str | PathLike) for of in every):
@@ -405,7 +407,7 @@ def _with_molecules(spec: RefineSpec, poses: Any) -> RefineSpec:
     if not places:
         raise InputError("the Mols of RDKit have no conformer; give poses with positions")
     found = replace(spec, poses=np.stack(places))
-    vars(found).update(given=spec.given, refiner=spec.refiner)  # which are not made again
+    vars(found).update(given=spec.given, refiner=spec.refiner)  # reuse cached properties
     return found
 
 
@@ -427,14 +429,14 @@ def _with_frames(spec: RefineSpec, poses: object) -> RefineSpec:
     if atoms is whole:
         positions = positions[:, refiner.binding.parts.complex]
     found = replace(spec, poses=positions)
-    vars(found).update(given=whole, refiner=refiner)  # which are not made again
+    vars(found).update(given=whole, refiner=refiner)  # reuse cached properties
     return found
 
 
 def _refined(
     spec: RefineSpec, folder: Path | None, resume: bool, place: Place, errors: str, progress: Progress | None
 ) -> RefineBatch:
-    """Refine the poses, a record each."""
+    """Refine the poses, with a record for each."""
     items = spec.items()
     journal = Journal(None if folder is None else folder / JOURNAL, spec.settings(), kind=REFINED, waits=True)
     records = collected(run_with(spec, items, journal, resume, place), len(items), errors, progress)

@@ -1,4 +1,4 @@
-"""Atoms that a minimization moves: near the ligand, less what is left out."""
+"""Atoms that a minimization moves: those near the ligand, except excluded ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Mask = NDArray[np.bool_]
 class Region:
     """Choice of atoms that may move.
 
-    include : atoms that may move, None for all; omit : atoms that do not move, None for none; masks or indices
+    include : atoms that may move, None for all; omit : atoms that stay fixed, None for none; masks or indices
     """
 
     include: ArrayLike | None = None
@@ -26,7 +26,7 @@ class Region:
     def free(self, walk: Walk, row: int, x: Floats, further: Ints | None = None) -> Mask:
         """Return a mask (n,) of the free atoms at positions x (n, 3) A.
 
-        Residues within `Settings.minimization_radius` of a ligand atom, and atoms `further`, are free.
+        Residues within `Settings.minimization_radius` of a ligand atom and the atoms `further` are free.
         """
         labels = walk.atoms.labels
         assert labels is not None
@@ -44,9 +44,9 @@ class Region:
 
 
 def is_close(x: Floats, points: Floats, radius: float) -> Mask:
-    """Tell of positions x (n, 3) A, (n,), if any of some points (m, 3) A is within a radius.
+    """Return a mask (n,) of the positions x (n, 3) A that are within a radius of any of the points (m, 3) A.
 
-    All points are asked only where the distance from the first one, or from the farthest, leaves it open.
+    All points are compared only if the distance to the first point is inconclusive.
     """
     away, reach = _lengths(x - points[0]), _lengths(points - points[0]).max()
     close: Mask = away <= radius

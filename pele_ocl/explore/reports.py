@@ -1,4 +1,4 @@
-"""Reports as PELE writes them: a line of names, then a row for the initial state and each accepted step."""
+"""Reports in PELE's format: a header line, then a row for the initial state and each accepted step."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ from ..common.textfiles import lines
 from ..common.writing import appending, replacing
 
 HEADS = ("#Task", "Step", "numberOfAcceptedPeleSteps", "currentEnergy")
-_BETWEEN = " " * 4  # by which PELE's tools split columns, names of two words among them
-TOTAL = ("currentEnergy", "Energy")  # the second in reports of builds before revision 12377
+_BETWEEN = " " * 4  # column separator of PELE's tools; column names may contain single blanks
+TOTAL = ("currentEnergy", "Energy")  # "Energy" in reports of PELE before revision 12377
 BINDING = ("Binding Energy",)
 _COLUMNS = re.compile(r"\s{2,}|\t")
 
 
 def numbered(path: str | Path, number: int) -> Path:
-    """Return the path of an explorer's own file: `trajectory.pdb` becomes `trajectory_3.pdb`."""
+    """Insert an explorer's number into a path: `trajectory.pdb` becomes `trajectory_3.pdb`."""
     whole = Path(path)
     return whole.with_name(f"{whole.stem}_{number}{whole.suffix}")
 
 
 def line_of(values: Sequence[str]) -> str:
-    """Write columns as PELE does, each with four blanks after it."""
+    """Format a line as PELE does, with four blanks after each column."""
     return "".join(f"{value}{_BETWEEN}" for value in values) + "\n"
 
 
 def written(value: float) -> str:
-    """Write a number with six digits."""
+    """Format a number with six significant digits."""
     return f"{value:.6g}"
 
 
 def report_head(columns: Sequence[str]) -> str:
-    """Write the first line. columns : of metrics"""
+    """Return the header line. columns : names of the metrics"""
     return line_of([*HEADS, *columns])
 
 
 def report_row(task: int, step: int, accepted: int, energy: float, values: Sequence[float]) -> str:
-    """Write the row of an accepted step. accepted : steps so far; energy : kcal/mol; values : of metrics"""
+    """Return the row of an accepted step. accepted : number of accepted steps; energy : kcal/mol; values : metrics"""
     return line_of([str(task), str(step), str(accepted), *(written(value) for value in (energy, *values))])
 
 
 class AppendedFile:
-    """File of lines that are appended, and that an interrupted run continues.
+    """Text file to which lines are appended, also when an interrupted run is continued.
 
-    path : of the file; size : its bytes
+    path : path of the file; size : its size in bytes
     """
 
     def __init__(self, path: Path, head: str, size: int | None = None) -> None:
-        """size : bytes that an earlier run left, None for a new file
+        """size : size left by an earlier run in bytes, None for a new file
 
-        Raises FormatError if the file cannot be written, and where it is not what the earlier run left.
+        Raises FormatError if the file cannot be written, or has changed since the earlier run.
         """
         self.path = path
         begin = head.encode()
@@ -85,7 +85,7 @@ class AppendedFile:
         self._stream.close()
 
     def append(self, text: str) -> None:
-        """Write at the end. Raises FormatError if this fails, e.g. on a full disk."""
+        """Append text. Raises FormatError if this fails, e.g. because the disk is full."""
         data = text.encode()
         with appending(self.path):
             self._stream.seek(self.size)
@@ -97,9 +97,9 @@ class AppendedFile:
 
 @dataclass(frozen=True)
 class Report:
-    """Columns of a report, as texts.
+    """Columns of a report, as strings.
 
-    path : of the file; names : of the columns; rows : of each pose, its values
+    path : path of the file; names : column names; rows : values of each row
     """
 
     path: Path
@@ -110,9 +110,9 @@ class Report:
         return len(self.rows)
 
     def numbers(self, *names: str) -> Floats | None:
-        """Return the values (m,) of the first of these columns that is there, in any case; None if there is none.
+        """Return the values (m,) of the first of these columns that the report contains, None if it contains none.
 
-        Raises FormatError for values that are not numbers.
+        Names are case-insensitive. Raises FormatError for values that are not numbers.
         """
         places = [k for name in names for k, own in enumerate(self.names) if own.lower() == name.lower()]
         if not places:
@@ -124,7 +124,7 @@ class Report:
             raise FormatError(f"{self.path}: the column {name} holds something else than numbers ({error})") from None
 
     def write(self, path: str | PathLike[str], further: Mapping[str, Floats]) -> None:
-        """Write the report with further columns after its own, (m,) each, so that PELE's tools read it."""
+        """Write the report in PELE's format with additional columns, (m,) each."""
         columns = [[f"{value:.9g}" for value in values] for values in further.values()]
         texts = [[*self.names, *further], *([*row, *new] for row, *new in zip(self.rows, *columns, strict=True))]
         with replacing(path, [self.path]) as temporary:
@@ -132,7 +132,7 @@ class Report:
 
 
 def read_report(path: str | PathLike[str]) -> Report:
-    """Read a report. Raises FormatError, with the line, for a file that is none."""
+    """Read a report. Raises FormatError for a file that is not a report of PELE."""
     read = [line.rstrip() for line in lines(path, "PELE report")]
     if not read or not read[0].startswith("#"):
         raise FormatError(f"{path}: is no report of PELE, whose first line begins with #Task")
@@ -145,7 +145,7 @@ def read_report(path: str | PathLike[str]) -> Report:
 
 
 def _names(line: str, n: int | None) -> tuple[str, ...]:
-    """Split the names of columns, some with two words; n : values of a row"""
+    """Split the header into column names, some of two words. n : number of values in a row"""
     names = tuple(name for name in _COLUMNS.split(line.strip()) if name)
     if n in (None, len(names)):
         return names

@@ -1,4 +1,4 @@
-"""Results of explorations: what became of the explorers, and their reports."""
+"""Results of explorations: final states of the explorers, reports and files."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from ..report import Column, Report, Reported, text_table
 from .reports import HEADS, numbered, read_report
 from .run_files import Files, Said
 
-_SHOWN = 12  # explorers in a text
+_SHOWN = 12  # number of explorers in the text summary
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExploreResult(Reported, Suggests):
-    """Run of a control file.
+    """Result of a run of a control file.
 
-    control, sha256 : the file and its hash; seed : of all random numbers
-    atoms : of the first complex; model : the solvent; precision, device : of the explorers
-    files : of the run, paths without the explorers' numbers; journals, pages : written by it
-    explorers : result of each: explorer (its number from 1), steps, accepted, energy (kcal/mol), metrics
-    said : messages about explorers, by number; notes : messages about what was read
+    control, sha256 : path of the control file, and its hash; seed : seed of the random numbers
+    atoms : atoms of the first complex; model : solvent model; precision, device : used by the explorers
+    files : output paths, without the explorers' numbers; journals, pages : paths of journals and HTML pages
+    explorers : a dict for each explorer: explorer (its number from 1), steps, accepted, energy (kcal/mol), metrics
+    said : messages about explorers, by number; notes : messages about the input
 
     >>> result = pele_ocl.explore("pele.conf", steps=1, output="out3")
     >>> result.numbers, [path.name for path in result.trajectories]
@@ -62,17 +62,16 @@ class ExploreResult(Reported, Suggests):
 
     @property
     def trajectories(self) -> list[Path]:
-        """Trajectory of each explorer, with a model for each row of its report."""
+        """Path of each explorer's trajectory."""
         return [numbered(self.files.trajectory, number) for number in self.numbers]
 
     @property
     def reports(self) -> list[Path]:
-        """Report of each explorer."""
+        """Path of each explorer's report."""
         return [numbered(self.files.report, number) for number in self.numbers]
 
     def table(self) -> Report:
-        """Return a table with a row for each explorer, lowest energy first: steps, accepted steps, final energy and
-        metrics.
+        """Return a table of the explorers, lowest energy first: steps, accepted steps, final energy and metrics.
 
         Missing metrics are masked.
         """
@@ -87,7 +86,8 @@ class ExploreResult(Reported, Suggests):
     def states(self) -> Report:
         """Read the reports: a row for the initial state and each accepted step of each explorer.
 
-        Columns are the explorer's number and those of PELE: task, step, accepted steps, energy in kcal/mol, metrics.
+        The columns are the explorer's number, followed by those of PELE: task, step, accepted steps, energy in
+        kcal/mol, metrics.
         """
         names, rows = list[str](), list[list[float]]()
         for number, path in zip(self.numbers, self.reports, strict=True):
@@ -108,7 +108,7 @@ class ExploreResult(Reported, Suggests):
         return {"seed": self.seed, "device": self.device, "precision": self.precision, "is_search": True}
 
     def record(self) -> Record:
-        """Make the record of the run."""
+        """Build the record of the run."""
         explorers = [
             {
                 **own, "failures": _with_steps(self.said.get(own["explorer"], Said()).failures),
@@ -126,13 +126,13 @@ class ExploreResult(Reported, Suggests):
         return Record(str(self.control), self.sha256, result)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record of the run."""
+        """Return the record of the run as JSON data."""
         return self.record().to_dict()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Copy reports, trajectories, journals and pages to another folder, which must not exist.
+        """Copy reports, trajectories, journals and pages to a new folder.
 
-        Raises FormatError if it exists or cannot be written.
+        Raises FormatError if the folder exists or cannot be written.
         """
         target = folder_path(path)
         if target.exists():
@@ -152,7 +152,7 @@ class ExploreResult(Reported, Suggests):
         return f"{self.control}: {explorers} of {len(self.atoms):,} atoms, seed {self.seed}"
 
     def lines(self) -> list[str]:
-        """Return a summary: the explorers with the lowest energies, and the files."""
+        """Return a text summary: the explorers with the lowest energies, and the files."""
         rows = sorted(self.explorers, key=lambda own: (own["energy"], own["explorer"]))
         columns = list(rows[0]["metrics"])
         heads = ["explorer", "accepted", "energy", *columns]
@@ -180,5 +180,5 @@ _TITLES = dict(zip(HEADS, ("task", "step", "accepted", "energy"), strict=True))
 
 
 def _with_steps(sentences: Mapping[str, Sequence[int]]) -> list[dict[str, object]]:
-    """Return sentences with the steps that they are about."""
+    """Return messages with their steps as JSON data."""
     return [{"text": text, "steps": list(steps)} for text, steps in sentences.items()]

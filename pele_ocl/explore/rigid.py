@@ -1,4 +1,4 @@
-"""Rigid moves of a ligand: translations and rotations by PELE's laws."""
+"""Rigid-body moves of a ligand: translations and rotations with PELE's distributions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..atoms import Floats, Ints
 from .philox import Words, normals, uniform
 from .walk import MOST_TRIES, Stage, Walk
 
-SPREAD = np.deg2rad(20.0)  # of directions around a steering vector, one standard deviation; ours, PELE's is not public
-SMALL = 0.02  # rotation factor of angles that were not chosen
-FULL = np.array([2 * np.pi, 2 * np.pi, np.pi])  # rad, the whole range of phi, psi and theta
+SPREAD = np.deg2rad(20.0)  # standard deviation of directions around a steering vector; PELE's value is not public
+SMALL = 0.02  # rotation factor of the other angles
+FULL = np.array([2 * np.pi, 2 * np.pi, np.pi])  # rad, full range of phi, psi and theta
 
 
 @dataclass(frozen=True, eq=False)
 class RigidMoves:
-    """Rigid moves (n_trials, n_tries) of a ligand about its centre.
+    """Rigid-body moves (n_trials, n_tries) of a ligand about its centre.
 
     rotations : (n_trials, n_tries, 3, 3); translations : (n_trials, n_tries, 3) A
     """
@@ -32,10 +32,10 @@ def drawn_moves(
     walk: Walk, rows: Sequence[int], tries: Ints, steering: Mapping[int, Floats | None],
     kind: Literal["centered", "spherical"],
 ) -> dict[int, RigidMoves]:  # fmt: skip
-    """Draw moves of rows for all their trials.
+    """Draw random moves of rows for all their trials.
 
-    tries : (n_tries,) numbers of steric trials; steering : (3,) unit vectors of rows, None for random directions
-    kind : of the range of lengths, "centered" on it or "spherical", up to it
+    tries : (n_tries,) numbers of steric trials; steering : (3,) unit vector of each row, None for random directions
+    kind : distribution of translation lengths, as in Perturbation
     """
     by_trials: dict[int, list[int]] = {}
     for row in rows:
@@ -50,7 +50,7 @@ def _drawn_moves(
     walk: Walk, rows: list[int], n_trials: int, tries: Ints, steering: Mapping[int, Floats | None],
     kind: Literal["centered", "spherical"],
 ) -> dict[int, RigidMoves]:  # fmt: skip
-    """Draw moves of rows that have as many trials."""
+    """Draw random moves of rows that all have `n_trials` trials."""
     settings = [walk.settings[row] for row in rows]
     index = (MOST_TRIES + 1) * np.arange(n_trials, dtype=np.int64)[:, None] + tries
     words = walk.random(rows, Stage.TRANSLATION, 0, index)
@@ -72,21 +72,21 @@ def _drawn_moves(
 
 
 def lengths(drawn: Floats, length: Floats | float, kind: Literal["centered", "spherical"]) -> Floats:
-    """Return lengths (..., 1) A for uniform numbers: U[0.75, 1.25] or U[0, 1] times a length."""
+    """Convert uniform random numbers to lengths (..., 1) A: U[0.75, 1.25] or U[0, 1] times `length`."""
     least, most = (0.75, 1.25) if kind == "centered" else (0.0, 1.0)
     found: Floats = (length * (least + (most - least) * drawn))[..., None]
     return found
 
 
 def random_directions(words: Words) -> Floats:
-    """Return unit vectors (..., 3), uniform on the sphere, for words (..., 4)."""
+    """Convert random words (..., 4) to unit vectors (..., 3), uniformly distributed on the sphere."""
     height, turn = 2 * uniform(words[..., 0]) - 1, 2 * np.pi * uniform(words[..., 1])
     beside = np.sqrt(1 - height**2)
     return np.stack([beside * np.cos(turn), beside * np.sin(turn), height], axis=-1)
 
 
 def directions_about(steering: Floats, words: Words) -> Floats:
-    """Return unit vectors (..., 3) at normally distributed angles from unit vectors (..., 3), for words (..., 4)."""
+    """Convert random words (..., 4) to unit vectors (..., 3) at normally distributed angles to `steering` (..., 3)."""
     angle, turn = SPREAD * normals(words[..., 0], words[..., 1])[0], 2 * np.pi * uniform(words[..., 2])
     across = np.eye(3)[np.argmin(np.abs(steering), axis=-1)]
     first = np.cross(steering, across)
@@ -98,10 +98,10 @@ def directions_about(steering: Floats, words: Words) -> Floats:
 
 
 def euler_angles(first: Words, second: Words, scaling: Floats | float, spread: Floats | float) -> Floats:
-    """Draw phi, psi and theta (..., 3) rad, not coupled, for words (..., 4) each.
+    """Draw uncoupled angles phi, psi and theta, (..., 3) rad, from random words (..., 4).
 
-    One, two or all three angles, as likely, have the factor `scaling`; which ones is drawn, too. Others have SMALL.
-    An angle is +- U[1 - spread, 1 + spread] times its factor and its whole range.
+    One, two or all three angles, with equal probability and chosen at random, have the factor `scaling`; the others
+    have SMALL. An angle is +- U[1 - spread, 1 + spread] times its factor times its full range.
     """
     count = 1 + np.minimum((3 * uniform(first[..., 0])).astype(np.int64), 2)
     order = np.argsort(np.argsort(uniform(second[..., :3]), axis=-1, kind="stable"), axis=-1, kind="stable")
@@ -114,14 +114,14 @@ def euler_angles(first: Words, second: Words, scaling: Floats | float, spread: F
 
 
 def rotations_of(angles: Floats) -> Floats:
-    """Return rotation matrices (..., 3, 3) of phi, psi and theta (..., 3): about z by phi, x by theta, z by psi."""
+    """Return rotation matrices (..., 3, 3): rotate by phi about z, theta about x, psi about z. angles : (..., 3) rad"""
     phi, psi, theta = np.moveaxis(angles, -1, 0)
     rotations: Floats = _about_z(psi) @ _about_x(theta) @ _about_z(phi)
     return rotations
 
 
 def random_frames(words: Words) -> Floats:
-    """Return rotation matrices (..., 3, 3), uniform among all, for words (..., 4): unit quaternions."""
+    """Convert random words (..., 4) to uniformly distributed rotation matrices (..., 3, 3), by unit quaternions."""
     w, x = normals(words[..., 0], words[..., 1])
     y, z = normals(words[..., 2], words[..., 3])
     w, x, y, z = np.stack([w, x, y, z]) / np.sqrt(w**2 + x**2 + y**2 + z**2)

@@ -1,4 +1,4 @@
-"""Ligand rotamers of PELE: `LIG.rot.assign`, as peleffy writes it."""
+"""PELE's ligand rotamer files, `LIG.rot.assign`, as written by peleffy."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ..atoms.torsions import Flexible, Graph, SideChain, Torsion
 from ..common.errors import FormatError
 from ..common.textfiles import lines, whole
 
-# Degrees of the libraries that PELE has for a dihedral angle; others stand for the next finer one.
+# Angle steps of PELE's dihedral libraries, degrees; other values are replaced by the next smaller step.
 RESOLUTIONS = 360 / np.array([2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 72])
 
 
 def read_rot_assign(path: str | PathLike[str], atoms: Atoms, ligand: Ints) -> Flexible:
-    """Read the side chains of a ligand.
+    """Read the rotatable bonds of a ligand.
 
-    ligand : (m,) its atoms
+    ligand : (m,) indices of its atoms
 
-    Raises FormatError with the line that cannot be read, or with atoms that are not the ligand's or not bonded.
+    Raises FormatError for a line that cannot be read, and for atoms that are not in the ligand or not bonded.
     """
     graph, labels = Graph(atoms), atoms.labels
     assert labels is not None
@@ -40,7 +40,7 @@ def read_rot_assign(path: str | PathLike[str], atoms: Atoms, ligand: Ints) -> Fl
 
 
 def _torsion(where: str, words: list[str], graph: Graph, named: dict[str, int], own: set[int]) -> Torsion:
-    """Make the torsion of a line. Raises FormatError."""
+    """Parse the torsion of a line. Raises FormatError."""
     library, *names = words
     digits = library.upper().removeprefix("FREE").removeprefix("FRE").strip("_")
     if not library.upper().startswith("FRE") or (whole(digits) or 0) < 5:

@@ -1,4 +1,4 @@
-"""Rotamers of side chains: the library that is shipped, and PELE's own `.side` files."""
+"""Rotamers of side chains: the built-in library, and PELE's `.side` files."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..common.installation import shipped
 from ..common.textfiles import lines
 from .rotations import CHI_ATOMS
 
-BINS = 36  # of phi and of psi, 10 degrees each, centred on -180, -170, ...
+BINS = 36  # number of bins for phi and for psi, each 10 degrees wide, centred on -180, -170, ...
 
 
 @dataclass(frozen=True, eq=False)
 class Rotamers:
-    """Rotamers of a residue in one bin of phi and psi.
+    """Rotamers of an amino acid in one bin of phi and psi.
 
-    chi : (k, n_chi) rad; probabilities : (k,); sigmas : (k, 2) rad of chi1 and chi2, 0 where none are known
+    chi : (k, n_chi) rad; probabilities : (k,); sigmas : (k, 2) standard deviations of chi1 and chi2, rad, 0 if unknown
     """
 
     chi: Floats
@@ -36,9 +36,9 @@ class Rotamers:
         return len(self.chi)
 
     def spread(self) -> Rotamers:
-        """Return each rotamer with chi1 and chi2 moved by -sigma, 0 and sigma.
+        """Replace each rotamer by copies with chi1 and chi2 shifted by -sigma, 0 and sigma.
 
-        Probabilities are shared out equally.
+        Each copy gets an equal share of the probability.
         """
         shifts = np.array([-1.0, 0.0, 1.0])
         two = self.chi.shape[1] > 1
@@ -53,14 +53,14 @@ class Rotamers:
 
 
 class RotamerLibrary:
-    """Rotamers by amino acid, phi and psi.
+    """Backbone-dependent rotamer library.
 
-    tables : by three-letter name; starts : (1297,) first row of each bin in a table
+    tables : rotamers by three-letter residue name; starts : (1297,) first row of each bin in a table
     """
 
     def __init__(self, tables: Mapping[str, Rotamers], starts: Mapping[str, NDArray[np.int64]]) -> None:
         self._tables, self._starts = dict(tables), dict(starts)
-        self._spread: dict[tuple[str, int], Floats] = {}  # chi of bins that were asked for
+        self._spread: dict[tuple[str, int], Floats] = {}  # cache of spread_chi
 
     def __repr__(self) -> str:
         return f"RotamerLibrary({', '.join(sorted(self._tables))})"
@@ -69,9 +69,9 @@ class RotamerLibrary:
         return name in self._tables
 
     def rotamers(self, name: str, phi: float, psi: float) -> Rotamers:
-        """Return the rotamers of an amino acid, (k, n_chi) rad; empty if it has none.
+        """Return the rotamers of an amino acid, empty if it has none.
 
-        phi, psi : rad; NaN at chain ends means -60 and 60 degrees, as in SCWRL4
+        phi, psi : rad; NaN, at chain ends, is replaced by -60 and 60 degrees, as in SCWRL4
         """
         if name not in self._tables:
             return Rotamers(np.zeros((0, 0)), np.zeros(0), np.zeros((0, 2)))
@@ -80,7 +80,7 @@ class RotamerLibrary:
         return Rotamers(table.chi[rows], table.probabilities[rows], table.sigmas[rows])
 
     def spread_chi(self, name: str, phi: float, psi: float) -> Floats:
-        """Return chi of rotamers after `Rotamers.spread`, (k, n_chi) rad, which are cached.
+        """Return the chi angles after `Rotamers.spread`, (k, n_chi) rad; they are cached.
 
         name, phi, psi : as in `rotamers`
         """
@@ -94,7 +94,7 @@ class RotamerLibrary:
     def dunbrack() -> RotamerLibrary:
         """Read the built-in library: Shapovalov and Dunbrack, Structure 19, 844 (2011); CC BY 4.0.
 
-        Rotamers with probabilities up to 0.5 % are left out (data/README.md).
+        Rotamers with probabilities up to 0.5 % are omitted (data/README.md).
         """
         tables, starts = {}, {}
         with np.load(shipped("data") / "rotamers" / "dunbrack2010.npz") as file:
@@ -114,11 +114,11 @@ class RotamerLibrary:
 
     @classmethod
     def from_folder(cls, folder: str | Path) -> RotamerLibrary:
-        """Read PELE's libraries from a folder with files like `ASP.side`, such as PELE's Data/RotamerLibs.
+        """Read a library from a folder of `.side` files, such as PELE's Data/RotamerLibs.
 
-        Their rotamers apply to every phi and psi. Files of residues other than amino acids are skipped.
+        The rotamers do not depend on phi and psi. Files of residues other than amino acids are ignored.
 
-        Raises FormatError for a file that cannot be read, and for a folder without any.
+        Raises FormatError for a file that cannot be read, and for a folder without rotamers of amino acids.
         """
         files = sorted(file_path(folder, "folder").glob("*.side"))
         tables = {path.stem.upper(): read_side_file(path) for path in files if path.stem.upper() in CHI_ATOMS}
@@ -133,7 +133,7 @@ class RotamerLibrary:
 
 
 def _repeated(table: Rotamers) -> tuple[Rotamers, NDArray[np.int64]]:
-    """Return the table for every bin."""
+    """Repeat the table for every bin; return it with the first row of each bin."""
     count = len(table)
     chi, shares, sigmas = (
         np.tile(a, (BINS * BINS, *[1] * (a.ndim - 1))) for a in (table.chi, table.probabilities, table.sigmas)
@@ -142,19 +142,20 @@ def _repeated(table: Rotamers) -> tuple[Rotamers, NDArray[np.int64]]:
 
 
 def _bin(phi: float, psi: float) -> int:
-    """Number the bin of angles phi and psi, rad; NaN counts as -60 and as 60 degrees."""
+    """Return the bin of phi and psi, rad; NaN is replaced by -60 and 60 degrees."""
     angles = -60.0 if math.isnan(phi) else math.degrees(phi), 60.0 if math.isnan(psi) else math.degrees(psi)
     row, column = (math.floor((angle + 185) / 10) % BINS for angle in angles)
     return BINS * row + column
 
 
 def read_side_file(path: str | Path) -> Floats:
-    """Read rotamers of PELE's `.side` format, (k, n_chi) rad.
+    """Read rotamers from a file in PELE's `.side` format, (k, n_chi) rad.
 
-    The header has the residue, the numbers of chi and rotamers, and the resolution in degrees. It is followed by the
-    atoms of each chi, and a line POLARH if a polar hydrogen is scanned. Then each rotamer has a line of multiples.
+    The header contains the residue, the numbers of chi angles and rotamers, and the resolution in degrees. It is
+    followed by the atoms of each chi, and a line POLARH if a polar hydrogen is scanned. Then each rotamer has a line
+    with its angles as multiples of the resolution.
 
-    Raises FormatError with the line.
+    Raises FormatError for a file that cannot be read.
     """
     given = file_path(path)
     text = list(lines(given, "rotamer"))

@@ -1,4 +1,4 @@
-"""Side chains as rigid pieces: which atoms turn about which bonds, and where they come to be."""
+"""Rotatable side chains: which atoms rotate about which bonds, and their positions after rotations."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from ..atoms.names import residue_names
 from ..atoms.torsions import Graph
 from ..common.errors import InputError
 
-# The last two atoms of each chi, by residue; the two before are those of the chi before, from N and CA on.
+# Side-chain atoms along the chi angles, by residue; each chi is defined by four consecutive atoms of N, CA and these.
 CHI_ATOMS = {
     "ARG": "CB CG CD NE CZ", "ASN": "CB CG OD1", "ASP": "CB CG OD1", "CYS": "CB SG", "GLN": "CB CG CD OE1",
     "GLU": "CB CG CD OE1", "HIS": "CB CG ND1", "ILE": "CB CG1 CD1", "LEU": "CB CG CD1", "LYS": "CB CG CD CE NZ",
     "MET": "CB CG SD CE", "PHE": "CB CG CD1", "SER": "CB OG", "THR": "CB OG1", "TRP": "CB CG CD1",
     "TYR": "CB CG CD1", "VAL": "CB CG1",
 }  # fmt: skip
-_OTHER_NAMES = {"CD1": "CD"}  # of isoleucine in CHARMM and GROMACS
+_OTHER_NAMES = {"CD1": "CD"}  # name in isoleucine in CHARMM and GROMACS
 
 
 @dataclass(frozen=True, eq=False)
 class RotamerChain:
-    """Side chain whose atoms turn about its bonds.
+    """Side chain of an amino acid with its rotatable bonds.
 
-    residue : its number, as in Labels.residue_index; name : of the amino acid, in three letters
-    moved : (m,) atoms that any bond turns
-    torsions : (b, 4) atoms of chi1, chi2, ..., and last of the bond that turns polar hydrogens
-    turned : (b, m) if the bond turns the atom
-    n_chi : number of chi
-    polar_steps : places of the polar hydrogens, 10 degrees apart: 36, 12 for three alike, 1 for none
+    residue : index of the residue, as in Labels.residue_index; name : three-letter name of the amino acid
+    moved : (m,) indices of all atoms that rotations move
+    torsions : (b, 4) atoms of chi1, chi2, ..., followed by the torsion of polar hydrogens if there is one
+    turned : (b, m) whether each bond moves each atom
+    n_chi : number of chi angles
+    polar_steps : number of scanned angles of the polar hydrogens, in steps of 10 degrees: 36, 12 for three equivalent
+        hydrogens, 1 without any
     """
 
     residue: int
@@ -45,20 +46,22 @@ class RotamerChain:
 
     @property
     def polar(self) -> NDArray[np.bool_]:
-        """Polar hydrogens that are scanned among `moved`, (m,)."""
+        """Mask (m,) of the scanned polar hydrogens among `moved`."""
         if self.polar_steps == 1:
             return np.zeros(len(self.moved), bool)
         scanned: NDArray[np.bool_] = self.turned[self.n_chi]
         return scanned
 
     def angles(self, positions: Floats) -> Floats:
-        """Measure chi, (n_chi,) rad. positions : (n, 3) A of the molecule"""
+        """Measure the chi angles, (n_chi,) rad. positions : (n, 3) A of the molecule"""
         return torsions_at(positions, self.torsions[: self.n_chi])
 
     def placed(self, positions: Floats, by: ArrayLike) -> Floats:
-        """Return the moved atoms (m, 3) A after turns. by : (b,) rad of each bond; positions : (n, 3) A
+        """Return the positions of the moved atoms after rotations, (m, 3) A.
 
-        Bonds lie where `positions` have them. So the last bond turns first, and no turn moves the bond of a later one.
+        by : (b,) rotation about each bond, rad; positions : (n, 3) A of the molecule
+
+        Rotations are applied from the last bond to the first, so that none moves the axis of a later one.
         """
         there = positions[self.moved].copy()
         for torsion, turned, angle in reversed(list(zip(self.torsions, self.turned, np.asarray(by), strict=True))):
@@ -68,9 +71,9 @@ class RotamerChain:
 
 
 def side_chains_of(atoms: Atoms, residues: Sequence[int] | None = None) -> list[RotamerChain]:
-    """Find the side chains of amino acids that can turn, of all residues or of some, in order.
+    """Find the rotatable side chains of amino acids, by default of all residues, in order.
 
-    GLY, ALA and PRO have none; a chain that is bonded to another residue, as in a disulphide, has none either.
+    GLY, ALA, PRO and side chains bonded to another residue, as in a disulphide, are not rotatable.
 
     Raises InputError for atoms without labels or bonds.
     """
@@ -84,7 +87,7 @@ def side_chains_of(atoms: Atoms, residues: Sequence[int] | None = None) -> list[
 
 
 def _side_chain(atoms: Atoms, residue: int, members: range, graph: Graph) -> RotamerChain | None:
-    """Find the side chain of a residue; None if it cannot turn."""
+    """Return the side chain of a residue; None if it is not rotatable."""
     assert atoms.labels is not None
     first = members.start
     amino = [name for name in residue_names(str(atoms.labels.residue_names[first])) if name in CHI_ATOMS]
@@ -112,9 +115,9 @@ def _side_chain(atoms: Atoms, residue: int, members: range, graph: Graph) -> Rot
 
 
 def _polar_bond(atoms: Atoms, members: range, graph: Graph) -> list[list[int]]:
-    """Torsions, one a hydrogen, of the bond that turns the polar hydrogens of a residue; none if it has none.
+    """Return the torsions of a residue's polar hydrogens, one per hydrogen, about their common bond; empty if none.
 
-    These are on O or S with one hydrogen, and on N with three. N with two counts beside a carbon of four bonds.
+    Polar hydrogens are those of O or S with one hydrogen, of N with three, and of N with two next to an sp3 carbon.
     """
     assert atoms.labels is not None
     elements, names, neighbours = atoms.labels.elements, atoms.labels.names, graph.neighbours
@@ -134,12 +137,12 @@ def _polar_bond(atoms: Atoms, members: range, graph: Graph) -> list[list[int]]:
 
 
 def torsions_at(positions: Floats, torsions: Ints) -> Floats:
-    """Measure torsions, (b,) rad between -pi and pi. torsions : (b, 4) atoms; positions : (n, 3) A"""
+    """Measure torsion angles, (b,) rad between -pi and pi. torsions : (b, 4) atoms; positions : (n, 3) A"""
     return torsions_of(*(positions[torsions[:, c]] for c in range(4)))
 
 
 def torsions_of(i: Floats, j: Floats, k: Floats, h: Floats) -> Floats:
-    """Measure torsions, (b,) rad between -pi and pi, of the places (b, 3) A of their four atoms."""
+    """Measure torsion angles, (b,) rad between -pi and pi, from the positions (b, 3) A of their four atoms."""
     f, g, last = i - j, j - k, h - k
     a, b = _cross(f, g), _cross(last, g)
     sine = -np.sqrt(np.einsum("ij,ij->i", g, g)) * np.einsum("ij,ij->i", f, b)
@@ -148,14 +151,13 @@ def torsions_of(i: Floats, j: Floats, k: Floats, h: Floats) -> Floats:
 
 
 def _cross(u: Floats, v: Floats) -> Floats:
-    """Return cross products of vectors (b, 3), as np.cross does; that takes longer than all else here for few
-    vectors."""
+    """Return cross products of vectors (b, 3). For few vectors np.cross would dominate the time of `torsions_of`."""
     (a, b, c), (d, e, f) = u.T, v.T
     return np.stack([b * f - c * e, c * d - a * f, a * e - b * d], axis=1)
 
 
 def turned_about(points: Floats, start: Floats, axis: Floats, angle: float) -> Floats:
-    """Turn points (m, 3) by an angle (rad) about an axis through a start, so that torsions grow by it."""
+    """Rotate points (m, 3) about an axis through `start`, so that torsions increase by `angle` (rad)."""
     u = axis / np.linalg.norm(axis)
     from_start = points - start
     along = np.outer(from_start @ u, u)

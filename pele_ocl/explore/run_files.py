@@ -1,4 +1,4 @@
-"""Files of explorers: reports, trajectories, and the journals that say how a run went."""
+"""Files of explorers: reports, trajectories, and journals of the run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PART = re.compile(r"explore\.(\d+)of(\d+)\.jsonl")
 class Files:
     """Files of a run: paths without the explorers' numbers, None for a file that is not written.
 
-    part : of the explorers, whose journal and state these are
+    part : part of the explorers to which the journal and the state belong
     """
 
     report: Path
@@ -44,9 +44,9 @@ class Files:
 
     @classmethod
     def of(cls, simulation: Simulation, folder: Path | None, part: Shard = WHOLE) -> Files:
-        """Name the files. folder : in place of the control file's folders
+        """Return the files of a run. folder : folder for all files, instead of the paths in the control file
 
-        Raises FormatError if there is neither a folder nor a path of reports.
+        Raises FormatError if neither a folder nor a report path is given.
         """
         output = simulation.output
         if folder is None and not output.report_path:
@@ -68,33 +68,33 @@ class Files:
 
     @property
     def journal(self) -> Path:
-        """Journal of the run, next to the reports; of a part `explore.2of4.jsonl`."""
+        """Path of the journal, next to the reports; for a part e.g. `explore.2of4.jsonl`."""
         return self.of_part(self.report.with_name(JOURNAL))
 
     @property
     def state(self) -> Path:
-        """State of an interrupted run, next to the reports."""
+        """Path of the state of an interrupted run, next to the reports."""
         return self.of_part(self.report.with_name(STATE))
 
     def of_part(self, path: Path) -> Path:
-        """Name a file of the part: `explore.2of4.html`; of the whole it keeps its name."""
+        """Return the path of a file for this part, e.g. `explore.2of4.html`; unchanged if there is a single part."""
         return path if self.part.count == 1 else self.part.path(path)
 
     def page(self, molecule: int | None = None) -> Path:
-        """Page of the states, next to the reports. molecule : from 1, None if there is one only"""
+        """Return the path of the HTML page, next to the reports. molecule : number from 1, None for a single one"""
         return self.of_part(self.report.with_name("explore.html" if molecule is None else f"explore_{molecule}.html"))
 
     def pages(self) -> list[Path]:
-        """Find the pages that there are of the part, of any molecules."""
+        """Return the existing pages of this part, for all molecules."""
         whole = re.compile(re.escape(self.page().name).replace("explore", r"explore(_\d+)?", 1))
         return [path for path in sorted(self.report.parent.glob("explore*.html")) if whole.fullmatch(path.name)]
 
     def parts(self, count: int) -> list[Files]:
-        """Return the files of each of so many parts."""
+        """Return the files of each of `count` parts."""
         return [replace(self, part=Shard(k, count)) for k in range(1, count + 1)]
 
     def journals(self) -> dict[Path, Shard]:
-        """Find the journals that there are, of any parts, and the part of each."""
+        """Return the existing journals of all parts, with the part of each."""
         found: dict[Path, Shard] = {}
         for path in sorted(self.report.parent.glob("explore*.jsonl")):
             if path.name == JOURNAL:
@@ -104,23 +104,23 @@ class Files:
         return found
 
     def of_explorer(self, number: int) -> list[Path]:
-        """List the files of an explorer."""
+        """Return the paths of an explorer's files."""
         whole = (self.report, self.trajectory, self.log, self.control, self.initial, self.final)
         return [numbered(path, number) for path in whole if path is not None]
 
     def make_folders(self) -> None:
-        """Make the folders of all files. Raises FormatError if that fails."""
+        """Create the folders of all files. Raises FormatError if this fails."""
         for path in (self.report, self.trajectory, self.log, self.control, self.initial, self.final):
             if path is not None:
                 make_folder(path.parent)
 
 
 def leave_control(folder: Path, control: Path, text: str, data: Sequence[Path]) -> None:
-    """Write the control file of a run next to its reports, where `rescore` looks for it, and link PELE's data folders.
+    """Write the control file next to the reports, where `rescore` looks for it, and link PELE's data folders.
 
-    A control file of the user's is never replaced.
+    The user's own control file is never replaced.
 
-    text : of the control file, with its words filled in; data : folders Data and DataLocal that were read
+    text : text of the control file, with $WORDS filled in; data : folders Data and DataLocal that were read
     """
     target = folder / CONTROL
     try:
@@ -133,7 +133,7 @@ def leave_control(folder: Path, control: Path, text: str, data: Sequence[Path]) 
         temporary.write_text(f"{_LEFT} {control.name}\n{text}", encoding="utf-8")
     for path in data:
         link = folder / path.name
-        with suppress(OSError):  # of a file system without links
+        with suppress(OSError):  # the file system may not support links
             if link.is_symlink():
                 link.unlink()
             if path.name in DATA_FOLDERS and not link.exists():
@@ -142,14 +142,14 @@ def leave_control(folder: Path, control: Path, text: str, data: Sequence[Path]) 
 
 @dataclass
 class Said:
-    """Sentences about an explorer, each with the steps that it is about."""
+    """Messages about an explorer, each with the steps that it refers to."""
 
     failures: dict[str, list[int]] = field(default_factory=dict)
     notes: dict[str, list[int]] = field(default_factory=dict)
 
 
 def said_of(journals: Sequence[Path]) -> dict[int, Said]:
-    """Read what journals say of each explorer, by number; explorers that nothing is said of are left out."""
+    """Read the messages about explorers from journals, by explorer number; explorers without any are omitted."""
     found: dict[int, Said] = {}
     for record in (record for path in journals for record in read_journal(path).records.values()):
         step = record.result.get("step", 0)
@@ -162,14 +162,17 @@ def said_of(journals: Sequence[Path]) -> dict[int, Said]:
 
 
 def ends_of(journals: Sequence[Path]) -> tuple[list[dict[str, Any]], str]:
-    """Read what became of explorers from the journals of all parts, and the device of the first."""
+    """Read the final results of all explorers from the journals of all parts, and the device of the first part."""
     ends = [read_journal(path).records[OVER] for path in journals]
     explorers = [own for end in ends for own in end["explorers"]]
     return sorted(explorers, key=lambda own: int(own["explorer"])), str(ends[0]["device"])
 
 
 def earlier_seed(files: Files) -> int | None:
-    """Read the seed of an earlier run from its journal, None if there is none. Raises FormatError for another file."""
+    """Read the seed of an earlier run from its journal, None without one.
+
+    Raises FormatError for a file that is not a journal of explorers.
+    """
     for path in files.journals():
         seed = read_journal(path).settings.get("seed", "")
         if not seed.isdecimal():
@@ -179,7 +182,7 @@ def earlier_seed(files: Files) -> int | None:
 
 
 def refuse_inputs(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) -> None:
-    """Raise FormatError if a file of an explorer is an input, which would be written over or removed."""
+    """Raise FormatError if a file of an explorer is also an input, since it would be overwritten or removed."""
     by_place = {path.resolve(): path for path in inputs}
     for path in (path for number in numbers for path in files.of_explorer(number)):
         source = by_place.get(path.resolve()) if path.exists() else None
@@ -188,20 +191,20 @@ def refuse_inputs(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) 
 
 
 def refuse_other_reports(files: Files) -> None:
-    """Raise FormatError if the folder has a run of reports of another name, whose journal would be written over."""
+    """Raise FormatError if the folder has a run with other report names, since its journal would be overwritten."""
     for path in files.journals():
         try:
             report = read_journal(path).settings.get("report", files.report.name)
-        except (FormatError, FileNotFoundError):  # not ours, or another process removed it
+        except (FormatError, FileNotFoundError):  # not a journal, or removed by another process
             continue
         if report != files.report.name:
             raise FormatError(f"{path}: is of a run whose reports are {report}_N; name another folder, or remove it")
 
 
 def require_no_run(files: Files, numbers: Sequence[int], resume: bool) -> None:
-    """Raise FormatError if the folder has a run, or files of explorers, that this run would overwrite.
+    """Raise FormatError if the folder contains a run, or files of explorers, that this run would overwrite.
 
-    numbers : of the explorers of this part; resume : True to continue a run that left a journal
+    numbers : numbers of this part's explorers; resume : True to continue a run that has a journal
     """
     journals = files.journals()
     if resume and journals:
@@ -220,19 +223,20 @@ def require_no_run(files: Files, numbers: Sequence[int], resume: bool) -> None:
 
 
 def remove_earlier(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) -> str:
-    """Remove files of an earlier run, and tell of removed explorers.
+    """Remove the files of an earlier run; return a message if files of further explorers were removed.
 
-    Its part loses journal, state and pages, and so do parts of another count. Files of further explorers go, too.
+    These are journal, state and pages of this part and of runs with another number of parts, and the files of further
+    explorers.
 
-    numbers : of all explorers; inputs : files that are read
+    numbers : numbers of all explorers; inputs : files that are read
 
-    Raises FormatError if one of them would be removed.
+    Raises FormatError if an input would be removed.
     """
     n_earlier, parts = len(numbers), {files.journal: files.part}
     for path, part in files.journals().items():
         try:
             n_earlier = max(n_earlier, int(read_journal(path).settings["explorers"]))
-        except (FormatError, FileNotFoundError, KeyError, ValueError):  # not ours, or another process removed it
+        except (FormatError, FileNotFoundError, KeyError, ValueError):  # not a journal, or removed by another process
             continue
         if part.count != files.part.count:
             parts[path] = part
@@ -241,7 +245,7 @@ def remove_earlier(files: Files, numbers: Sequence[int], inputs: Sequence[Path])
     for own in (replace(files, part=part) for part in parts.values()):
         for path in (own.journal, own.state, *own.pages()):
             path.unlink(missing_ok=True)
-    for path in replace(files, part=WHOLE).pages():  # which runs by workers have, too
+    for path in replace(files, part=WHOLE).pages():  # runs by workers write these, too
         path.unlink(missing_ok=True)
     gone = [path for k in others for path in files.of_explorer(k) if path.exists()]
     for path in gone:

@@ -1,4 +1,4 @@
-"""State of an interrupted exploration in a file: arrays of NumPy and JSON, which run no code when they are read."""
+"""State file of an interrupted exploration: NumPy arrays and JSON, so that reading it cannot execute code."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ..common.writing import replacing
 from .control.blocks import AnmBlock, PeleParameters, PerturbationBlock
 from .modes import Modes
 
-_TREE = "tree"  # the array with the JSON text
+_TREE = "tree"  # name of the array that contains the JSON text
 
 
 class StateFile:
-    """The file of a state: dicts, lists, tuples, sets, numbers, texts, arrays, and objects of known dataclasses.
+    """State file for dicts, lists, tuples, sets, numbers, strings, arrays, and objects of known dataclasses.
 
-    known : dataclasses of this room, beside those that explorers have
+    known : dataclasses in addition to those of explorers
     """
 
     def __init__(self, path: Path, known: tuple[type, ...] = ()) -> None:
@@ -34,7 +34,7 @@ class StateFile:
         }
 
     def write(self, state: Mapping[str, Any]) -> None:
-        """Write a state in place of an earlier one."""
+        """Write a state, replacing an earlier one."""
         arrays: dict[int, tuple[str, NDArray[Any]]] = {}
         tree = json.dumps(self._coded(dict(state), arrays))
         with replacing(self.path) as temporary, open(temporary, "wb") as stream:
@@ -42,7 +42,7 @@ class StateFile:
             np.savez(stream, **named)
 
     def read(self) -> dict[str, Any]:
-        """Read the state. Raises FormatError for a damaged file, and for a pickle of an earlier version."""
+        """Read the state. Raises FormatError for a damaged file, and for the pickles of earlier versions."""
         try:
             arrays = npz_arrays(self.path)
             state = self._decoded(json.loads(arrays[_TREE].tobytes()), arrays)
@@ -56,7 +56,7 @@ class StateFile:
         )
 
     def _coded(self, value: Any, arrays: dict[int, tuple[str, NDArray[Any]]]) -> Any:
-        """Turn a value into JSON; arrays go beside it, each once."""
+        """Convert a value to JSON data, and collect its arrays, each once."""
         if value is None or type(value) in (bool, int, float, str):
             return value
         if isinstance(value, np.ndarray | np.generic):
@@ -78,7 +78,7 @@ class StateFile:
         return {"object": name, "fields": {f.name: self._coded(getattr(value, f.name), arrays) for f in fields(value)}}
 
     def _decoded(self, value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-        """Turn JSON and arrays back into a value; objects are of the known classes alone."""
+        """Convert JSON data and arrays back to a value; only objects of known classes are created."""
         if not isinstance(value, dict):
             return value
         if "object" in value:

@@ -1,4 +1,4 @@
-"""A control file run from its first step to its pages, here, by workers, or as a part: `pele_ocl.explore`."""
+"""Implementation of `pele_ocl.explore`: run a control file, or a part of its explorers, locally or by workers."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from .run_files import Files, Said, earlier_seed, ends_of, refuse_other_reports,
 from .spec import Exploration, ExploreWork, ForceFieldFiles, Steps
 
 MOST_EXPLORERS = 1 << 16
-FOLLOW_SECONDS = 1.0  # between looks at the journals of workers
-NO_PART = "no_part"  # code of the error of a process that has no explorers
-_NAMED = 3  # notes about steps that are told one by one
+FOLLOW_SECONDS = 1.0  # polling interval of the workers' journals
+NO_PART = "no_part"  # error code for a process without explorers
+_NAMED = 3  # number of notes about steps that are reported individually
 Paths = Sequence[str | PathLike[str]]
 
 
 class Watch(Protocol):
-    """Progress of explorers for people."""
+    """Interface to report the progress of explorers."""
 
     def tell(self, steps: Steps) -> None:
-        """Tell of a step of explorers of this process."""
+        """Report a step of explorers in this process."""
 
     def follow(self, parts: PartsFollowed) -> None:
-        """Show the progress of workers, from time to time."""
+        """Report the progress of workers; called periodically."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of `pele_ocl.explore`, whose keywords these are."""
+    """A call of `pele_ocl.explore` with its checked arguments."""
 
     control: Path
     explorers: int | None
@@ -73,7 +73,7 @@ class Call:
     reading: Reading
 
     def result(self) -> ExploreResult:
-        """Run, and write the pages."""
+        """Run the explorers, write the pages, and return the result."""
         n, part, device = self._explorers, self._part(), self.device
         if is_structure(self.control):
             return self._of_structure().result()
@@ -85,7 +85,7 @@ class Call:
         words, seed = {**self._known_words(), **self.words}, self.seed
         simulation = read_simulation(self.control, words)
         if self.resume and seed is None and simulation.seed is None:
-            seed = earlier_seed(Files.of(simulation, self.output))  # the one that was drawn by the clock
+            seed = earlier_seed(Files.of(simulation, self.output))  # it was taken from the clock
         if self.resume and self.overwrite:
             raise KeywordError("choose one of `resume` and `overwrite`")
         if not self.overwrite:
@@ -101,11 +101,11 @@ class Call:
         }  # fmt: skip
         if self.place.is_remote:
             run = Exploration(simulation, n, **options, here=False)
-            options |= {"seed": run.seed, "device": None}  # which each worker has its own of
+            options |= {"seed": run.seed, "device": None}  # each worker has its own device
             parts = self._by_workers(run, ExploreWork(simulation, n, options))
         else:
             run = Exploration(simulation, n, **options, part=part)
-            # Of a run that is over other processes may have steps left, or its pages be lacking, if it was killed then.
+            # Even if this part is complete, other parts may not be, or the run was killed before it wrote its pages.
             lacks_pages = part.count > 1 or not all(page.exists() for page in pages_of(run))
             if not (self.resume and lacks_pages and run.is_over):
                 self._here(run)
@@ -120,7 +120,7 @@ class Call:
         )  # fmt: skip
 
     def _of_structure(self) -> Call:
-        """Write the control file of a structure and its ligand, and give the call that runs it."""
+        """Write the control file for a structure and its ligand, and return the call that runs it."""
         from .preparing import prepare_run
 
         if self.complexes:
@@ -136,7 +136,7 @@ class Call:
 
     @property
     def _explorers(self) -> int:
-        """Number of all explorers: under mpirun or srun by default one for each process but the first."""
+        """Total number of explorers; with mpirun or srun the default is one per process except the first."""
         return self.explorers or max(launched()[1] - 1, 1)
 
     @property
@@ -144,9 +144,9 @@ class Call:
         return isinstance(self.shard, str) and self.shard.startswith(LAUNCHED)
 
     def _part(self) -> Shard:
-        """Find the part of the explorers that this process has.
+        """Return the part of the explorers that this process runs.
 
-        Raises InputError if it has none, as others of a launcher without shards.
+        Raises InputError if it has none, such as a surplus MPI process.
         """
         if self.shard is not None and self.place.is_remote:
             raise KeywordError("choose one of `shard`, `workers` and `scheduler`")
@@ -160,7 +160,7 @@ class Call:
         return part
 
     def _known_words(self) -> dict[str, str]:
-        """Words of templates that keywords say."""
+        """Return values of template $WORDS that are determined by the arguments."""
         words = {"REPORT_NAME": "report", "TRAJECTORY_NAME": "trajectory.pdb", "TRAJ_NAME": "trajectory.pdb"}
         words |= {} if self.output is None else {"OUTPUT_PATH": str(self.output)}
         words |= {} if self.seed is None else {"SEED": str(self.seed)}
@@ -182,7 +182,7 @@ class Call:
                     note(f"Note: explorer {number}, step {steps.step}: {why}")
 
     def _by_workers(self, run: Exploration, work: ExploreWork) -> list[Files]:
-        """Have each worker run a part; give the files of the parts. run : whose notes become the parts'"""
+        """Run one part on each worker, and return the files of the parts. Notes of the parts are added to `run`."""
         with shared(work, self.place) as done:
             files = run.files.parts(min(done.n_workers, len(run.numbers)))
             if not self.resume:
@@ -206,10 +206,10 @@ class Call:
 
 
 class PartsFollowed:
-    """How far workers are, by the steps that their journals have.
+    """Progress of workers, measured by the number of steps in their journals.
 
-    n_steps : of each explorer; explorers, molecules : of all parts
-    share : of all steps that is done; first : that was done when this was begun, -1 before
+    n_steps : steps of each explorer; explorers, molecules : their numbers in all parts
+    share : fraction of all steps that are done; first : this fraction at the start, -1 before the first reading
     """
 
     def __init__(self, journals: Sequence[Path], n_steps: int, explorers: int, molecules: int = 1) -> None:
@@ -218,21 +218,21 @@ class PartsFollowed:
         self.share, self.first = 0.0, -1.0
 
     def look(self) -> float:
-        """Read what was added to the journals; give the share of all steps that they have."""
+        """Read new lines of the journals; return the fraction of all steps that are done."""
         for path, place in self._read.items():
-            with suppress(OSError), path.open("rb") as file:  # it may not be there yet
-                if os.fstat(file.fileno()).st_size < place:  # it was restarted
+            with suppress(OSError), path.open("rb") as file:  # it may not exist yet
+                if os.fstat(file.fileno()).st_size < place:  # the journal was restarted
                     place = self._lines[path] = 0
                 file.seek(place)
                 added = file.read()
                 self._read[path], self._lines[path] = place + len(added), self._lines[path] + added.count(b"\n")
-        done = (max(0, lines - 2) for lines in self._lines.values())  # less the head and the initial states
+        done = (max(0, lines - 2) for lines in self._lines.values())  # without the header and the initial states
         self.share = min(1.0, sum(done) / (len(self._read) * max(1, self.n_steps * self.molecules)))
         self.first = self.share if self.first < 0 else self.first
         return self.share
 
     def followed(self, tell: Callable[[PartsFollowed], None]) -> AbstractContextManager[None]:
-        """Look and tell now and then, while a block runs."""
+        """Return a context that periodically updates the progress and calls `tell`."""
         return _Following(self, tell)
 
 
@@ -257,7 +257,7 @@ class _Following(AbstractContextManager[None]):
 
 
 def _tell(said: Mapping[int, Said]) -> None:
-    """Report the messages about explorers that continue, the most frequent first."""
+    """Report the notes about explorers, most frequent first."""
     counts = Counter[str]()
     for own in said.values():
         counts.update({sentence: len(steps) for sentence, steps in own.notes.items()})
@@ -274,9 +274,9 @@ def call_of(
     workers: int | None, scheduler: str | None, shard: str | Shard | None, progress: Progress | None,
     watch: Watch | None, preset: str | None, ligand: Mapping[str, Any],
 ) -> Call:  # fmt: skip
-    """Check the keywords of `pele_ocl.explore`. ligand : fields of Reading
+    """Check the arguments of `pele_ocl.explore`. ligand : fields of Reading
 
-    Raises InputError for what cannot be.
+    Raises InputError for invalid arguments.
     """
     if explorers is not None:
         whole_number("explorers", explorers, least=1, most=MOST_EXPLORERS)

@@ -1,4 +1,4 @@
-"""Steric screen on the device: the rigid tries of a ligand that clash with nothing once side chains were turned."""
+"""Steric screen on the device: find poses of a ligand whose clashes can be relieved by rotating bonds."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .walk import Stage, Walk
 if TYPE_CHECKING:
     from ..ensemble import DeviceArray
 
-GROUP, SIDES = 64, 16  # on a GPU: work-items that DriverKernel launches together, and how many such share a trial
-TURN_REACH = 8.0  # A between an atom that turns with a residue and what it can come near, at most
-MOST_GROUPS = 64  # bits
-MOST_TORSIONS = 64  # of a side chain, bits, too
+GROUP, SIDES = 64, 16  # on GPUs: size of work-groups, and number of work-groups per trial
+TURN_REACH = 8.0  # A, maximum distance over which a rotated atom of a residue can clash
+MOST_GROUPS = 64  # maximum number of groups, stored in a 64-bit mask
+MOST_TORSIONS = 64  # maximum number of torsions per side chain, stored in a 64-bit mask
 RIGID, NO_TRY = -1, 0x7FFFFFFF
 
 Flags = NDArray[np.bool_]
 
 
 class Screen:
-    """Poses of the ligands of rows: of each trial the first try without clashes.
+    """Finds poses of ligands: for each trial the first try without clashes.
 
-    ligand, residues : what can turn
+    ligand, residues : rotatable bonds of the ligand and of residues
     """
 
     def __init__(self, walk: Walk, ligand: Flexible, residues: Sequence[Flexible]) -> None:
@@ -40,7 +40,7 @@ class Screen:
         self._first_turning = np.cumsum([0, *(len(of.moved) for of in residues)])[:-1]
         self._most = self._most_moving = self._trials = 0
         self._items, self._sides = (1, 1) if walk.ensemble.device.kind == "CPU" else (GROUP, SIDES)
-        self._tries: dict[int, dict[str, DeviceArray]] = {}  # arrays of tries, by how many a trial has in a launch
+        self._tries: dict[int, dict[str, DeviceArray]] = {}  # arrays by number of tries per trial in a launch
         upload, array = walk.upload, walk.ensemble.array
         self._values: dict[str, Any] = {
             "n_ligand": len(walk.ligand), "radii": upload(self._radii), "residues": upload(self._residue, np.int32),
@@ -57,9 +57,9 @@ class Screen:
         self._kernels = {name: walk.kernel(file, name) for name, file in kernels.items()}
 
     def begin(self, rows: Sequence[int], positions: Floats, reach: Floats) -> None:
-        """Gather the receptor atoms that the ligands of rows can come near.
+        """Gather the receptor atoms that the ligands of rows can approach.
 
-        positions : (n_rows, n, 3) A; reach : (n_rows,) A that ligand atoms go from the ligand's centre, at most
+        positions : (n_rows, n, 3) A; reach : (n_rows,) maximum distance of ligand atoms from the ligand's centre, A
         """
         walk = self._walk
         found = [self._members(x, far, row) for row, x, far in zip(rows, positions, reach, strict=True)]
@@ -81,12 +81,12 @@ class Screen:
         self._launch("gather", rows)
 
     def find(self, moves: Mapping[int, RigidMoves], is_open: Mapping[int, Flags], first: int) -> dict[int, Ints]:
-        """Screen the tries of all rows and relieve their clashes.
+        """Screen the tries of all rows, relieving their clashes where possible.
 
-        moves, is_open : for each row, (n_trials, n_tries); tries that are not open are skipped
+        moves, is_open : by row, (n_trials, n_tries); tries that are not open are skipped
         first : number of the first try
 
-        Returns the try found so far for each trial of each row, (n_trials,), -1 for none.
+        Returns the number of the try found so far for each trial, (n_trials,) by row, -1 for none.
         """
         walk, n_tries = self._walk, next(iter(is_open.values())).shape[1]
         shape = len(walk.ensemble), self._trials, n_tries
@@ -106,7 +106,7 @@ class Screen:
         return {row: found[row, : len(drawn.translations)] for row, drawn in moves.items()}
 
     def take(self, chosen: Mapping[int, int]) -> None:
-        """Put rows into the poses of trials, or with -1 back where they were."""
+        """Set the positions of rows to the poses of trials, or restore them for -1."""
         trials = np.full((len(self._walk.ensemble), 1), -1, np.int32)
         for row, trial in chosen.items():
             trials[row] = trial
@@ -123,13 +123,13 @@ class Screen:
         kernel(list(rows), per=per, moves=moves, **own)
 
     def _members(self, x: Floats, reach: float, row: int) -> tuple[Ints, Ints, Ints, list[int]]:
-        """Find the members of a row, their groups, the first member of each group, and what each group is."""
+        """Return the nearby receptor atoms of a row, their groups, the first atom of each group, and the groups."""
         walk = self._walk
         apart = x - walk.center(x)
         distance = np.sqrt(np.einsum("ij,ij->i", apart, apart))
         distance[walk.ligand] = np.inf
         touch = 2 * walk.settings[row].overlap_factor * float(self._radii.max())
-        is_near = np.zeros(len(distance), bool)  # of residues, by their numbers
+        is_near = np.zeros(len(distance), bool)  # by residue index
         is_near[self._residue[distance <= reach + touch + (TURN_REACH if self._residues else 0)]] = True
         near = walk.receptor[is_near[self._residue[walk.receptor]]]
         taken = list[int]()
@@ -149,7 +149,7 @@ class Screen:
         return members, group[members], starts, [0, *(1 + k for k in taken)]
 
     def _allocate(self, members: int, moving: int, trials: int) -> None:
-        """Make the arrays that depend on numbers of members, of moving ones, and of trials, if they are too small."""
+        """Enlarge the arrays whose size depends on the numbers of nearby atoms, moving atoms and trials, if needed."""
         if members <= self._most and moving <= self._most_moving and trials <= self._trials:
             return
         self._most, self._trials = max(self._most, -(-members // 256) * 256), max(self._trials, trials)
@@ -163,14 +163,14 @@ class Screen:
         }  # fmt: skip
 
     def _arrays_of_tries(self, n_tries: int) -> dict[str, DeviceArray]:
-        """Return arrays for so many tries of each trial, made once."""
+        """Return the arrays for `n_tries` tries per trial; they are cached."""
         if n_tries not in self._tries:
             array, n = self._walk.ensemble.array, self._trials * n_tries
             self._tries[n_tries] = {"draws": array("row", 12 * n), "open": array("row", n, np.int32)}
         return self._tries[n_tries]
 
     def _new_values(self) -> dict[str, NDArray[Any]]:
-        """Make the arrays that are written before the first try, filled with zeros or the mark for none."""
+        """Return initial host arrays for the first try, filled with zeros or the value for none."""
         names = "members", "groups", "n_members", "starts", "group_of", "centers", "keys", "places", "found"
         arrays: dict[str, DeviceArray] = {name: self._values[name] for name in names}
         nothing = {"places": -1, "found": NO_TRY}
@@ -178,18 +178,18 @@ class Screen:
 
 
 def radii_of(walk: Walk) -> Floats:
-    """Return the steric radii (n,) A of atoms: half of sigma."""
+    """Return the steric radii of atoms, half of sigma, (n,) A."""
     return np.asarray(walk.atoms.lj_sigma, np.float64) / 2
 
 
 def residue_numbers(walk: Walk) -> Ints:
-    """Return the number of each atom's residue, (n,)."""
+    """Return the residue index of each atom, (n,)."""
     assert walk.atoms.labels is not None
     return walk.atoms.labels.residue_index
 
 
 def near_along_bonds(walk: Walk) -> Flags:
-    """Tell of pairs of the ligand's atoms (m, m) if three bonds or fewer lie between."""
+    """Return a mask (m, m) of the pairs of ligand atoms at most three bonds apart."""
     n = len(walk.atoms)
     close = np.zeros((len(walk.ligand),) * 2, bool)
     place = np.full(n, -1)
@@ -202,7 +202,7 @@ def near_along_bonds(walk: Walk) -> Flags:
 
 
 def turn_tables(groups: Sequence[Flexible]) -> dict[str, Ints]:
-    """Lay out what turns as cl/explore/relieve.cl reads it: groups, side chains, torsions, atoms."""
+    """Return the rotatable bonds as arrays for cl/explore/relieve.cl: groups, side chains, torsions, atoms."""
     chains = [chain for group in groups for chain in group.side_chains]
     torsions = [torsion for chain in chains for torsion in chain.torsions[:MOST_TORSIONS]]
     return {

@@ -1,4 +1,4 @@
-"""Sensors of explorers: values of metrics and trackers, and the settings that change by them."""
+"""Sensors of explorers: values of metrics and trackers, and settings that depend on them."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from .control.conditions import any_holds
 from .control.simulation import ACCEPTED, ENERGY, SINCE, STEP, TRACKERS, Change, MetricBlock, SimulationTask
 from .metrics import Metric, Random, States
 
-# Names of columns of metrics without a tag.
+# Column names of metrics without a tag.
 _COLUMNS = {"bindingEnergy": "Binding Energy", "rmsd": "RMSD by Selection"}
 _ANGSTROMS = ("rmsd", "com_distance", "distanceToPoint")
-# Units of metrics by their type; others have none.
+# Units of metrics by type; others are dimensionless.
 _UNITS = {
     "bindingEnergy": "kcal/mol", "internalEnergy": "kcal/mol", **dict.fromkeys(_ANGSTROMS, "\u00c5"),
     "atomsAngle": "degrees", "atomsDihedral": "degrees",
 }  # fmt: skip
-CHANGING = ("parameters", "perturbation", "anm")  # blocks of a task that explorers have of their own
+CHANGING = ("parameters", "perturbation", "anm")  # blocks of a task that may differ between explorers
 
 
 def column_of(block: MetricBlock) -> str:
-    """Return the name of the column of a metric."""
+    """Return the column name of a metric."""
     return block.tag or _COLUMNS.get(block.kind, block.kind)
 
 
 def title_of(block: MetricBlock) -> str:
-    """Return the name of the column of a metric, with its unit."""
+    """Return the column name of a metric with its unit."""
     unit = _UNITS.get(block.kind)
     return column_of(block) if unit is None else f"{column_of(block)}, {unit}"
 
 
 @dataclass(frozen=True)
 class Sensor:
-    """A metric, or a tracker, of a task.
+    """Metric or tracker of a task.
 
-    block : as in the control file; metric : None of a tracker
+    block : block of the control file; metric : None for a tracker
     """
 
     block: MetricBlock
@@ -48,20 +48,20 @@ class Sensor:
 
     @property
     def is_shown(self) -> bool:
-        """True if reports have it; random numbers have no column, as in PELE."""
+        """True if it is a column of reports; random numbers are not, as in PELE."""
         return self.block.is_logged and not isinstance(self.metric, Random)
 
     @property
     def column(self) -> str:
-        """Name of its column."""
+        """Column name."""
         return column_of(self.block)
 
 
 class Sensors:
-    """Values that the sensors of explorers have now.
+    """Current values of the sensors of explorers.
 
-    accepted : (n,) accepted steps; since : (n,) steps since the last of them; energies : (n,) kcal/mol
-    values : (n_sensors, n) of metrics, of the last accepted states
+    accepted : (n,) numbers of accepted steps; since : (n,) steps since the last accepted one; energies : (n,) kcal/mol
+    values : (n_sensors, n) metrics of the last accepted states
     """
 
     def __init__(self, sensors: Sequence[Sensor], energies: Floats) -> None:
@@ -73,12 +73,12 @@ class Sensors:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns that reports have of them."""
-        default = (ENERGY, ACCEPTED)  # which all reports have
+        """Names of the sensors' columns in reports."""
+        default = (ENERGY, ACCEPTED)  # columns of all reports
         return [sensor.column for sensor in self.sensors if sensor.is_shown and sensor.block.kind not in default]
 
     def measure(self, rows: Sequence[int], states: States) -> None:
-        """Compute the metrics of rows. states : of these rows"""
+        """Compute the metrics of rows. states : states of these rows"""
         chosen = list(rows)
         for k, sensor in enumerate(self.sensors):
             if chosen and sensor.metric is not None and not isinstance(sensor.metric, Random):
@@ -91,14 +91,14 @@ class Sensors:
                 self.values[k] = sensor.metric.evaluate(states)
 
     def count(self, rows: Sequence[int], accepted: NDArray[np.bool_], energies: Floats) -> None:
-        """Count a step of rows. accepted : (n,) of all; energies : (n,) where all are now, kcal/mol"""
+        """Count a step of rows. accepted : mask (n,) of all rows; energies : (n,) energies of all rows, kcal/mol"""
         self.accepted += accepted
         self.since[list(rows)] += 1
         self.since[accepted] = 0
         self.energies = np.array(energies, np.float64)
 
     def row(self, k: int, step: int) -> list[float]:
-        """Return the values of a report's row of explorer k, after so many steps."""
+        """Return the values of explorer k for a row of its report. step : number of steps made"""
         trackers = self._trackers(k, step + 1)
         shown = (
             (j, sensor)
@@ -111,7 +111,7 @@ class Sensors:
         ]
 
     def of(self, k: int, step: int) -> dict[str, float]:
-        """Return the values that conditions use for explorer k before a step, by name."""
+        """Return the values that conditions of explorer k use before a step, by name."""
         tagged = {sensor.block.tag: float(self.values[j, k]) for j, sensor in enumerate(self.sensors)}
         return {**tagged, **self._trackers(k, step)}
 
@@ -120,24 +120,24 @@ class Sensors:
         return dict(zip((ENERGY, ACCEPTED, STEP, SINCE), values, strict=True))
 
     def go_on(self, before: Sensors, energies: Floats) -> None:
-        """Go on with the counts of another task. energies : (n,) kcal/mol"""
+        """Take over the counts from the previous task. energies : (n,) kcal/mol"""
         self.accepted, self.since = before.accepted.copy(), before.since.copy()
         self.energies = np.array(energies, np.float64)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the values, to continue."""
+        """Return the state needed to continue."""
         return {"energies": self.energies, "accepted": self.accepted, "since": self.since, "values": self.values}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on with values that `state` gave."""
+        """Restore a state returned by `state`."""
         for name in self.state():
             setattr(self, name, np.array(state[name]))
 
 
 def changed(blocks: Mapping[str, Any], changes: Sequence[Change], values: Mapping[str, float]) -> dict[str, Any]:
-    """Change settings by conditions, one change after the other.
+    """Apply changes of settings in order, according to their conditions.
 
-    blocks : of an explorer, by the names in CHANGING; values : of all sensors
+    blocks : blocks of an explorer, by the names in CHANGING; values : values of all sensors
     """
     found = dict(blocks)
     for change in changes:
@@ -149,7 +149,7 @@ def changed(blocks: Mapping[str, Any], changes: Sequence[Change], values: Mappin
 
 
 def changing_blocks(task: SimulationTask) -> dict[str, Any]:
-    """Return the blocks of a task that explorers have of their own, as they begin."""
+    """Return the initial blocks of a task that may differ between explorers."""
     return {name: getattr(task, name) for name in CHANGING}
 
 

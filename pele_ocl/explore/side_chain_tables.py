@@ -1,4 +1,4 @@
-"""Tables of side chains on a device: what turns, and how its atoms meet all others."""
+"""Device tables for side-chain prediction: rotatable bonds, and parameters of atom pairs."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ from .rotations import RotamerChain
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-_MOST_MOVED = 24  # atoms of amino acids' side chains, and some more, so that all have the same kernels
-_PAIR_COLUMNS = 4  # Coulomb charges, sigma, well, and if a pair counts for clashes
+_MOST_MOVED = 24  # enough for the atoms of any standard side chain, so that all use the same kernels
+_PAIR_COLUMNS = 4  # product of charges, sigma, well depth, and whether the pair is checked for clashes
 
 
 def vector_width(ensemble: Ensemble) -> int:
-    """Return how many atoms the kernels take at a time: a vector on CPUs, one on GPUs."""
+    """Return the number of atoms that kernels process together: the vector width on CPUs, one on GPUs."""
     if ensemble.device.kind != "CPU":
         return 1
     return min(ensemble.device.vector_width(ensemble.precision), SIDE_CHAIN_BLOCK)
 
 
 class Pairwise:
-    """Parameters of pairs of atoms as the ensemble's energy has them.
+    """Pair parameters of atoms, as in the ensemble's energy.
 
-    charges : (n,) times the root of Coulomb's constant; sigmas : as of scaled_sigma2; wells : roots of 4 epsilon
-    inverses : (n,) 1/eps inside; special : (charges, sigma, well) of excluded and 1-4 pairs, by atom and partner
+    charges : (n,) multiplied by the square root of Coulomb's constant; sigmas : as from scaled_sigma2; wells : square
+        roots of 4 epsilon
+    inverses : (n,) inverse interior dielectric constants; special : parameters of excluded and 1-4 pairs, by atom and
+        partner
     """
 
     def __init__(self, atoms: Atoms, ensemble: Ensemble, model: SolventModel) -> None:
-        """Raises InputError for pairs with Lennard-Jones parameters of their own (NBFIX)."""
+        """Raises InputError for pair-specific Lennard-Jones parameters (NBFIX)."""
         atoms.require(("charges", "lj_sigma", "lj_epsilon"), "the prediction of side chains")
         if len(own_lj_pairs(atoms)):
             raise InputError(
@@ -67,7 +69,7 @@ class Pairwise:
             self.special.setdefault(j, {})[i] = values
 
     def between(self, i: int, others: Ints) -> Floats:
-        """Return charges, sigma, well and if it is no special pair of atom i with others, (4, k)."""
+        """Return the parameters of atom i with others, (4, k): charge product, sigma, well, and 1 for normal pairs."""
         sigma = (
             self.sigmas[i] * self.sigmas[others]
             if self.combining == "geometric"
@@ -85,13 +87,13 @@ class Pairwise:
 
 
 class SideChainTables:
-    """Buffers of the side chains of a molecule, by the names of CHAINS in cl/explore/side_chains.cl.
+    """Buffers for the side chains of a molecule, named as in CHAINS of cl/explore/side_chains.cl.
 
-    chains : the side chains, in the order of their numbers; n_columns : atoms in whole blocks
+    chains : the side chains, in order; n_columns : number of atoms, rounded up to whole blocks
     """
 
     def __init__(self, ensemble: Ensemble, atoms: Atoms, chains: Sequence[RotamerChain]) -> None:
-        """Raises InputError for atoms whose energies the prediction does not know."""
+        """Raises InputError for atoms with energy terms that the prediction does not support."""
         self.chains = tuple(chains)
         queue = ensemble.state.queue
         model = SolventModel.or_default(ensemble.state.options["model"])
@@ -161,7 +163,7 @@ def _ints(values: list[Any]) -> Ints:
 
 
 def _torsions_of(atoms: Atoms) -> dict[int, list[tuple[tuple[int, ...], tuple[float, ...]]]]:
-    """Torsions and impropers, atoms and a term of `cosine_series`, by each of their atoms."""
+    """Return torsions and impropers by atom: their atoms and coefficients for `cosine_series`."""
     found: dict[int, list[tuple[tuple[int, ...], tuple[float, ...]]]] = {}
     if atoms.bonded is None:
         return found
@@ -178,7 +180,7 @@ def _torsions_of(atoms: Atoms) -> dict[int, list[tuple[tuple[int, ...], tuple[fl
 def _torsions(
     atoms: Atoms, chain: RotamerChain, of_atom: dict[int, list[tuple[tuple[int, ...], tuple[float, ...]]]]
 ) -> tuple[list[Any], list[Any]]:
-    """Torsions that the bonds of a side chain turn: without and with a polar hydrogen."""
+    """Return the torsions changed by rotations of a side chain: those without and those with a polar hydrogen."""
     place = {i: m for m, i in enumerate(chain.moved.tolist())}
     bits = {i: tuple(chain.turned[:, m]) for i, m in place.items()}
     polar = {i for i, m in place.items() if chain.polar[m]}

@@ -1,4 +1,4 @@
-"""Side chains predicted by rotamers, of many explorers at once; docs/theory/side-chains.md."""
+"""Side-chain prediction by rotamers for batches of explorers (docs/theory/side-chains.md)."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ from .walk import BOLTZMANN, Move, Stage, Walk
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-ALIKE = np.deg2rad(30)  # difference of chi in a group
-OVERLAP, LEAST_OVERLAP = 0.75, 0.70  # of half the sum of two sigmas, below which atoms clash
+ALIKE = np.deg2rad(30)  # maximum difference of chi angles within a group
+OVERLAP, LEAST_OVERLAP = 0.75, 0.70  # factors of half the sum of two sigmas, below which atoms clash
 MOST_SWEEPS = 10
 _KERNELS = "spread", "screen", "survive", "settled", "met", "choose", "settle"
 _MOST_CHI = 4
-_N_COLUMNS, _N_MOVER_COLUMNS, _BORN = 9, 8, 3  # of columns and movers in the kernels
+_N_COLUMNS, _N_MOVER_COLUMNS, _BORN = 9, 8, 3  # layout of `columns` and `movers` in the kernels
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Prediction of a row.
+    """Outcome of the prediction for a row.
 
-    sweeps : over its side chains; clashing : numbers of the ones that clash with what stays, whatever they turn to
+    sweeps : number of sweeps over its side chains; clashing : numbers of the side chains whose chosen rotamer still
+        clashes with fixed atoms
     """
 
     sweeps: int = 0
@@ -46,12 +47,12 @@ class Prediction:
 
 
 class SideChainPredictor:
-    """Prediction of side chains in rows of an ensemble, all of one molecule.
+    """Predicts side chains in rows of an ensemble.
 
-    ensemble : with force field and solvent; atoms : the molecule of its rows
-    chains : side chains that may be predicted; library : rotamers
-    temperature : K, of the weights of groups; sweeps : at most
-    overlap, least_overlap : factors of half the sum of sigmas, below which a candidate clashes with fixed atoms
+    ensemble : ensemble with force field and solvent model; atoms : the molecule of its rows
+    chains : side chains that may be predicted; library : rotamer library
+    temperature : temperature for the weights of groups, K; sweeps : maximum number of sweeps
+    overlap, least_overlap : factors of half the sum of two sigmas, below which a candidate clashes with fixed atoms
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class SideChainPredictor:
         library: RotamerLibrary | None = None, temperature: float = 298.0, sweeps: int = MOST_SWEEPS,
         overlap: float = OVERLAP, least_overlap: float = LEAST_OVERLAP,
     ) -> None:  # fmt: skip
-        """Raises InputError for options out of range and atoms that lack what the energy needs."""
+        """Raises InputError for options out of range, and for atoms without the parameters that the energy needs."""
         self.ensemble, self.atoms = ensemble, atoms
         self.library = instance("library", library or RotamerLibrary.dunbrack(), RotamerLibrary, "a RotamerLibrary")
         self.kt = BOLTZMANN * number("temperature", temperature, "a temperature in K", above=0)
@@ -79,12 +80,12 @@ class SideChainPredictor:
     def predict(
         self, rows: Sequence[int], orders: Sequence[Sequence[int]], rebuild: bool = False
     ) -> dict[int, Prediction]:
-        """Predict side chains of rows at their current positions.
+        """Predict side chains of rows, starting at their current positions.
 
-        orders : numbers of side chains of each row, in the order of prediction
-        rebuild : whether they are absent until placed
+        orders : side chains to predict in each row, by number, in order of prediction
+        rebuild : whether side chains are absent until they are placed
 
-        Rows must be evaluated if the solvent has Born radii, which are kept fixed. Rows are independent.
+        With a GB model the rows must have been evaluated; their Born radii are kept fixed. Rows are independent.
         """
         pairs = [(k, order) for k, order in zip(rows, orders, strict=True) if len(order)]
         done = dict.fromkeys(rows, 0)
@@ -104,10 +105,9 @@ class SideChainPredictor:
         return {k: Prediction(done[k], clashing.get(k, ())) for k in rows}
 
     def candidates(self, numbers: Sequence[int], positions: Floats) -> list[Floats]:
-        """Rotations of side chains relative to the current ones, (k, 4) rad for chi1 to chi4 of each; the first is
-        zero.
+        """Return the candidate rotations of each side chain relative to its current chi1 to chi4, (k, 4) rad.
 
-        positions : (n, 3) A of the molecule
+        The first rotation is zero. positions : (n, 3) A of the molecule
         """
         own = list(numbers)
         measured = torsions_at(positions, self._torsions[own].reshape(-1, 4)).reshape(-1, 2 + _MOST_CHI)
@@ -123,11 +123,11 @@ class SideChainPredictor:
 
 
 class PredictionArrays:
-    """Arrays of one prediction on the device: rows, their slots, candidates and side chains."""
+    """Device arrays of a prediction: rows, slots, candidates and side chains."""
 
     def __init__(self, predictor: SideChainPredictor, rows: list[int], orders: list[list[int]]) -> None:
         self.predictor, self.rows, self.orders = predictor, rows, orders
-        self._given: dict[str, dict[str, Any]] = {}  # arguments of each kernel that stay
+        self._given: dict[str, dict[str, Any]] = {}  # constant arguments of each kernel
         ensemble, tables = predictor.ensemble, predictor.tables
         queue, n = ensemble.state.queue, len(rows)
         self.n_slots = max(map(len, orders))
@@ -146,7 +146,7 @@ class PredictionArrays:
             for k in order:
                 moves[place, predictor.chains[k].moved] = 1
         self.n_candidates, self.n_movers = max(map(len, turns)), int(movers.max())
-        self.most = np.diff(firsts, axis=1).max(axis=0)  # candidates of each slot
+        self.most = np.diff(firsts, axis=1).max(axis=0)  # maximum number of candidates of each slot
         by = np.zeros((n, self.n_candidates, _MOST_CHI))
         for place, of in enumerate(turns):
             by[place, : len(of)] = of
@@ -182,7 +182,7 @@ class PredictionArrays:
         queue.write(self.movers, at_movers.astype(queue.dtype))
 
     def _launch(self, name: str, rows: list[int], items: int, moves: bool = False, **arguments: object) -> None:
-        """Launch a kernel for so many work-items of each row."""
+        """Launch a kernel with `items` work-items per row."""
         kernel = self.predictor._kernels[name]
         if name not in self._given:
             known = {**self.predictor.tables.buffers, **self.slots}
@@ -190,7 +190,7 @@ class PredictionArrays:
         kernel(rows, per=items, moves=moves, **self._given[name], **arguments)
 
     def begin(self, rebuild: bool) -> None:
-        """Screen all candidates, compute what does not change, and put side chains where they are."""
+        """Screen all candidates, compute the constant energies, and set the initial rotamers."""
         tables, rows = self.predictor.tables, self.rows
         self._launch("spread", rows, tables.n_columns, movable=self.moves)
         kept: dict[str, Any] = dict(alive=self.alive, counts=self.counts)
@@ -214,7 +214,7 @@ class PredictionArrays:
         )  # fmt: skip
 
     def meet(self, slot: int, rows: list[int]) -> None:
-        """Compute the energies of the candidates of a slot among the side chains where they are."""
+        """Compute the energies of a slot's candidates with the current rotamers of the other side chains."""
         self._launch(
             "met", rows, int(self.most[slot]), slot=slot, kt=self.predictor.kt, alive=self.alive, counts=self.counts,
             fixed=self.fixed, fixed_polar=self.fixed_polar, chosen=self.chosen, movers=self.movers, least=self.least,
@@ -222,7 +222,7 @@ class PredictionArrays:
         )  # fmt: skip
 
     def sweep(self, rows: list[int]) -> dict[int, bool]:
-        """Predict each slot once; tell of each row if any side chain moved."""
+        """Predict each slot once; return for each row whether any side chain moved."""
         queue = self.predictor.ensemble.state.queue
         queue.clear(self.changed)
         for slot in range(self.n_slots):
@@ -232,7 +232,7 @@ class PredictionArrays:
         return {k: bool(changed[place]) for place, k in enumerate(self.rows)}
 
     def clashing(self) -> dict[int, tuple[int, ...]]:
-        """Numbers of the side chains of each row that clash with what stays, by the lesser factor."""
+        """Return for each row the numbers of the side chains that still clash with fixed atoms."""
         queue, n, least = self.predictor.ensemble.state.queue, len(self.rows), self.predictor.overlaps[1]
         clearances = queue.download(self.clearances, n * self.n_candidates).reshape(n, -1)
         chosen = queue.download(self.chosen, n * self.n_slots, np.int32).reshape(n, -1)
@@ -242,12 +242,12 @@ class PredictionArrays:
         }
 
     def settle(self) -> None:
-        """Move the rows' atoms."""
+        """Apply the chosen rotations to the rows' positions."""
         self._launch("settle", self.rows, self.n_slots, moves=True, chosen=self.chosen, angles=self.angles)
 
 
 def _measured_torsions(atoms: Atoms, chains: Sequence[RotamerChain]) -> tuple[Ints, NDArray[np.bool_]]:
-    """List the atoms of phi, psi and chi of each side chain, (m, 6, 4), and tell which torsions there are, (m, 6)."""
+    """Return the atoms of phi, psi and chi1 to chi4 of each side chain, (m, 6, 4), and which of them exist, (m, 6)."""
     torsions, there = np.zeros((len(chains), 2 + _MOST_CHI, 4), np.int32), np.zeros((len(chains), 2 + _MOST_CHI), bool)
     for k, (chain, (phi, psi)) in enumerate(zip(chains, _backbones(atoms, chains), strict=True)):
         for place, torsion in enumerate([phi, psi, *chain.torsions[: chain.n_chi].tolist()]):
@@ -257,7 +257,7 @@ def _measured_torsions(atoms: Atoms, chains: Sequence[RotamerChain]) -> tuple[In
 
 
 def _backbones(atoms: Atoms, chains: Sequence[RotamerChain]) -> list[tuple[list[int], list[int]]]:
-    """Atoms of phi and psi of each residue; none at the ends of a chain."""
+    """Return the atoms of phi and psi of each residue, empty at chain ends."""
     assert atoms.labels is not None
     names, residues = atoms.labels.names.tolist(), atoms.labels.residue_index.tolist()
     bonded: dict[int, list[int]] = {}
@@ -282,7 +282,7 @@ class SideChains(Move):
     """Move that predicts the side chains near the ligand.
 
     select, omit : selections of residues that are always or never predicted
-    minimizer : options of a Minimizer for the rotated atoms after the prediction; None for none
+    minimizer : options of a minimization of the rotated atoms after the prediction; None for no minimization
     other parameters : as in SideChainPredictor
     """
 
@@ -331,7 +331,7 @@ class SideChains(Move):
             self._minimize(walk, {k: order for k, order in zip(rows, orders, strict=True) if order})
 
     def _minimize(self, walk: Walk, orders: dict[int, list[int]]) -> None:
-        """Minimize the atoms of the side chains that were predicted. orders : numbers of them, by row"""
+        """Minimize the atoms of the predicted side chains. orders : their numbers, by row"""
         assert self.minimizer is not None
         rows, everything, chains = list(orders), np.arange(len(walk.atoms)), self._predictor.chains
         free = [np.concatenate([chains[number].moved for number in order]) for order in orders.values()]
@@ -344,7 +344,7 @@ class SideChains(Move):
                 walk.note(row, f"the minimization of side chains did not converge ({result.stopped_by})")
 
     def _near(self, walk: Walk, row: int, positions: Floats) -> NDArray[np.int64]:
-        """Numbers of the side chains whose residue is near the ligand, or that are always predicted."""
+        """Return the numbers of the side chains near the ligand, and of those that are always predicted."""
         assert walk.atoms.labels is not None
         close = is_close(positions, positions[walk.ligand], walk.settings[row].side_chain_radius)
         is_near = np.zeros(len(walk.atoms.labels.residue_starts), bool)
@@ -357,16 +357,16 @@ def predict_side_chains(
     library: RotamerLibrary | None = None, temperature: float = 298.0, sweeps: int = MOST_SWEEPS,
     overlap: float = OVERLAP, least_overlap: float = LEAST_OVERLAP, **options: Any,
 ) -> Floats:  # fmt: skip
-    """Predict side chains by rotamers, with all other atoms fixed; returns positions (n, 3) A.
+    """Predict side chains by rotamers with all other atoms fixed; return positions (n, 3) A.
 
-    residues : a selection, a mask (n,) or indices; all residues with such an atom; None for all
-    rebuild : whether to ignore the current side chains: they are absent until placed
-    seed : of the order of residues
+    residues : a selection, a mask (n,) or indices of atoms of the residues to predict; None for all
+    rebuild : whether to ignore the current side chains, which are then absent until they are placed
+    seed : random seed for the order of residues
     library : rotamers, by default RotamerLibrary.dunbrack()
-    temperature : K, for the weights of groups of rotamers
-    sweeps : largest number; ends earlier if no side chain changes
+    temperature : temperature for the weights of groups of rotamers, K
+    sweeps : maximum number of sweeps; prediction stops earlier if no side chain changes
     overlap, least_overlap : factors of half the sum of two sigmas, below which atoms clash
-    options : of Ensemble, such as `model` and `device`
+    options : options of Ensemble, such as `model` and `device`
 
     GLY, ALA, PRO and disulphide-bonded cysteines have no rotatable side chain. Raises InputError for residues without
     any.
@@ -396,7 +396,7 @@ def predict_side_chains(
 
 
 def _mask(atoms: Atoms, chosen: ArrayLike) -> Ints:
-    """Atoms of a mask or of indices."""
+    """Convert a mask or indices to indices."""
     try:
         found: Ints = np.arange(len(atoms), dtype=np.int32)[np.asarray(chosen)]
     except (IndexError, TypeError, ValueError):

@@ -1,7 +1,8 @@
-"""Spawning: explorers of an epoch begin in the smallest explored clusters of the epochs before.
+"""Spawning: explorers of an epoch preferably start in the least populated clusters of earlier epochs.
 
-It follows AdaptivePELE (Lecina, Gilabert and Guallar, Sci. Rep. 7, 8466, 2017). Clusters are made by leaders, and are
-narrower where the ligand is buried. Explorers are given by the inverse of a cluster's population.
+This follows AdaptivePELE (Lecina, Gilabert and Guallar, Sci. Rep. 7, 8466, 2017). States are assigned by leader
+clustering, with smaller thresholds where the ligand is buried. Explorers are distributed in inverse proportion to the
+population of a cluster.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from ..atoms import Floats, Ints
 from ..common.arguments import choice, number, whole_number
 from ..common.errors import InputError
 
-CONTACT = 8.0  # A between an alpha carbon and a ligand atom
-BEST = 5  # clusters that a share epsilon of the explorers begins in
+CONTACT = 8.0  # A, contact distance between an alpha carbon and a ligand atom
+BEST = 5  # number of clusters in which a fraction epsilon of the explorers starts
 
 
 @dataclass(eq=False)
 class Cluster:
-    """States whose ligands are within a threshold of the first one.
+    """States whose ligand poses are within a threshold rmsd of the first one, the leader.
 
-    leader : (k, 3) A of its ligand; threshold : A
-    ratio : alpha carbons near the leader per heavy atom
-    size : number of states; metric, state : the lowest metric, and its positions (n, 3) A
+    leader : (k, 3) positions of its ligand, A; threshold : A
+    ratio : number of alpha carbons near the leader, per heavy atom of the ligand
+    size : number of states; metric, state : the lowest metric, and the positions of its state, (n, 3) A
     """
 
     leader: Floats
@@ -38,17 +39,17 @@ class Cluster:
 
     @property
     def density(self) -> float:
-        """Desired population with continuous density: 8 if the ligand is buried, 0.3 outside."""
+        """Desired population with continuous density: 8 for a buried ligand, 0.3 without contacts."""
         return 8.0 if self.ratio > 1 else 64.0 / (6.0 - 4.0 * self.ratio) ** 3
 
 
 class Clusters:
     """Clusters of the states of explorers, by the positions of the ligand's heavy atoms.
 
-    ligand : (k,) its heavy atoms; alpha : (m,) alpha carbons of the receptor; indices, or masks over all atoms
-    symmetric : (s, k) equivalent orders of the ligand's atoms, None for one
-    thresholds : A, of clusters with a contact ratio above each of `ratios`, and one below all of them
-    density : desired populations of clusters: "constant", or "continuous", larger for buried ligands
+    ligand : (k,) heavy atoms of the ligand; alpha : (m,) alpha carbons of the receptor; indices, or masks of all atoms
+    symmetric : (s, k) equivalent permutations of the ligand's atoms, None for only one
+    thresholds : thresholds of clusters with a contact ratio above each of `ratios`, and of those below all, A
+    density : desired populations of clusters: "constant", or "continuous", which is larger for buried ligands
     """
 
     def __init__(
@@ -56,7 +57,9 @@ class Clusters:
         thresholds: ArrayLike = (2.0, 3.0, 4.0, 5.0), ratios: ArrayLike = (1.0, 0.75, 0.5),
         density: Literal["continuous", "constant"] = "continuous",
     ) -> None:  # fmt: skip
-        """Raises InputError without ligand atoms, for other densities, for as many thresholds as ratios, or fewer."""
+        """Raises InputError for another density, without ligand atoms, and unless there is one more threshold than
+        ratios.
+        """
         choice("density", density, ("continuous", "constant"))
         self._density = density
         self._ligand, self._alpha = _indices("ligand", ligand), _indices("alpha", alpha)
@@ -72,9 +75,9 @@ class Clusters:
         return len(self.found)
 
     def add(self, state: Floats, metric: float) -> Cluster:
-        """Add a state, positions (n, 3) A, to the nearest cluster, or make it a new one.
+        """Add a state, positions (n, 3) A, to the nearest cluster within its threshold, or to a new one.
 
-        metric : the lower the better, e.g. a binding energy
+        metric : value to minimize, e.g. a binding energy
 
         Raises InputError for a state or a metric that is not finite.
         """
@@ -99,10 +102,10 @@ class Clusters:
     def spawn(self, explorers: int, epsilon: float = 0.0) -> list[Cluster]:
         """Choose the initial cluster of each explorer of the next epoch, (explorers,).
 
-        epsilon : fraction of the explorers that start in the clusters with the lowest metrics; for the others the
-            probability is inverse to the size
+        epsilon : fraction of the explorers that start in the clusters with the lowest metrics; the others are
+            distributed in inverse proportion to cluster size
 
-        Raises InputError if there is no cluster yet.
+        Raises InputError if there are no clusters yet.
         """
         n = whole_number("explorers", explorers, least=1)
         if not self.found:
@@ -121,13 +124,13 @@ class Clusters:
         return [self.found[k] for k in np.repeat(np.arange(len(chosen)), chosen)]
 
     def _contacts(self, state: Floats) -> int:
-        """Count the alpha carbons that are near any ligand atom."""
+        """Count the alpha carbons in contact with any ligand atom."""
         apart = state[self._alpha, np.newaxis] - state[self._ligand]
         return int(((apart**2).sum(axis=2) <= CONTACT**2).any(axis=1).sum())
 
 
 def _indices(name: str, chosen: ArrayLike) -> NDArray[np.int64]:
-    """Return indices of atoms from indices or a mask. Raises InputError for anything else."""
+    """Convert a mask or indices to indices. Raises InputError for anything else."""
     found = np.asarray(chosen)
     if found.dtype == bool and found.ndim == 1:
         return np.flatnonzero(found).astype(np.int64)
@@ -137,20 +140,19 @@ def _indices(name: str, chosen: ArrayLike) -> NDArray[np.int64]:
 
 
 def rmsd(own: Floats, other: Floats, orders: NDArray[np.integer]) -> float:
-    """Return the smallest root mean square distance, A, of points (k, 3) from others, over orders (s, k) of the
-    first."""
+    """Return the minimum rmsd of points (k, 3) from others over permutations (s, k) of the points, A."""
     return float(rmsds(own, other[np.newaxis], orders)[0])
 
 
 def rmsds(own: Floats, others: Floats, orders: NDArray[np.integer]) -> Floats:
-    """Return the smallest root mean square distances (m,) A of points (k, 3) from others (m, k, 3), as `rmsd`."""
+    """Return the minimum rmsd (m,) A of points (k, 3) from each of others (m, k, 3), as in `rmsd`."""
     squares = ((own[orders] - others[:, np.newaxis]) ** 2).sum(axis=3).mean(axis=2)
     found: Floats = np.sqrt(squares.min(axis=1, initial=np.inf))
     return found
 
 
 def shares(weights: Floats, n: int) -> Ints:
-    """Share n out by weights (m,): whole parts first, then the largest remainders; equally if all weights are 0."""
+    """Divide n in proportion to weights (m,) by the largest remainder method; equally if all weights are 0."""
     total = weights.sum()
     exact = n * (weights / total if total > 0 else np.full(len(weights), 1 / len(weights)))
     found: Ints = np.floor(exact).astype(np.int64)

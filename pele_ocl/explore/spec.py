@@ -1,4 +1,4 @@
-"""Explorers of a control file, run step by step and written as PELE writes them; an interrupted run goes on."""
+"""Run the explorers of a control file step by step, and write PELE's files; interrupted runs can be continued."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ from .run_state import StateFile
 from .sensors import Sensor, Sensors, changed, changing_blocks
 from .trajectory import PelePdb, trajectory_file
 
-STATE_SECONDS = 5.0  # at least, between states that are written down
+STATE_SECONDS = 5.0  # minimum interval between writes of the state file
 MOST_SEED = (1 << 32) - 1
-_GOLDEN = 0x9E3779B9  # odd, and far from small numbers: seeds of tasks of one run meet none of the next seeds'
+_GOLDEN = 0x9E3779B9  # large and odd, so that seeds of tasks differ from those of runs with neighbouring seeds
 END = "END\n"
-BINDING = "Binding Energy"  # column of reports
+BINDING = "Binding Energy"  # column name in reports
 _ENDED = "ended before this step, because a condition to exit holds"
 
 
 @dataclass(frozen=True)
 class ForceFieldFiles:
-    """Files that structures are read with in addition to the control file's, as in ForceField.load."""
+    """Force field files in addition to those of the control file, as in ForceField.load."""
 
     templates: tuple[Path, ...] = ()
     obc: tuple[Path, ...] = ()
@@ -72,12 +72,12 @@ class ForceFieldFiles:
 class Steps:
     """Explorers of one molecule after a step.
 
-    step, n_steps : the step, 0 for the initial states, and how many there are
-    numbers : (n,) of the explorers; energies : (n,) kcal/mol
-    tried, accepted : (n,) steps; an explorer that ended has tried fewer than `step`
+    step, n_steps : number of the step, 0 for the initial states, and total number of steps
+    numbers : (n,) numbers of the explorers; energies : (n,) kcal/mol
+    tried, accepted : (n,) numbers of steps; an explorer that has stopped has tried fewer than `step`
     columns : names of the metrics in reports; values : (n, n_columns)
-    is_new : (n,) True where this step was accepted
-    failures, notes : messages about explorers that failed in it, and about others, by number
+    is_new : mask (n,) of the explorers that accepted this step
+    failures, notes : messages about explorers that failed in this step, and about others, by explorer number
     """
 
     step: int
@@ -94,7 +94,7 @@ class Steps:
 
     @property
     def lowest(self) -> dict[str, float]:
-        """Lowest energy, and lowest binding energy if there is one, kcal/mol; ignoring NaN."""
+        """Lowest energy, and lowest binding energy if it is measured, kcal/mol; NaN is ignored."""
         found = {"energy": self.energies}
         if BINDING in self.columns:
             found["binding"] = self.values[:, self.columns.index(BINDING)]
@@ -102,11 +102,11 @@ class Steps:
 
 
 class Exploration:
-    """Run of a control file, or of a part of its explorers. Their files are the same bytes as in the whole run.
+    """Run of a control file, or of a part of its explorers, whose files are bitwise equal to those of the whole run.
 
-    numbers : of all explorers, from 1; model : of the solvent; notes : messages about what was read
-    tasks, lengths : of the control file, one after another, and steps of each
-    groups : explorers of one molecule each; done : the last steps of the groups that ran to their end
+    numbers : numbers of all explorers, from 1; model : solvent model; notes : messages about the input
+    tasks, lengths : tasks of the control file, in order, and the number of steps of each
+    groups : groups of explorers of the same molecule; done : last Steps of each completed group
     """
 
     def __init__(
@@ -115,15 +115,15 @@ class Exploration:
         precision: str = "float32", device: str | None = None, text: str = "",
         make: Callable[..., Any] = explorer_of, part: Shard = WHOLE, here: bool = True,
     ) -> None:  # fmt: skip
-        """Read the complexes, and check all that can be checked before a step.
+        """Read the complexes, and check the input before the first step.
 
-        folder : of all that is written, in place of the control file's; complexes : in place of the control file's
-        seed, steps : in place of the control file's, steps of each task
-        text : of the control file, which is saved if it asks for that
-        make : makes the explorers of a molecule
-        part : of the explorers, which this run makes the steps of; here : False if other processes make them
+        folder : folder for all output, and complexes : structures, instead of those in the control file
+        seed, steps : seed and number of steps of each task, instead of those in the control file
+        text : text of the control file, which is saved if the file asks for it
+        make : function that builds the explorers of a molecule
+        part : part of the explorers that this object runs; here : False if other processes run them
 
-        Raises FormatError and InputError for what cannot be run, and for what is not done.
+        Raises FormatError or InputError for invalid input and unsupported features.
         """
         simulation.require_done()
         self.tasks = simulation.tasks
@@ -153,22 +153,22 @@ class Exploration:
 
     @property
     def n_steps(self) -> int:
-        """Steps of all tasks together."""
+        """Total number of steps of all tasks."""
         return sum(self.lengths)
 
     @property
     def device_name(self) -> str:
-        """Name of the device that the explorers are on."""
+        """Name of the explorers' device."""
         return str(self.groups[0].explorers.walk.ensemble.device)
 
     @property
     def is_over(self) -> bool:
-        """True if an earlier run of the same settings came to its end. Raises FormatError for other settings."""
+        """True if an earlier run with the same settings is complete. Raises FormatError if the settings differ."""
         return OVER in Journal(self.files.journal, self.settings, kind="explore").resume()
 
     @cached_property
     def forcefield(self) -> ForceField:
-        """Force field of the complexes; rows of GB radii that a user's tables lack are of the solvent model's set."""
+        """Force field of the complexes. GB radii that the user's tables lack are those of the solvent model's set."""
         control, own = self.simulation.energies, self._parameters
         found = ForceField.load(
             control.forcefield, None, own.templates, own.obc,
@@ -180,12 +180,12 @@ class Exploration:
 
     @property
     def data(self) -> tuple[Path, ...]:
-        """Folders Data and DataLocal, of `pele_data` also within the ones that are given."""
+        """Folders Data and DataLocal; in `pele_data` also subfolders of these names."""
         return (*self.simulation.energies.data, *data_folders([Path(root) for root in self._parameters.pele_data]))
 
     @property
     def inputs(self) -> list[Path]:
-        """Control file and complexes, each once."""
+        """Control file and complexes, without duplicates."""
         return list(dict.fromkeys([self.simulation.path, *self.sources]))
 
     @property
@@ -205,7 +205,7 @@ class Exploration:
 
     @property
     def _other_files(self) -> list[Path]:
-        """Files that moves and metrics of all tasks read: rotamers, modes, native structures."""
+        """Files read by moves and metrics of all tasks: rotamers, modes, native structures."""
         found = list[Path]()
         for task in self.tasks:
             for group in self.groups:
@@ -216,13 +216,13 @@ class Exploration:
         return list(dict.fromkeys(found))
 
     def run(self, resume: bool = False, state_seconds: float = STATE_SECONDS) -> Iterator[Steps]:
-        """Run all steps, and give the explorers before the first and after each.
+        """Run all steps; yield Steps before the first step and after each step.
 
-        resume : whether to continue an earlier run of the same settings, where one was interrupted
-        state_seconds : at least, between states that are written down
+        resume : whether to continue an interrupted run with the same settings, if there is one
+        state_seconds : minimum interval between writes of the state file
 
-        Raises FormatError for a journal of other settings, and where files cannot be written; InputError for an earlier
-        run that came to its end.
+        Raises FormatError for a journal with other settings and for files that cannot be written, InputError if the
+        earlier run is complete.
         """
         self.files.make_folders()
         state = self._earlier() if resume else None
@@ -247,12 +247,12 @@ class Exploration:
         self.files.state.unlink(missing_ok=True)
 
     def begin_anew(self, parts: Sequence[Files]) -> None:
-        """Remove what an earlier run left of the same files. parts : of this run, which begin at their first step"""
+        """Remove the files of an earlier run. parts : files of the parts that start from the beginning"""
         told = [remove_earlier(files, self.numbers, self.inputs) for files in parts]
         self.notes = tuple(dict.fromkeys([*self.notes, *filter(None, told)]))
 
     def _ends(self) -> list[dict[str, Any]]:
-        """Return what became of each explorer, in JSON form, in the order of their numbers."""
+        """Return the final result of each explorer as JSON data, ordered by number."""
         found = [
             {
                 "explorer": number, "steps": int(steps.tried[k]), "accepted": int(steps.accepted[k]),
@@ -264,13 +264,13 @@ class Exploration:
         return sorted(found, key=lambda own: own["explorer"])
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write the state of the run, replacing an earlier one; the groups that are done go with it."""
+        """Write the state of the run with the completed groups, replacing an earlier one."""
         StateFile(self.files.state, (Steps,)).write({**state, "done": self.done})
 
     def _earlier(self) -> dict[str, Any] | None:
-        """Read the state of an interrupted run, None if there is none.
+        """Read the state of an interrupted run, None without one.
 
-        Raises FormatError for other settings, InputError for a run that came to its end.
+        Raises FormatError for other settings, InputError if the run is complete.
         """
         path = self.files.state
         for journal, part in self.files.journals().items():
@@ -283,9 +283,9 @@ class Exploration:
         return StateFile(path, (Steps,)).read() if path.exists() else None
 
     def _groups(self, own: Sequence[int]) -> list[ExplorerGroup]:
-        """Put explorers of one molecule together, and leave out all but `own`.
+        """Group the explorers of the same molecule, keeping only `own`.
 
-        Tables are of the first complex of each molecule, whichever explorers this run has.
+        Each group uses the first complex of its molecule, whichever explorers are kept.
         """
         known: dict[Path, Atoms] = {}
         groups: list[ExplorerGroup] = []
@@ -306,11 +306,11 @@ class Exploration:
 
 
 class ExplorerGroup:
-    """Explorers of one molecule, a row each.
+    """Explorers of the same molecule, one row per explorer.
 
-    place : among the molecules of the whole run, from 0
-    numbers, sources, starts : of each explorer, its number, file and first positions (n_atoms, 3) A
-    explorers : the Explorer of all
+    place : index of the molecule in the whole run, from 0
+    numbers, sources, starts : number, file and initial positions (n_atoms, 3) A of each explorer
+    explorers : the Explorer that runs them
     """
 
     def __init__(self, of: Exploration, atoms: Atoms, place: int) -> None:
@@ -323,14 +323,17 @@ class ExplorerGroup:
 
     @cached_property
     def ligand(self) -> NDArray[np.bool_]:
-        """Mask (n,) of the atoms that are perturbed. Raises InputError for none."""
+        """Mask (n,) of the perturbed atoms. Raises InputError if there are none."""
         return ligand_of(self._of.simulation, self.atoms)
 
     def prepare(self) -> None:
-        """Make metrics of all tasks, and explorers of the first. Raises InputError for what the molecule has not."""
+        """Build the metrics of all tasks and the explorers of the first task.
+
+        Raises InputError for atoms that the molecule lacks.
+        """
         of = self._of
         self._sensors = [self._sensors_of(task) for task in of.tasks]
-        for task in of.tasks[1:]:  # whose explorers are made when it begins; what cannot be is told now
+        for task in of.tasks[1:]:  # explorers are built when the task begins; find errors now
             moves_of(of.simulation, task, self.atoms, self.ligand, of.data)
             constraint_terms(of.simulation.path, task.constraints, self.atoms)
         columns = (name for sensors in self._sensors for name in Sensors(sensors, np.zeros(1)).columns)
@@ -341,7 +344,7 @@ class ExplorerGroup:
         self.notes = list(dict.fromkeys([*self.notes, *of_moves, *self._outside()]))
 
     def _sensors_of(self, task: SimulationTask) -> list[Sensor]:
-        """Make the metrics of a task."""
+        """Build the metrics of a task."""
         of = self._of
         maker = MetricMaker(of.simulation.path, self.atoms, of.model, of.precision, of.device)
         found = [Sensor(block, maker.make(block)) for block in task.metrics]
@@ -349,7 +352,7 @@ class ExplorerGroup:
         return found
 
     def _begin(self, number: int) -> None:
-        """Make the explorers of a task at the first positions. number : of the task, from 0"""
+        """Build the explorers of a task at the initial positions. number : index of the task"""
         of, self._number = self._of, number
         self._task = task = of.tasks[number]
         self._boxes = [box_of(of.simulation.path, task.box, self.atoms.moved(start)) for start in self.starts]
@@ -359,11 +362,11 @@ class ExplorerGroup:
             precision=of.precision, device=of.device,
         )  # fmt: skip
         self._blocks = [changing_blocks(task) for _ in self.numbers]
-        self._ended = set[int]()  # rows whose explorers met a condition to exit
+        self._ended = set[int]()  # rows of explorers that met an exit condition
         self._now = Sensors(self._sensors[number], self.explorers.energies)
 
     def _go_on(self) -> None:
-        """Begin the next task where the explorers are."""
+        """Begin the next task at the current positions."""
         before, explorers, rows = self._now, self.explorers, list(range(len(self.numbers)))
         positions = explorers.walk.ensemble.positions[explorers.walk.kept(rows)]
         self._tried += explorers.walk.steps
@@ -373,7 +376,7 @@ class ExplorerGroup:
         self._now.measure(rows, self._states(rows))
 
     def _outside(self) -> list[str]:
-        """Tell of complexes whose ligand begins outside of its box."""
+        """Return notes about complexes with a ligand initially outside its box."""
         walk, found = self.explorers.walk, dict[str, None]()
         for source, start, box in zip(self.sources, self.starts, self._boxes, strict=True):
             if box is not None and not box.contains(walk.center(start)):
@@ -383,7 +386,7 @@ class ExplorerGroup:
         return list(found)
 
     def run(self, journal: Journal, state: dict[str, Any] | None, state_seconds: float) -> Iterator[Steps]:
-        """Run the steps that are left, and give the explorers after each. state : of an interrupted run"""
+        """Run the remaining steps; yield Steps after each. state : state of an interrupted run"""
         of, rows = self._of, list(range(len(self.numbers)))
         first = 0
         with ExitStack() as stack:
@@ -422,14 +425,13 @@ class ExplorerGroup:
             self._write_final()
 
     def now(self, step: int) -> Steps:
-        """Return the explorers as they are after a step. Their task may have begun after it, and ended before the
-        next"""
+        """Return the current state of the explorers after a step, without acceptances and messages."""
         return self._steps(step, np.zeros(len(self.numbers), bool), {}, {})
 
     def _step(self, journal: Journal, step: int) -> Steps | None:
-        """Make a step of all explorers whose task has not ended, and write what became of it; None if none is left.
+        """Make a step of all active explorers and write the results; None if all explorers have stopped.
 
-        step : of all tasks, from 1
+        step : number of the step, from 1, counted over all tasks
         """
         ended = self._set()
         notes = {self.numbers[k]: [_ENDED] for k in ended}
@@ -453,12 +455,12 @@ class ExplorerGroup:
 
     @property
     def _steps_made(self) -> NDArray[np.int64]:
-        """Steps of each explorer so far, of earlier tasks, too."""
+        """Number of steps that each explorer has made, including earlier tasks."""
         made: NDArray[np.int64] = self._tried + self.explorers.walk.steps
         return made
 
     def _set(self) -> list[int]:
-        """Change the settings of each explorer by the conditions of the control file, or end it; give who ended now."""
+        """Apply conditional changes and exit conditions to each explorer; return the rows that stop now."""
         rows, task, coming = list(range(len(self.numbers))), self._task, (self._steps_made + 1).tolist()
         self._now.draw(replace(self._states([]), explorers=np.array(self.numbers), steps=self._steps_made + 1))
         before = set(self._ended)
@@ -471,19 +473,19 @@ class ExplorerGroup:
         return sorted(self._ended - before)
 
     def _states(self, rows: Sequence[int]) -> States:
-        """Return the states of rows, before their next steps."""
+        """Return the states of rows before their next steps."""
         ensemble = self.explorers.walk.ensemble
         positions = ensemble.positions[list(rows)] if len(rows) else np.empty((0, len(self.atoms), 3))
         numbers = np.array([self.numbers[k] for k in rows], np.int64)
         return States(positions, numbers, (self._steps_made + 1)[list(rows)], self._of.seed)
 
     def _row(self, k: int) -> list[float]:
-        """Return the values of all columns of explorer k; NaN of ones that its task has not."""
+        """Return the values of all columns for explorer k; NaN for columns that the task lacks."""
         values = dict(zip(self._now.columns, self._now.row(k, int(self._steps_made[k])), strict=True))
         return [values.get(name, np.nan) for name in self.columns]
 
     def _open(self, stack: ExitStack, sizes: list[dict[str, int]] | None) -> None:
-        """Open the files of all explorers. sizes : in bytes, of an interrupted run"""
+        """Open the files of all explorers. sizes : file sizes of an interrupted run, bytes"""
         files, of = self._of.files, self._of
         self._reports: list[AppendedFile] = []
         self._trajectories: list[ConformationFile] = []
@@ -507,13 +509,13 @@ class ExplorerGroup:
                     self._write_structure(numbered(files.initial, number), k, self.starts[k])
 
     def _layout(self, source: Path) -> PelePdb:
-        """Return the lines that structures of a file are written with, read once for all explorers."""
+        """Return the PDB layout of structures read from a file; it is cached."""
         if source not in self._layouts:
             self._layouts[source] = PelePdb(source, self.atoms)
         return self._layouts[source]
 
     def _write(self, rows: Sequence[int]) -> None:
-        """Write rows of reports, and models, of explorers that accepted a step."""
+        """Write report rows and trajectory models of explorers that accepted a step."""
         now, every = self._now, self._of.simulation.output.saving_frequency
         positions = self._states(rows).positions
         for k, x in zip(rows, positions, strict=True):
@@ -524,7 +526,7 @@ class ExplorerGroup:
                 self._trajectories[k].append(accepted // every + 1, x)
 
     def _log(self, made: Sequence[Step]) -> None:
-        """Write what became of a step."""
+        """Write the outcome of a step to the logs."""
         for own in made if self._logs else ():
             became = "accepted" if own.accepted else f"not accepted, because {own.reason}"
             moves = ", ".join(own.made) or "no move"
@@ -533,7 +535,7 @@ class ExplorerGroup:
             self._logs[own.row].append(f"step {step}: {moves}; {became}; energy {own.energy:.6g}{notes}\n")
 
     def _save(self, step: int) -> None:
-        """Write down the state after a step, in place of an earlier one."""
+        """Save the state after a step, replacing an earlier one."""
         sizes = [
             {"report": report.size, "trajectory": trajectory.size}
             for report, trajectory in zip(self._reports, self._trajectories, strict=True)
@@ -549,7 +551,7 @@ class ExplorerGroup:
     def _record(
         self, step: int, accepted: NDArray[np.bool_], failures: dict[int, str], notes: dict[int, list[str]]
     ) -> Record:
-        """Make the journal's record of a step."""
+        """Build the journal record of a step."""
         now = self._now
         result = {
             "step": step, "task": self._number + 1, "explorers": self.numbers, "is_accepted": accepted.tolist(),
@@ -571,7 +573,7 @@ class ExplorerGroup:
         )  # fmt: skip
 
     def _write_final(self) -> None:
-        """Write the last accepted structures, if the control file asks for them."""
+        """Write the last accepted structures if the control file asks for them."""
         files = self._of.files
         for k, number in enumerate(self.numbers):
             if files.final is not None:
@@ -587,7 +589,7 @@ def _finite(value: float) -> float | None:
 
 
 def task_seed(seed: int, number: int) -> int:
-    """Return the seed of a task, from 0, so that no two draw the same numbers; the first has the run's."""
+    """Return the seed of a task by index, so that tasks use different random numbers; task 0 uses the run's seed."""
     return (seed + number * _GOLDEN) % (MOST_SEED + 1)
 
 
@@ -597,12 +599,12 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _name(group: int, step: int) -> str:
-    """Name the record of a step."""
+    """Return the record name of a step."""
     return f"step {step}" if not group else f"molecule {group + 1}, step {step}"
 
 
 def _is_same_molecule(one: Atoms, other: Atoms) -> bool:
-    """Return whether two structures are of one molecule: names, charges, bonds."""
+    """Return whether two structures have the same names, charges and bonds."""
     if one is other:
         return True
     first, second = one.labels, other.labels
@@ -617,7 +619,10 @@ def _is_same_molecule(one: Atoms, other: Atoms) -> bool:
 
 
 def _single_files(simulation: Simulation) -> list[Path]:
-    """Find the file of each complex. Raises InputError for none, for several of one, and for one that is not there."""
+    """Return the file of each complex.
+
+    Raises InputError if there are no complexes, if one has several files, and for missing files.
+    """
     if not simulation.complexes:
         raise InputError(f"{simulation.path}: names no complex; give one or more by `complexes`")
     paths = []
@@ -635,12 +640,12 @@ def _single_files(simulation: Simulation) -> list[Path]:
 
 @dataclass(frozen=True)
 class ExploreWork:
-    """Explorers of a control file for workers, who each run a part of them.
+    """Work for workers that each run a part of the explorers of a control file.
 
-    A part goes on from its state: if a worker dies, the next one repeats none of its steps. So whoever wants to begin
-    anew calls `Exploration.begin_anew` first.
+    A part continues from its state file, so that steps are not repeated after a worker crashed. To start from the
+    beginning, call `Exploration.begin_anew` first.
 
-    simulation, explorers, options : of Exploration
+    simulation, explorers, options : arguments of Exploration
     """
 
     simulation: Simulation
@@ -648,7 +653,7 @@ class ExploreWork:
     options: Mapping[str, Any]
 
     def compute(self, part: Shard, /) -> tuple[str, ...]:
-        """Run a part to its end, unless an earlier worker did; give the notes. Its journal says how it went."""
+        """Run a part to its end, unless it is complete, and return its notes. Results are in its journal."""
         if Exploration(self.simulation, self.explorers, **self.options, part=part, here=False).is_over:
             return ()
         run = Exploration(self.simulation, self.explorers, **self.options, part=part)
@@ -656,5 +661,5 @@ class ExploreWork:
         return tuple(run.notes)
 
     def facts(self) -> dict[str, object]:
-        """Facts in which workers must agree: none but their devices, which `shared` adds."""
+        """Return facts that must be equal for all workers: none besides the device, which `shared` adds."""
         return {}

@@ -1,4 +1,4 @@
-"""Trajectories as PELE writes them: the lines of the input with other positions, or .xtc."""
+"""Trajectories in PELE's formats: PDB with the atom lines of the input, or .xtc."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..formats.pdb_writing import atom_lines
 SUFFIXES = (".pdb", ".xtc")
 _PLACE = slice(30, 54)  # columns of x, y and z
 _WIDTH = 80
-_NM = 0.1  # of an A
+_NM = 0.1  # nm per A
 
 
 class PelePdb(ConformationFormat):
-    """Models with the atom lines of the input: numbers, names, B-factors and charges stay."""
+    """PDB models with the atom lines of the input: only the coordinates change."""
 
     def __init__(self, source: Path, atoms: Atoms) -> None:
-        """source : the file that atoms were read from"""
+        """source : file from which the atoms were read"""
         self._source = source
         self._lines = _template(source, atoms)
 
@@ -36,7 +36,7 @@ class PelePdb(ConformationFormat):
         return f"MODEL     {number}\n{self.structure(positions)}ENDMDL    \n\n".encode("latin-1")
 
     def structure(self, positions: Floats) -> str:
-        """Write the atom lines at positions (n, 3) A."""
+        """Return the atom lines with positions (n, 3) A."""
         if not ((positions > -999.9995) & (positions < 9999.9995)).all():
             raise FormatError(f"{self._source}: a position does not fit into a PDB file")
         places = iter(positions.tolist())
@@ -49,7 +49,7 @@ class PelePdb(ConformationFormat):
 
 
 class Xtc(ConformationFormat):
-    """Frames of GROMACS' compressed format, 0.01 A; mdtraj encodes them."""
+    """GROMACS XTC format, precision 0.01 A; frames are encoded by MDTraj."""
 
     def __init__(self) -> None:
         require_mdtraj()
@@ -70,7 +70,7 @@ class Xtc(ConformationFormat):
 
 
 def require_mdtraj() -> None:
-    """Raise InputError if mdtraj, which writes .xtc, is not installed."""
+    """Raise InputError if MDTraj is not installed; it is needed to write .xtc files."""
     try:
         import mdtraj  # noqa: F401
     except ImportError:
@@ -80,7 +80,7 @@ def require_mdtraj() -> None:
 
 
 def require_trajectory_suffix(path: Path) -> None:
-    """Raise FormatError for a suffix that trajectories do not have; InputError if .xtc cannot be written."""
+    """Raise FormatError for a suffix other than .pdb and .xtc, InputError if .xtc cannot be written."""
     if path.suffix.lower() not in SUFFIXES:
         raise FormatError(f"{path}: trajectories end in {' or '.join(SUFFIXES)}")
     if path.suffix.lower() == ".xtc":
@@ -88,15 +88,15 @@ def require_trajectory_suffix(path: Path) -> None:
 
 
 def trajectory_file(path: Path, layout: PelePdb, size: int | None = None) -> ConformationFile:
-    """Begin a trajectory, or continue one.
+    """Create a trajectory file, or continue an existing one.
 
-    layout : of models of a .pdb; size : bytes that an earlier run left, None for a new file
+    layout : layout of PDB models; size : size left by an earlier run in bytes, None for a new file
     """
     return ConformationFile(path, Xtc() if path.suffix.lower() == ".xtc" else layout, size)
 
 
 def _template(source: Path, atoms: Atoms) -> list[str]:
-    """Return the lines of the atoms, and TER between them, as their file has them; else lines of our own."""
+    """Return the ATOM and TER lines of a PDB file, or generate them for other files."""
     structure = read_structure(source)
     assert atoms.labels is not None
     if not is_pdb(source) or len(structure.labels) != len(atoms):

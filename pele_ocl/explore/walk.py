@@ -1,4 +1,4 @@
-"""State of explorers, the moves that change it, and the rule of Metropolis by which a step is kept."""
+"""State of explorers, base class of moves, and the Metropolis criterion."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 BOLTZMANN = 0.0019872  # kcal/mol/K
 MOST_SEED = (1 << 32) - 1
-_MOST_PAIRS = 1_000_000  # whose differences are in memory at once
-MOST_TRIES = (1 << 16) - 1  # of a trial, so that each try has random numbers of its own
+_MOST_PAIRS = 1_000_000  # maximum number of difference vectors in memory
+MOST_TRIES = (1 << 16) - 1  # maximum number of tries per trial, so that random numbers do not repeat
 
 
 class Stage(IntEnum):
-    """Purposes of random numbers, the second word of the counter."""
+    """Streams of random numbers by purpose, the second word of the counter."""
 
     TRANSLATION = 0
     ROTATION = 1
@@ -41,28 +41,28 @@ class Stage(IntEnum):
     ANM = 4
     SIDE_CHAINS = 5
     METROPOLIS = 6
-    CHANGES = 7  # of parameters, by `random` metrics
-    USER = 16  # moves of users: 16 and up
+    CHANGES = 7  # `random` metrics, for changes of parameters
+    USER = 16  # user-defined moves use 16 and above
 
 
 @dataclass
 class Settings:
-    """Parameters of an explorer, which may change from step to step. Defaults are PELE's.
+    """Parameters of an explorer, which may be changed between steps. The defaults are PELE's.
 
-    Frequencies count steps from 1: a stage is due if the step is a multiple; 0 is never.
+    A stage runs in every step that is a multiple of its frequency, counted from 1; 0 disables it.
 
-    temperature : K, of the Metropolis rule
+    temperature : temperature of the Metropolis criterion, K
     translation_range : A; steering_update_frequency : steps between changes of the steering vector, 0 for none
-    rotation_scaling, rotation_range : f and g, the mean angle in full turns and its spread
-    trials, steric_trials : number of poses whose energies are compared, and largest number of trial moves for each
-    overlap_factor : of the sum of two radii, below which atoms clash
-    com_constant : kcal/mol/A^2, restraint on the ligand's centre within a step
+    rotation_scaling, rotation_range : f and g, the mean rotation angle in full turns, and its spread
+    trials, steric_trials : number of poses whose energies are compared, and maximum number of random moves per pose
+    overlap_factor : factor of the sum of two radii, below which atoms clash
+    com_constant : force constant of the restraint on the ligand's centre during a step, kcal/mol/A^2
     anm_frequency, side_chain_frequency, minimization_frequency : steps
-    displacement : A of a move along modes
-    side_chain_radius, minimization_radius : A around the ligand
-    near_only, proximity_distance : stages after the perturbation are skipped if no receptor atom is within this
-        distance, A
-    box : of the ligand's centre, or None
+    displacement : size of ANM moves, A
+    side_chain_radius, minimization_radius : distances from the ligand, A
+    near_only, proximity_distance : with near_only, stages after the perturbation are skipped if no receptor atom is
+        within this distance of the ligand, A
+    box : box for the ligand's centre, or None
 
     Raises InputError for invalid values.
     """
@@ -101,12 +101,12 @@ class Settings:
 
 
 class Move:
-    """A change of rows in place. Users' moves are subclasses of it.
+    """Base class of moves, which change rows in place. Derive your own moves from it.
 
-    Attributes made by `prepare` start with an underscore and are not pickled.
+    Attributes that `prepare` sets must start with an underscore; they are not pickled.
 
-    name : in records; needs_near : whether it is skipped far from the receptor, with `Settings.near_only`
-    notes : sentences of `prepare` about what the move was given
+    name : name in records; needs_near : whether `Settings.near_only` skips the move far from the receptor
+    notes : messages from `prepare` about the move's input
     """
 
     name: ClassVar[str] = "move"
@@ -117,11 +117,11 @@ class Move:
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     def terms(self, atoms: Atoms, ligand: Ints) -> Sequence[Term]:
-        """Return restraints that the move sets in rows; their force constants must be 0 outside of it."""
+        """Return the restraints that the move uses; their force constants must be 0 outside the move."""
         return ()
 
     def prepare(self, walk: Walk) -> None:
-        """Make tables, kernels and arrays, once, before the first step."""
+        """Build tables, kernels and arrays; called once before the first step."""
 
     def is_due(self, walk: Walk, row: int) -> bool:
         """Return whether the move is made in the row's current step."""
@@ -141,20 +141,20 @@ class Move:
 
 @dataclass(eq=False)
 class Walk:
-    """State of explorers: each has one row of an ensemble for its current and one for its last accepted state.
+    """State of explorers. Each has two rows of an ensemble, for its current and its last accepted state.
 
-    A row depends only on its explorer's number, the seed and its state, so explorers are independent.
+    A row depends only on the explorer's number, the seed and its own state, so explorers are independent.
 
-    ensemble : rows 0 to n - 1 are the explorers; row n + k has the accepted state of row k
-    atoms : the molecule of all rows; ligand : (m,) indices of the ligand
-    seed : whole number below 2^32
-    explorers : (n,) the explorer of each row, the key of its random numbers
-    steps : (n,) the current step of each, from 1
-    settings : of each row
+    ensemble : rows 0 to n - 1 are the current states; row n + k is the accepted state of row k
+    atoms : the molecule of all rows; ligand : (m,) indices of the ligand's atoms
+    seed : integer below 2^32
+    explorers : (n,) number of each row's explorer, the key of its random numbers
+    steps : (n,) number of the current step, from 1
+    settings : settings of each row
     failures : messages about rows that failed in the current step; notes : about rows that continue
-    made : names of the moves made for each row in the current step
-    memory : data of moves for each row, kept between steps: numbers, strings, arrays, and lists, tuples, sets and dicts
-        of these
+    made : names of the moves made in each row in the current step
+    memory : data that moves keep for each row between steps: numbers, strings, arrays, and lists, tuples, sets and
+        dicts of these
     """
 
     ensemble: Ensemble
@@ -176,10 +176,10 @@ class Walk:
     ) -> Walk:  # fmt: skip
         """Start walks from the positions of atoms.
 
-        explorers : their number, or a list of numbers
-        terms, options : of the ensemble
+        explorers : number of explorers, or a list of their numbers
+        terms, options : arguments of Ensemble
 
-        Raises InputError for a ligand of none or all of the atoms, and for unknown options.
+        Raises InputError if the ligand has no atoms or all of them, and for unknown options.
         """
         require_atoms(atoms)
         chosen = chosen_atoms("ligand", ligand, atoms)
@@ -201,14 +201,14 @@ class Walk:
 
     @cached_property
     def _masses(self) -> Floats:
-        """Masses of the ligand's atoms as shares of all, (m,)."""
+        """Masses of the ligand's atoms divided by their sum, (m,)."""
         masses = self.atoms.masses[self.ligand]
         shares: Floats = masses / masses.sum()
         return shares
 
     @cached_property
     def receptor(self) -> Ints:
-        """Atoms that are not the ligand's, (n - m,)."""
+        """Indices of all atoms outside the ligand, (n - m,)."""
         others: Ints = np.setdiff1d(np.arange(len(self.atoms)), self.ligand)
         return others
 
@@ -219,21 +219,21 @@ class Walk:
         return center
 
     def nearest(self, x: Floats) -> float:
-        """Return the distance of the ligand to the nearest receptor atom, A, at positions x (n, 3) A."""
+        """Return the distance from the ligand to the nearest receptor atom, A, at positions x (n, 3) A."""
         receptor, ligand = x[self.receptor], x[self.ligand]
         apart, own = receptor - ligand[0], ligand - ligand[0]
         away, widest = np.einsum("ij,ij->i", apart, apart) ** 0.5, np.einsum("ij,ij->i", own, own).max() ** 0.5
-        there = receptor[away <= away.min() + widest + 1e-6]  # no other atom can be the nearest
+        there = receptor[away <= away.min() + widest + 1e-6]  # only these can be the nearest
         between = (there[:, np.newaxis] - part for part in in_parts(ligand, len(there)))
         return float(min(np.einsum("ijk,ijk->ij", of, of).min() for of in between) ** 0.5)
 
     @property
     def holds_radii(self) -> bool:
-        """Return whether the ensemble's gradients are at fixed Born radii."""
+        """True if the ensemble's gradients use fixed Born radii."""
         return bool(self.ensemble.state.options["fixed_radii"])
 
     def are_near(self, rows: Sequence[int]) -> list[bool]:
-        """Return which rows have their ligand within `Settings.proximity_distance` of the receptor."""
+        """Return for each row whether its ligand is within `Settings.proximity_distance` of the receptor."""
         positions = self.ensemble.positions[list(rows)]
         return [
             self.nearest(x) <= self.settings[row].proximity_distance for row, x in zip(rows, positions, strict=True)
@@ -244,24 +244,24 @@ class Walk:
         return frequency > 0 and int(self.steps[row]) % frequency == 0
 
     def kernel(self, file: str, name: str) -> DriverKernel:
-        """Build a kernel from a file in `cl`."""
+        """Build a kernel from a file in `cl/`."""
         return self.ensemble.kernel(shipped("cl") / file, name)
 
     def upload(self, values: ArrayLike, dtype: Any = None) -> Buffer:
-        """Upload a table for kernels, by default as reals."""
+        """Upload an array for kernels, by default with the ensemble's floating-point type."""
         return self.ensemble.state.queue.upload(np.asarray(values), dtype)
 
     def note(self, row: int, sentence: str) -> None:
-        """Record a note for the user about a row in the current step."""
+        """Add a note for the user about a row in the current step."""
         self.notes.setdefault(row, []).append(sentence)
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Store the state of rows as accepted."""
+        """Store the current states of rows as their accepted states."""
         if len(rows):
             self.ensemble.copy(list(rows), self.kept(rows))
 
     def place(self, rows: Sequence[int], positions: Sequence[Floats] | Floats) -> None:
-        """Set positions of rows, (n, 3) A each, as their last accepted states.
+        """Set the current and accepted positions of rows, (n, 3) A each.
 
         Entries of `memory`, such as a steering direction, are kept.
         """
@@ -275,7 +275,7 @@ class Walk:
             self.ensemble.copy(self.kept(rows), list(rows))
 
     def kept(self, rows: Sequence[int]) -> list[int]:
-        """Return the rows of the ensemble with the accepted states of rows."""
+        """Return the ensemble rows that contain the accepted states of rows."""
         return [len(self) + k for k in rows]
 
     def random(self, rows: Sequence[int], stage: int, draw: int = 0, index: ArrayLike = 0) -> Words:
@@ -294,19 +294,19 @@ class Walk:
 
 
 def in_parts(points: Floats, n: int) -> list[Floats]:
-    """Divide points (m, 3) into parts whose differences from n others do not take much memory."""
+    """Divide points (m, 3) into parts to limit the memory for their differences from n other points."""
     return np.array_split(points, 1 + n * len(points) // _MOST_PAIRS)
 
 
 def atoms_among(name: str, values: ArrayLike, atoms: Atoms) -> NDArray[np.bool_]:
-    """Return a mask (n,) of atoms for a mask or indices. Raises InputError for others."""
+    """Convert a mask or indices of atoms to a mask (n,). Raises InputError for other values."""
     return atoms_mask(name, values, len(atoms))
 
 
 def chosen_atoms(name: str, values: ArrayLike, atoms: Atoms) -> Ints:
-    """Return sorted indices of atoms from 0, (m,), for a mask (n,) or indices.
+    """Convert a mask (n,) or indices of atoms to sorted indices, (m,).
 
-    Raises InputError if no atoms or all atoms are chosen, and for atoms that do not exist.
+    Raises InputError if no atoms or all atoms are chosen, and for indices out of range.
     """
     chosen = np.flatnonzero(atoms_among(name, values, atoms)).astype(np.int32)
     if not 0 < len(chosen) < len(atoms):
@@ -315,9 +315,9 @@ def chosen_atoms(name: str, values: ArrayLike, atoms: Atoms) -> Ints:
 
 
 def is_accepted(rise: float, temperature: float, drawn: float) -> bool:
-    """Return whether a step is kept.
+    """Return whether a step is accepted by the Metropolis criterion.
 
-    rise : kcal/mol of the energy; NaN is not accepted
-    temperature : K; drawn : uniform in (0, 1)
+    rise : change in energy, kcal/mol; NaN is rejected
+    temperature : K; drawn : uniform random number in (0, 1)
     """
     return rise < 0 or (temperature > 0 and math.exp(-rise / (BOLTZMANN * temperature)) > drawn)

@@ -1,4 +1,4 @@
-"""Force fields: charges, Lennard-Jones parameters, bonds and OBC radii for the atoms of a structure.
+"""Force fields: assignment of charges, Lennard-Jones parameters, bonds and OBC radii to structures.
 
 Amber99SB is built in; PELE's templates and OBC tables are read from files.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..atoms.names import canonical, residue_names
 from ..common.modules import lazy_names
 
-if TYPE_CHECKING:  # the same names as below, for checkers and editors
+if TYPE_CHECKING:  # the names below, for type checkers and editors
     from .control import ControlFile, read_control
     from .field import ForceField
     from .links import read_links
@@ -38,7 +38,7 @@ __all__ = [
     "residue_names",
 ]
 
-if not TYPE_CHECKING:  # names by the file that has them
+if not TYPE_CHECKING:  # names of each module
     __getattr__ = lazy_names(
         __name__,
         {

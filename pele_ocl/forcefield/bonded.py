@@ -1,4 +1,4 @@
-"""Bonded terms of a structure: from its templates, across bonds between residues, and its 1-4 pairs."""
+"""Bonded terms of a structure, within residues and across bonds between them, and 1-4 pairs."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _NONE = " (the energy is then nonbonded + solvent)"
 
 
 class AtomParameters(NamedTuple):
-    """Parameters of n atoms, the rule of a pair's sigma, and the (Coulomb, Lennard-Jones) scale of 1-4 pairs.
+    """Parameters of n atoms, the combining rule, and the (Coulomb, Lennard-Jones) scale factors of 1-4 pairs.
 
-    by_index : whether equal outer atoms of an improper about this atom stand in the order of the structure
+    by_index : (n,) True if equivalent outer atoms of impropers about this atom are ordered as in the structure
     """
 
     charges: Floats
@@ -47,7 +47,7 @@ class AtomParameters(NamedTuple):
 
 
 class _Terms(NamedTuple):
-    """Terms of one kind: atoms (m, k) and parameters (m, p)."""
+    """Terms of one kind, with atoms (m, k) and parameters (m, p)."""
 
     atoms: Ints
     parameters: Floats
@@ -56,7 +56,7 @@ class _Terms(NamedTuple):
 def bonded_of(
     structure: Structure, matches: Sequence[Match], bonding: Bonding, links: Links, parameters: AtomParameters
 ) -> tuple[Bonded | None, tuple[str, ...]]:
-    """Collect the terms of a structure; or return None, and the note that says which parameters are lacking."""
+    """Collect the bonded terms of a structure. Returns None and a note if parameters are missing."""
     lacking = sorted({m.template.name for m in matches if m.template.terms is None})
     if lacking:
         noun, verb = ("templates", "lack") if len(lacking) > 1 else ("template", "lacks")
@@ -87,7 +87,7 @@ def bonded_of(
 
 
 class _Residues:
-    """Matched residues as arrays; M different matches serve R residues."""
+    """Matches of R residues as arrays, with M distinct matches."""
 
     def __init__(self, structure: Structure, matches: Sequence[Match]) -> None:
         self.starts = structure.labels.residue_starts
@@ -98,7 +98,7 @@ class _Residues:
         self._places: dict[LinkAtom, Ints] = {}
 
     def inside(self, name: str) -> list[_Terms]:
-        """Collect the terms of a table that are within residues."""
+        """Collect the terms of a table within residues."""
         found = []
         for k, match in enumerate(self.matches):
             assert match.template.terms is not None
@@ -115,7 +115,7 @@ class _Residues:
     def across(self, crossing: Ints, links: Links) -> dict[str, list[_Terms]] | int:
         """Collect the terms across the bonds (k, 2) between residues, by table.
 
-        If a bond has no link, return its index instead.
+        Returns the index of the bond instead if a bond has no link.
         """
         residues = np.searchsorted(self.starts, crossing, side="right") - 1
         found: dict[str, list[_Terms]] = {"bonds": [], "angles": [], "torsions": [], "impropers": []}
@@ -134,16 +134,16 @@ class _Residues:
     def _applied(
         self, terms: Sequence[LinkTerm], link: Link, table: str, residues: NDArray[np.intp]
     ) -> Iterator[_Terms]:
-        """Terms at all pairs of residues (m, 2) where their atoms are there and bonded as they need."""
+        """Yield the terms for all pairs of residues (m, 2) that have the required atoms and bonds."""
         for atoms, same in groupby(terms, key=lambda term: term.atoms):
             parameters = np.array([term.parameters for term in same])
             found = self._found(atoms, link, table, residues)
             yield _Terms(np.repeat(found, len(parameters), axis=0), _repeated(parameters, len(found)))
 
     def _found(self, atoms: Sequence[LinkAtom], link: Link, table: str, residues: NDArray[np.intp]) -> Ints:
-        """Find the atoms of a term, (k, n_members), in the pairs of residues (m, 2) that have it."""
+        """Find the atoms (k, n_members) of a term in the pairs of residues (m, 2) to which it applies."""
         steps = ((2, 0), (2, 1), (2, 3)) if table == "impropers" else ((0, 1), (1, 2), (2, 3))[: len(atoms) - 1]
-        fits = np.ones((2, len(self.matches)), bool)  # of a match as the first and as the second residue
+        fits = np.ones((2, len(self.matches)), bool)  # whether each match can be the first and the second residue
         for atom in atoms:
             fits[int(atom.second)] &= self._place(atom) >= 0
         for i, j in steps:
@@ -155,12 +155,12 @@ class _Residues:
         return np.stack([self._atoms(atom, there[:, int(atom.second)]) for atom in atoms], axis=1)
 
     def _atoms(self, atom: LinkAtom, residues: NDArray[np.intp]) -> Ints:
-        """(m,) the atom in residues (m,); -1 where a residue lacks it."""
+        """Return the index of the atom in each residue, (m,); -1 for residues without it."""
         place = self._place(atom)[self.which[residues]]
         return np.where(place >= 0, self.starts[residues] + place, -1).astype(np.int32)
 
     def _place(self, atom: LinkAtom) -> Ints:
-        """Find the place of an atom in a residue of each match, (M,); -1 if none has that name and type."""
+        """Return the index of an atom within the residue for each match, (M,); -1 if no atom has the name and type."""
         if atom not in self._places:
             found = (m.template.index.get(atom.name, -1) for m in self.matches)
             places = [
@@ -171,12 +171,12 @@ class _Residues:
         return self._places[atom]
 
     def _bonded(self, first: str, second: str) -> NDArray[np.bool_]:
-        """(M,) whether two atoms of a residue of each match are bonded."""
+        """Return a mask (M,) of the matches in which two atoms are bonded."""
         return np.array([(first, second) in m.template.bonded_names for m in self.matches])
 
 
 def _missing_link(structure: Structure, bond: Sequence[int], some: bool) -> str:
-    """Write the note about a bond between residues that no link serves."""
+    """Return the note about a bond between residues without a link."""
     i, j = bond
     file = "disulphide_bonds" if structure.labels.names[i] == "SG" else "inter_residue_bonds"
     having = "no line BOND of a file" if some else "no file"
@@ -185,22 +185,22 @@ def _missing_link(structure: Structure, bond: Sequence[int], some: bool) -> str:
 
 
 def _repeated(rows: Floats, times: int) -> Floats:
-    """Rows (m, p) one after another so many times, (times m, p)."""
+    """Repeat all rows (m, p), (times m, p)."""
     return np.concatenate([rows] * times) if times else rows[:0]
 
 
 def _joined(parts: Sequence[_Terms]) -> _Terms:
-    """All terms, in the order of their first atoms."""
+    """Concatenate terms, sorted by their first atoms."""
     atoms, parameters = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(atoms[:, 0], kind="stable")
     return _Terms(atoms[order], parameters[order])
 
 
 def _by_index(impropers: Ints, of: AtomParameters) -> Ints:
-    """Order atoms a, b, c, d of impropers about c. If c asks so, equal ones of a, b, d go in the structure's order.
+    """Order the outer atoms of impropers a, b, c, d about c as OpenMM does, for the atoms c marked in `by_index`.
 
-    OpenMM has a rule for improper torsions without an order of their own. The last of the outer atoms of d's type is d.
-    If a and b are of one element, a comes before b.
+    Among outer atoms with the type of d, the last one in the structure is d. If a and b have the same element, a
+    precedes b.
     """
     atoms = impropers.copy()
     asked = of.by_index[atoms[:, 2]]

@@ -1,4 +1,4 @@
-"""Bonds of a matched structure, of its templates and between residues."""
+"""Bonds of a matched structure, within and between residues."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..atoms import Ints, Structure
 from ..common.notes import Note
 from .matching import Match, disulphides
 
-# Peptide C-N is 1.33 A, O3'-P 1.61 A; the next nearest pair of residues in a chain is above 2.2 A.
+# A peptide bond C-N is 1.33 A long, O3'-P 1.61 A; such atoms without a bond are more than 2.2 A apart.
 POLYMER_BOND_A = 2.0
 
 
 class Bonding(NamedTuple):
-    """All bonds (m, 2), i < j, sorted; bonds between residues (k, 2), first residue first; notes about chain ends."""
+    """All bonds (m, 2), i < j, sorted; bonds between residues (k, 2), in the order of residues; notes on chain ends."""
 
     bonds: Ints
     crossing: Ints
@@ -25,7 +25,7 @@ class Bonding(NamedTuple):
 
 
 def bonding_of(structure: Structure, matches: Sequence[Match], whole_segments: bool = False) -> Bonding:
-    """Find the bonds of a structure whose residues have their templates; whole_segments : of the ForceField"""
+    """Find the bonds of a structure with matched templates. whole_segments : as in ForceField"""
     starts = structure.labels.residue_starts.tolist()
     inside = [m.bonds + start for m, start in zip(matches, starts, strict=True)]
     polymer, notes = _polymer_bonds(structure, matches, whole_segments)
@@ -39,7 +39,7 @@ def bonding_of(structure: Structure, matches: Sequence[Match], whole_segments: b
 
 
 def _open_atoms(structure: Structure, matches: Sequence[Match], end: str) -> Ints:
-    """(n_residues,) the atom that is open at an end ("head", "tail", "thiol") of each residue; -1 if none."""
+    """Return the atom of each residue with an open valence ("head", "tail" or "thiol"), (n_residues,); -1 if none."""
     atoms = np.full(len(matches), -1, np.int32)
     for r, (match, start) in enumerate(zip(matches, structure.labels.residue_starts.tolist(), strict=True)):
         local = getattr(match.template, end)
@@ -51,7 +51,7 @@ def _open_atoms(structure: Structure, matches: Sequence[Match], end: str) -> Int
 def _polymer_bonds(
     structure: Structure, matches: Sequence[Match], whole_segments: bool
 ) -> tuple[Ints, tuple[str, ...]]:  # fmt: skip
-    """Find the C-N and O3'-P bonds of residues that follow each other. In a ring the first residue follows the last."""
+    """Find the C-N and O3'-P bonds of consecutive residues, and of the last and first residue of a ring."""
     heads, tails = _open_atoms(structure, matches, "head"), _open_atoms(structure, matches, "tail")
     segments = structure.segments
     before, after = _neighbours(segments)
@@ -78,7 +78,7 @@ def _polymer_bonds(
 
 
 def _neighbours(segments: Ints) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Pairs of residues that may be bonded: each with its successor, the last of each segment with its first."""
+    """Return pairs of residues that may be bonded: consecutive ones, and the last and first of each segment."""
     residues = np.arange(len(segments))
     ends = np.flatnonzero(np.diff(segments, append=segments[-1:] + 1))
     begins = np.flatnonzero(np.diff(segments, prepend=segments[:1] - 1))
@@ -96,7 +96,7 @@ def _gap_note(structure: Structure, i: int, j: int) -> str:
 
 
 def _bridges(structure: Structure, matches: Sequence[Match]) -> tuple[Ints, tuple[str, ...]]:
-    """Disulphide bonds, and a note for each half cystine without a partner."""
+    """Find disulphide bonds. Also returns a note for each half cystine without a partner."""
     thiols = _open_atoms(structure, matches, "thiol")
     pairs = disulphides(structure)
     pairs = pairs[np.isin(pairs, thiols).all(axis=1)]

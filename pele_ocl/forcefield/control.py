@@ -1,6 +1,6 @@
-"""PELE's control file, `pele.conf`: the force field, the solvent and the structure that it names.
+"""Reader of PELE control files, `pele.conf`: force field, solvent and structures.
 
-It is JSON with `//` comments, and with `$WORDS` where a program that prepares runs fills something in.
+The format is JSON with `//` comments and with placeholders `$WORD`, which programs that prepare runs replace.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from ..common.errors import FormatError, printable
 from ..common.notes import Note
 from ..common.textfiles import lines, quoted
 
-CONTROL = "pele.conf"  # the usual name of the file
+CONTROL = "pele.conf"  # usual name of the file
 DATA_FOLDERS = ("Data", "DataLocal")
-FIRST_COMPLEX = "first_complex"  # code of the note that other complexes of the file were not taken
+FIRST_COMPLEX = "first_complex"  # code of the note that only the first complex is used
 _MOST = 1e6
-_DEFAULT_IONIC_STRENGTH = 0.15  # mol/L, PELE's own
-# Solvents of PELE by their GB model here.
+_DEFAULT_IONIC_STRENGTH = 0.15  # mol/L, as in PELE
+# GB models of PELE's solvents.
 _SOLVENTS = {"OBC": "obc2", "VACUUM": "none", "VDGBNP": "vdgbnp", "SGBNP": "sgbnp"}
-# Strings are left as they are, comments go. A comma before a bracket is not JSON.
+# Comments outside of strings, which are removed, like trailing commas below.
 _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-# A word with $ becomes a string where a value may stand: behind a colon, or as an element of an array. Elsewhere it
-# stands for settings that a program fills in, or for none, and goes.
+# A placeholder becomes a string if it is a value, after a colon or in an array. Elsewhere, it represents optional
+# settings and is removed.
 _WORD = re.compile(r'"(?:\\.|[^"\\\n])*"|(?:([:,\[])(\s*))?(\$\{?\w+\}?)(?=\s*([^\s]?))')
 _ANY_WORD = re.compile(r"\$\{?(\w+)\}?")
 _LAST_COMMA = re.compile(r'("(?:\\.|[^"\\\n])*")|,(?=\s*[}\]])')
@@ -35,17 +35,17 @@ _LAST_COMMA = re.compile(r'("(?:\\.|[^"\\\n])*")|,(?=\s*[}\]])')
 
 @dataclass(frozen=True)
 class ControlFile:
-    """Settings of a control file as far as energies need them.
+    """Settings of a control file that are needed for energies.
 
     path : the file
-    forcefield : name of the force field, "OPLS2005"; None where the file names none
-    data : folders Data and DataLocal beside the file or in the working directory
-    structures : the first complex of the file; empty if it is written as a `$WORD`
-    gb : the GB model of the solvent, "none" in vacuum
-    ionic_strength : mol/L, 0 where the Debye length is not used
-    allow_missing_terminals : of ForceField
-    notes : messages about settings that could not be followed
-    ligand : a selection (docs/selection.md) of the part that is perturbed; None where no chains are named
+    forcefield : name of the force field, such as "OPLS2005"; None if the file does not name one
+    data : directories Data and DataLocal next to the file or in the working directory
+    structures : files of the first complex; empty if it is a placeholder
+    gb : GB model of the solvent, "none" in vacuum
+    ionic_strength : mol/L, 0 if the Debye length is not used
+    allow_missing_terminals : as in ForceField
+    notes : messages about settings that are not supported
+    ligand : selection (docs/selection.md) of the perturbed molecule; None if the file does not name its chains
     """
 
     path: Path
@@ -60,26 +60,26 @@ class ControlFile:
 
 
 def read_control(path: str | PathLike[str], words: Mapping[str, str] | None = None) -> ControlFile:
-    """Read a control file. Raises FormatError, with the line where it is known, for all that is not one.
+    """Read a control file. Raises FormatError, with the line if known, if it is invalid.
 
-    words : texts in place of `$WORDS`, by their names
+    words : values of the placeholders by name
     """
     return settings_for_energies(Path(path), control_json(path, words))
 
 
 def control_json(path: str | PathLike[str], words: Mapping[str, str] | None = None) -> object:
-    """Read what a control file holds as JSON; `$WORDS` that are not given become texts. Raises FormatError."""
+    """Parse a control file as JSON. Placeholders without a value become texts. Raises FormatError."""
     return _json(Path(path), filled(path, words or {}))
 
 
 def filled(path: str | PathLike[str], words: Mapping[str, str]) -> str:
-    """Read the text of a control file with texts in place of `$WORDS`, by their names."""
+    """Read the text of a control file with placeholders replaced by their values."""
     text = "".join(lines(path, "PELE control"))
     return _ANY_WORD.sub(lambda match: words.get(match[1], match[0]), text)
 
 
 def words_in(value: object) -> tuple[str, ...]:
-    """List the `$WORDS` in the texts of what a file holds, each once."""
+    """List the distinct placeholders in the texts of a parsed file."""
     return tuple(dict.fromkeys(_each_word(value)))
 
 
@@ -92,9 +92,9 @@ def _each_word(value: object) -> Iterator[str]:
 
 
 def needed_for(found: object, words: Sequence[str], otherwise: str) -> str:
-    """Say what is needed instead of a value that is refused; for a `$WORD` these are values of all words of the file.
+    """Describe what is needed instead of an invalid value, for messages: values for the placeholders if it has any.
 
-    words : of the file, as in `words_in`; otherwise : what is needed instead of a value without a word
+    words : placeholders in the file, from `words_in`; otherwise : description for a value without placeholders
     """
     if not isinstance(found, str) or not _ANY_WORD.search(found):
         return otherwise
@@ -103,7 +103,7 @@ def needed_for(found: object, words: Sequence[str], otherwise: str) -> str:
 
 
 def settings_for_energies(file: Path, whole: object) -> ControlFile:
-    """Take what energies need from the JSON of a control file. Raises FormatError."""
+    """Extract the settings for energies from a parsed control file. Raises FormatError."""
     blocks = _Blocks(file, words_in(whole))
     start = blocks.block(whole, "Initialization", required=True)
     solvent = blocks.block(start, "Solvent")
@@ -153,7 +153,7 @@ def _json(file: Path, text: str) -> object:
         found: object = json.loads(plain)
     except json.JSONDecodeError as error:
         raise FormatError(f"{file}:{error.lineno}: the control file is broken ({error.msg}); mend the line") from None
-    except (RecursionError, ValueError):  # brackets in brackets; numbers of thousands of digits
+    except (RecursionError, ValueError):  # deeply nested brackets; numbers with thousands of digits
         raise FormatError(f"{file}: the control file is broken; write it again") from None
     return found
 
@@ -169,7 +169,7 @@ def _complex(blocks: _Blocks, start: dict[str, object]) -> Iterator[str]:
 
 
 def _ligand(blocks: _Blocks, whole: object) -> str | None:
-    """Read the chains of the first command's selectionToPerturb."""
+    """Return a selection of the chains in selectionToPerturb of the first command."""
     commands = whole.get("commands") if isinstance(whole, dict) else None
     first = commands[0] if isinstance(commands, list) and commands else None
     names = blocks.block(blocks.block(first, "selectionToPerturb"), "chains").get("names")
@@ -178,23 +178,23 @@ def _ligand(blocks: _Blocks, whole: object) -> str | None:
 
 
 def beside(file: Path, name: Path) -> Path:
-    """Resolve a path of the file.
+    """Resolve a path in a control file relative to the working directory, as in PELE, or to the directory of the file.
 
-    It is taken from the working directory, as in PELE, or from the file's folder if it is there.
+    The latter is used only if the path exists there and not in the working directory.
     """
     beside = file.parent / name
-    return beside if not os.path.exists(name) and os.path.exists(beside) else name  # unlike Path's, of any length
+    return beside if not os.path.exists(name) and os.path.exists(beside) else name  # any length
 
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Settings of a file, each of its type or FormatError. words : `$WORDS` that the file has"""
+    """Access to settings with type checks. words : placeholders in the file"""
 
     file: Path
     words: tuple[str, ...] = ()
 
     def block(self, of: object, name: str, required: bool = False) -> dict[str, object]:
-        """Return the block of that name, empty if there is none."""
+        """Return a block by name, empty if there is none."""
         found = of.get(name) if isinstance(of, dict) else None
         if isinstance(found, dict):
             return found
@@ -221,6 +221,6 @@ class _Blocks:
         return found
 
     def fault(self, name: str, found: object, needed: str) -> FormatError:
-        """Make the error about a value."""
+        """Make the error about an invalid value."""
         what = needed_for(found, self.words, needed)
         return FormatError(f"{self.file}: {name} is {quoted(found)}; {what} is needed")

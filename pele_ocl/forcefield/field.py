@@ -1,4 +1,4 @@
-"""ForceField: templates and OBC radii, and the parameters they give the atoms of a structure."""
+"""ForceField: assignment of parameters and OBC radii from residue templates."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from .openmm.xml import XmlFiles
 
 _COMBINING: dict[Kind, Combining] = {"amber": "arithmetic", "opls": "geometric"}
-_NAMED = 5  # atoms in a note
+_NAMED = 5  # maximum number of atoms in a note
 _ONE_FOUR: dict[Kind, tuple[float, float]] = {"amber": (1 / 1.2, 1 / 2), "opls": (1 / 2, 1 / 2)}
 
 
 class _Radii(NamedTuple):
-    """GB radii (n,) A and scales (n,), None where the default set lacks atoms; notes; DefaultRadii, if nobody chose."""
+    """GB radii (n,) A and scale factors (n,), None if the default set is incomplete; notes; DefaultRadii, if any."""
 
     radii: Floats | None
     scales: Floats | None
@@ -44,20 +44,20 @@ class _Radii(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ForceField:
-    """Force field: everything needed to turn a Structure into Atoms.
+    """A force field, which converts a Structure to Atoms.
 
-    name : for messages
-    kind : "amber" (arithmetic sigma, 1-4 scales 1/1.2 and 1/2) or "opls" (geometric sigma, 1/2 and 1/2)
+    name : name for messages
+    kind : "amber" (arithmetic sigma, 1-4 scale factors 1/1.2 and 1/2) or "opls" (geometric sigma, 1/2 and 1/2)
     templates : residue templates by name
-    radii : OBC radius (A) and scale by (template, atom name)
-    radii_set : name of the built-in table that completes a user's, or of the set of all radii
-    fallback : use radius and scale by element and bonds for atoms without a row, with a note
-    origin : note about a user's files
-    links : terms across bonds between residues, by the names of the bonded atoms
-    allow_missing_terminals : as in PELE's control file. A residue at the end of a chain may lack the atoms of a
-        terminal one. It then gets the template of one within a chain, or else that of the end, minus the missing atoms
-    whole_segments : bond consecutive residues of a chain at any distance
-    default_radii : whether radii are a default set, which a GB model may replace
+    radii : OBC radius (A) and scale factor by (template, atom name)
+    radii_set : name of the set of radii, or of the built-in table that completes the user's tables
+    fallback : True to use radii by element and bonds for atoms missing in the table, with a note
+    origin : files of the user, for notes
+    links : terms across bonds between residues, by names of the bonded atoms
+    allow_missing_terminals : True to allow residues at chain ends without terminal atoms, as in PELE's control file.
+        They get the template of a residue within a chain, or that of a terminal residue without the missing atoms
+    whole_segments : True to bond consecutive residues of a chain at any distance
+    default_radii : True if radii are a default set, which a GB model may replace
 
     >>> field = pele_ocl.ForceField.load()  # Amber99SB
     >>> field.assign(pele_ocl.formats.read_structure("data/structures/trialanine.pdb"))
@@ -94,27 +94,28 @@ class ForceField:
         *,
         fallback: bool | None = None,
     ) -> ForceField:
-        """Load a force field from the built-in Amber99SB and a user's files; later files have priority over earlier
-        ones.
+        """Load a force field: the built-in Amber99SB, PELE's, or OpenMM's.
 
-        name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several. With
-            the extra `openmm` also "amber14", "ff14SB", "charmm36", ..., or OpenMM's XML files, with commas between
-            them or in a list
-        radii : built-in OBC radii, "openmm-obc" (of OpenMM's amber99_obc; "amber" is another name) or "pele" (Tinker's,
-            as PELE has them). By default the former with the built-in templates and the latter with a complete force
-            field of the user, unless the GB model requires others (SolventModel.choose_radii). A set of AMBER's,
-            "bondi", "mbondi", "mbondi2" or "mbondi3", replaces all tables
-        templates : IMPACT template files, or folders that are searched recursively
-        obc : OBC tables, text or JSON
-        pele_data : PELE's Data and DataLocal folders, or folders that hold them
-        guess_radii : radii by element and bonds for atoms without a row, instead of an error
-        allow_missing_terminals : of the ForceField
+        name : "amber99sb", or a directory in PELE's Templates ("OPLS2005", "AMBER99sb"), required if there are several.
+            With the extra `openmm` also "amber14", "ff14SB", "charmm36" and others, or OpenMM XML files, separated by
+            commas or in a list
+        radii : built-in OBC radii: "openmm-obc" (OpenMM's amber99_obc) or "pele" (Tinker's, as in PELE). The default is
+            "openmm-obc" with the built-in templates and "pele" with a complete force field of the user, unless the GB
+            model requires another set (SolventModel.choose_radii). AMBER's sets "bondi", "mbondi", "mbondi2" and
+            "mbondi3" replace all tables
+        templates : IMPACT template files, or directories that are searched recursively
+        obc : OBC tables as text or JSON
+        pele_data : PELE's Data and DataLocal directories, or directories that contain them
+        guess_radii : True to use radii by element and bonds for atoms missing in the tables, instead of raising an
+            error
+        allow_missing_terminals : as in ForceField
         fallback : former name of `guess_radii`
-        allow_scripts : whether Python scripts in OpenMM's XML files are run; otherwise files with scripts are refused
+        allow_scripts : True to run Python scripts in OpenMM XML files; by default such files raise an error
 
-        The twenty amino acids or a folder Protein make a complete force field, and the built-in templates are not used.
-        Other templates, such as those of a DataLocal with only ligands, are merged with the built-in ones. Missing rows
-        come from the built-in radii if `radii` names them, or if no table has alanine.
+        Later files have priority over earlier ones. A force field of the user is complete if it has the twenty amino
+        acids or a directory Protein; the built-in templates are then not used. Otherwise, for example with only ligands
+        in DataLocal, templates are merged with the built-in ones. Missing OBC rows come from the built-in radii if
+        `radii` is given, or if no table contains alanine.
 
         Raises InputError, FormatError or ParameterError.
 
@@ -123,7 +124,7 @@ class ForceField:
         ... ).gb_radii_set
         'mbondi3'
         """
-        if name is not None and not isinstance(name, str):  # a list, as OpenMM's ForceField takes
+        if name is not None and not isinstance(name, str):  # a list, as in OpenMM's ForceField
             name = ",".join(arguments.texts("forcefield", name))
         if radii is not None:
             arguments.text("radii", radii)
@@ -141,22 +142,22 @@ class ForceField:
         )  # fmt: skip
 
     def _with_radii(self, name: str) -> ForceField:
-        """Make the same force field with the GB radii of a set, for any solvent; rows of a user's tables win.
+        """Return the force field with another set of GB radii, which SolventModel keeps. User tables have priority.
 
-        name : as in `load`. Raises InputError for another name.
+        name : as in `load`. Raises InputError for unknown names.
         """
         chosen = gb_set(arguments.text("radii", name), "radii")
         rows = self.radii if chosen in BONDI_SETS else {**embedded_radii(chosen), **self.origin.rows}
         return replace(self, radii=rows, radii_set=chosen, default_radii=False)
 
     def _unmatched(self, structure: Structure) -> list[int]:
-        """List the places of the residues, from 0, that have no template."""
+        """Return the indices of the residues without a template."""
         return unmatched_residues(structure, self.templates)
 
     def assign(self, structure: Structure) -> Atoms:
-        """Assign parameters to every atom of a structure.
+        """Assign parameters to all atoms of a structure.
 
-        Raises ParameterError for residues without a template and atoms without a row. Raises FormatError for repeated
+        Raises ParameterError for residues without a template and atoms without radii. Raises FormatError for duplicate
         atom names in a residue.
         """
         atoms = self._assign_known(structure)
@@ -165,9 +166,9 @@ class ForceField:
         return atoms
 
     def _assign_known(self, structure: Structure) -> Atoms:
-        """Assign as `assign` does, but leave GB radii out where the default set lacks atoms.
+        """Assign parameters like `assign`, but without GB radii if the default set is incomplete.
 
-        A GB model that was made with another set gives its own; what needs radii of the default set raises.
+        A GB model with its own set of radii can still be used; functions that need the default set raise an error.
         """
         arguments.instance("structure", structure, Structure, "a Structure")
         if len(structure.labels) == 0:
@@ -206,7 +207,7 @@ class ForceField:
         )
 
     def _solvent(self, structure: Structure, used: Sequence[Template], index: Ints, bonds: Ints) -> _Radii:
-        """Choose radii and scales of all atoms."""
+        """Choose the GB radii and scale factors of all atoms."""
         if self.radii_set in BONDI_SETS:
             return _Radii(*radii_set(self.radii_set, structure.labels, bonds))
         if not self.default_radii:
@@ -230,9 +231,9 @@ class ForceField:
         self, table: Mapping[Key, tuple[float, float]], structure: Structure, used: Sequence[Template], index: Ints,
         bonds: Ints,
     ) -> tuple[Floats, Floats, tuple[str, ...]]:  # fmt: skip
-        """Look radii, scales and notes up in a table.
+        """Look up radii and scale factors in a table. Also returns notes.
 
-        Raises ParameterError for atoms without a row, unless there is a fallback.
+        Raises ParameterError for atoms missing in the table, unless `fallback` is set.
         """
         none = (np.nan, np.nan)
         rows = [lookup(table, t.name, atom) or none for t in used for atom in t.names]
@@ -257,7 +258,7 @@ class ForceField:
         return radii, scales, (f"OBC radius and scale of {len(missing):,} atoms follow from their elements: {named}",)
 
     def _radii_name(self, used: Sequence[Template]) -> str:
-        """Name the set of the radii: "file" for rows of a user's tables."""
+        """Return the name of the set of radii: "file" for the user's tables."""
         if self.radii_set in BONDI_SETS:
             return self.radii_set
         own = {lookup(self.origin.rows, t.name, atom) is not None for t in used for atom in t.names}
@@ -266,7 +267,7 @@ class ForceField:
         )
 
     def _kind_of(self, used: Sequence[Template]) -> tuple[Kind, tuple[str, ...]]:
-        """Find the kind whose rules hold: the templates' if they agree, else the force field's."""
+        """Return the kind of the templates if they agree, otherwise that of the force field, with a note."""
         odd = sorted(t.name for t in used if t.kind != self.kind)
         if len(odd) in (0, len(used)):
             return used[0].kind or self.kind, ()
@@ -279,7 +280,7 @@ class ForceField:
 
 @dataclass(frozen=True, eq=False)
 class XmlForceField(ForceField):
-    """A force field of OpenMM's XML files, with bonded terms of its own."""
+    """A force field from OpenMM XML files."""
 
     xml: XmlFiles = field(kw_only=True)
 
@@ -287,23 +288,23 @@ class XmlForceField(ForceField):
         return f"ForceField({self.name}: {', '.join(self.xml.files)})"
 
     def _with_radii(self, name: str) -> XmlForceField:
-        """Make the same force field with the GB radii of a set, for any solvent."""
+        """Return the force field with another set of GB radii, which SolventModel keeps."""
         chosen = gb_set(arguments.text("radii", name), "radii")
         return replace(self, xml=replace(self.xml, set_of_radii=chosen))
 
     def _unmatched(self, structure: Structure) -> list[int]:
-        """List the places of the residues, from 0, that have no template."""
+        """Return the indices of the residues without a template."""
         return self.xml.unmatched(structure)
 
     def _assign_known(self, structure: Structure) -> Atoms:
-        """Assign as `assign` does."""
+        """Assign parameters like `assign`."""
         return self.assign(structure)
 
     def assign(self, structure: Structure) -> Atoms:
-        """Parameters for every atom of a structure, which needs all its hydrogens.
+        """Assign parameters to all atoms of a structure, which must have all hydrogens.
 
-        Residues are matched by their elements and bonds, which follow from distances; a note names each that has the
-        template of another name. Raises ParameterError for residues without a template.
+        Residues are matched by elements and bonds, which are found by distance. A note lists residues that match a
+        template with another name. Raises ParameterError for residues without a template.
         """
         return self.xml.assign(structure)
 
@@ -311,7 +312,7 @@ class XmlForceField(ForceField):
 def _openmm_force_field(
     name: str, radii: str | None, files: Sequence[str | PathLike[str]], allow_scripts: bool
 ) -> ForceField:
-    from .openmm.xml import load  # XML files alone need it
+    from .openmm.xml import load  # only needed for XML files
 
     if files:
         raise InputError(
@@ -322,7 +323,7 @@ def _openmm_force_field(
 
 
 def _parameters(used: Sequence[Template], index: Ints, kind: Kind) -> AtomParameters:
-    """Collect the parameters of the atoms of all used templates, one after another, at these indices (n,)."""
+    """Collect the parameters of the atoms. index : (n,) indices into the concatenated atoms of the used templates"""
     return AtomParameters(
         charges=np.concatenate([t.charges for t in used])[index],
         lj_sigma=np.concatenate([t.lj_sigma for t in used])[index],
@@ -336,14 +337,14 @@ def _parameters(used: Sequence[Template], index: Ints, kind: Kind) -> AtomParame
 
 
 def _sgb_of(used: Sequence[Template], index: Ints) -> Floats | None:
-    """Figures of Atoms.sgb of the atoms of all used templates at these indices (n,); None where no template has any."""
+    """Collect Atoms.sgb; None if no template has any. index : as in `_parameters`"""
     if all(t.sgb is None for t in used):
         return None
     return np.concatenate([np.full((len(t), 4), np.nan) if t.sgb is None else t.sgb for t in used])[index]
 
 
 def _index(matches: Sequence[Match], used: Sequence[Template]) -> Ints:
-    """(n,) for each atom of the structure its index in the atoms of all used templates, one after another."""
+    """Return the index of each atom in the concatenated atoms of the used templates, (n,)."""
     sizes = [len(t) for t in used]
     offset = dict(zip(map(id, used), np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
     return np.concatenate([m.order + offset[id(m.template)] for m in matches])

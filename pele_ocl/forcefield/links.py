@@ -1,11 +1,11 @@
 """Bonds between residues and the terms across them: PELE's files `inter_residue_bonds` and `disulphide_bonds`.
 
-A line is a label, atom names and figures. BOND, ANGL, TORS and ITOR have the figures of BOND, THET, PHI and IPHI. A
-star after a name means the second residue; `#` starts a comment. NAME and ATOID only say again what follows. In the
-built-in force field `N:N3` is an atom N of type N3.
+A line consists of a label, atom names and parameters. The parameters of BOND, ANGL, TORS and ITOR are those of BOND,
+THET, PHI and IPHI in templates. A star after a name marks an atom of the second residue; `#` starts a comment. NAME and
+ATOID are redundant and ignored. In the built-in force field, `N:N3` is an atom N of type N3.
 
-A term applies if its consecutive atoms are bonded, an improper if its third atom is bonded to the others. By names
-alone, PELE's lines about CD of proline would hit every lysine.
+A term applies if its consecutive atoms are bonded, and an improper if its third atom is bonded to the others. Names
+alone are not sufficient: PELE's lines for CD of proline would also match lysine.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .templates import as_angles, as_torsions, torsion_problem
 
 LINK_FILES = ("inter_residue_bonds", "disulphide_bonds")
 
-# Label: atoms, and figures at least and at most.
+# Label: number of atoms, minimum and maximum number of parameters.
 _LAYOUTS = {"BOND": (2, 2, 2), "ANGL": (3, 2, 2), "TORS": (4, 3, 4), "ITOR": (4, 3, 4)}
 
 
 class LinkAtom(NamedTuple):
-    """An atom by its name, in the first or the second of two residues; `type` is "" where any will do."""
+    """An atom by name, in the first or the second of two residues; `type` is "" for any type."""
 
     name: str
     second: bool
@@ -38,7 +38,7 @@ class LinkAtom(NamedTuple):
 
 
 class LinkTerm(NamedTuple):
-    """Atoms of two residues, and parameters as the tables of Bonded have them."""
+    """Atoms of two residues, and parameters as in the tables of Bonded."""
 
     atoms: tuple[LinkAtom, ...]
     parameters: tuple[float, ...]
@@ -59,10 +59,9 @@ Links = Mapping[LinkKey, Link]
 
 
 def read_links(path: str | PathLike[str]) -> dict[LinkKey, Link]:
-    """Read the bond of a file by its atoms' names, such as ("C", "N"), with the terms that go with it.
+    """Read the link in a file, by the names of the bonded atoms, such as ("C", "N").
 
-    Raises FormatError, with file and line, for lines that the layout does not allow. A file of no or two bonds is
-    refused, too.
+    Raises FormatError, with file and line, for invalid lines, and unless the file has exactly one bond.
     """
     terms: dict[str, list[LinkTerm]] = {label: [] for label in _LAYOUTS}
     for number, line in enumerate(lines(path, "parameter"), 1):
@@ -99,7 +98,7 @@ def _term(where: str, fields: list[str]) -> tuple[str, LinkTerm]:
 
 
 def _words(fields: list[str]) -> Iterator[tuple[str, bool]]:
-    """Yield each word, and True if a star ends or follows it."""
+    """Yield each word, and whether it ends with a star or is followed by one."""
     for field_, following in zip(fields, [*fields, ""][1:], strict=True):
         if field_ != "*":
             word = field_.removesuffix("*")

@@ -1,4 +1,4 @@
-"""Matching each residue of a structure to the template that has exactly its atoms."""
+"""Matching of residues to templates with the same atoms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .templates import Template
 
 DISULPHIDE_A = 2.5
 
-# Where a residue stands in its chain piece, and the template suffixes to try in that order.
+# Template suffixes to try, in order, by whether a residue is the first and the last of its segment.
 _SUFFIXES = {
     (False, False): ("", "B", "E", "Z"),
     (True, False): ("B", "", "E", "Z"),
@@ -30,28 +30,28 @@ _PREPARE = "add hydrogens with `pele-ocl prepare`, or reduce, PDB2PQR or PELE's 
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """template : of one residue; order : (n,) index in the template of each atom of the residue, in file order."""
+    """A residue matched to a template. order : (n,) index in the template of each atom, in the order of the file"""
 
     template: Template
     order: Ints
 
     @cached_property
     def places(self) -> Ints:
-        """Place in the residue of each atom of the template; -1 if the residue lacks it."""
+        """Index in the residue of each atom of the template; -1 for missing atoms."""
         places = np.full(len(self.template), -1, np.int32)
         places[self.order] = np.arange(len(self.order))
         return places
 
     @cached_property
     def bonds(self) -> Ints:
-        """(m, 2) bonds within the residue, as places in it."""
+        """Bonds within the residue, as indices in it, (m, 2)."""
         bonds = self.places[self.template.bonds]
         return bonds[(bonds >= 0).all(axis=1)]
 
 
 @dataclass(frozen=True)
 class _Residue:
-    """All that decides the template of a residue; equal residues share one match."""
+    """Properties of a residue that determine its template. Equal residues share one match."""
 
     name: str
     atoms: tuple[str, ...]
@@ -63,12 +63,12 @@ class _Residue:
 def match_residues(
     structure: Structure, templates: Mapping[str, Template], allow_missing_terminals: bool = True
 ) -> list[Match]:
-    """One Match a residue, in the order of the structure.
+    """Match all residues of a structure, in order.
 
-    allow_missing_terminals : a residue at an end of its chain may lack the atoms of a terminal one. It then gets the
-        template of one within a chain, or else the end's, whose missing atoms are left out
+    allow_missing_terminals : True to allow residues at chain ends without terminal atoms. They get the template of a
+        residue within a chain, or that of a terminal residue without the missing atoms
 
-    Raises FormatError for an atom name that stands twice in a residue, ParameterError for residues no template fits.
+    Raises FormatError for duplicate atom names in a residue, ParameterError for residues without a matching template.
     """
     residues = _residues(structure)
     matches: dict[_Residue, Match | None] = {}
@@ -84,12 +84,12 @@ def match_residues(
 
 
 def unmatched_residues(structure: Structure, templates: Mapping[str, Template]) -> list[int]:
-    """List the places of the residues that no template fits."""
+    """Return the indices of the residues without a matching template."""
     return [number for number, residue in enumerate(_residues(structure)) if _match(residue, templates) is None]
 
 
 def disulphides(structure: Structure) -> Ints:
-    """(m, 2) pairs of SG atoms, without hydrogen, closer than 2.5 A; each has its shortest bond alone."""
+    """Find the disulphide bonds (m, 2): pairs of SG atoms without hydrogen within 2.5 A, the shortest first."""
     labels = structure.labels
     sulphurs = np.flatnonzero(np.isin(labels.names, ("SG", "sg", "Sg", "sG")))
     if len(sulphurs) > 1:
@@ -103,7 +103,7 @@ def disulphides(structure: Structure) -> Ints:
         near += [(float(lengths[j]), i, i + 1 + int(j)) for j in np.flatnonzero(lengths < DISULPHIDE_A)]
     pairs: list[tuple[int, int]] = []
     taken = set[int]()
-    for _, i, j in sorted(near):  # a sulphur has one bond beside that to CB
+    for _, i, j in sorted(near):  # a sulphur has only one bond besides that to CB
         if taken.isdisjoint((i, j)):
             taken |= {i, j}
             pairs.append((int(sulphurs[i]), int(sulphurs[j])))
@@ -128,7 +128,7 @@ def _residues(structure: Structure) -> list[_Residue]:
 
 
 def _candidates(residue: _Residue, templates: Mapping[str, Template]) -> Iterator[Template]:
-    """Yield the templates that a residue may have by its name, the likeliest first."""
+    """Return the templates that fit the name of a residue, in order of preference."""
     bases = residue_names(residue.name)
     if residue.bridged:
         bases = tuple(sorted(bases, key=lambda base: base != "CYX"))
@@ -137,7 +137,7 @@ def _candidates(residue: _Residue, templates: Mapping[str, Template]) -> Iterato
 
 
 def _match(residue: _Residue, templates: Mapping[str, Template]) -> Match | None:
-    """Find the first candidate with these atom names: as written, as every dialect would write them, or in capitals."""
+    """Find the first candidate with the same atom names: literally, in canonical form, or in capitals."""
     for spelling in SPELLINGS:
         atoms = spelling(residue.atoms)
         for template in _candidates(residue, templates):
@@ -150,7 +150,7 @@ def _match(residue: _Residue, templates: Mapping[str, Template]) -> Match | None
 
 
 def _as_terminal(match: Match | None, residue: _Residue, templates: Mapping[str, Template]) -> Match | None:
-    """Replace a template within a chain by the chain end's if the residue has all atoms of that and more."""
+    """Replace a template within a chain by that of the chain end, if the latter contains all atoms of the residue."""
     if match is None or (match.template.name[-1:] in "BEZ" and match.template.name[:-1] in templates):
         return match
     terminal = templates.get(match.template.name + _SUFFIXES[residue.first, residue.last][0])
@@ -174,7 +174,7 @@ def _check_unique(structure: Structure, number: int, atoms: Sequence[str]) -> No
 def _explain(
     structure: Structure, residues: Sequence[_Residue], failed: Sequence[int], templates: Mapping[str, Template]
 ) -> str:
-    """Write the sentence about residues that no template fits: the first of them, and how many more there are."""
+    """Return the error message about residues without a matching template: the first, and the number of others."""
     if not has_hydrogens(structure):
         return without_hydrogens(structure.source)
     residue = residues[failed[0]]
@@ -195,20 +195,20 @@ def _explain(
     return f"{where}: against the closest template, {template.name}, the residue {problem}{others}; {_advice(missing)}"
 
 
-# What to give for a small molecule that a force field does not know.
+# Advice for a small molecule that is not in the force field.
 LIGAND_WAY = "of a small molecule give the file with all hydrogens (`ligands`) or the SMILES (`ligand_template`)"
 
 
 def _way(residue: _Residue) -> str:
-    """Say what to give for a residue of an unknown name."""
+    """Return advice for a residue with an unknown name."""
     name = residue.name.lower()
     template = f"OpenMM's (`forcefield='amber14,{name}.xml'`) or PELE's (`templates={name}z`)"
     return f"{LIGAND_WAY}; or a template, {template}" if len(residue.atoms) > 1 else f"give a template, {template}"
 
 
 def without_hydrogens(source: str) -> str:
-    """Write the sentence about a file without hydrogens, with the command that adds them."""
-    if not Path(source).suffix:  # an object of another library, which has no file
+    """Return the error message about a file without hydrogens, with the command that adds them."""
+    if not Path(source).suffix:  # an object of another library
         return f"{source} has no hydrogen atoms, and the charges need them; pele_ocl.prepare of it adds them"
     name = re.sub(r"(\.(pdb|ent|cif|mmcif))?(\.gz)?$", "", source, flags=re.IGNORECASE)
     return (
@@ -218,14 +218,14 @@ def without_hydrogens(source: str) -> str:
 
 
 def has_hydrogens(structure: Structure) -> bool:
-    """Return whether some atom is a hydrogen by its element, or without one by its name: HG may be mercury."""
+    """Return whether there are hydrogens, by element, or by name if the element is unknown (HG may be mercury)."""
     labels = structure.labels
     unknown = labels.names[np.isin(labels.elements, ("", "X"))]
     return bool(np.isin(labels.elements, ("H", "D")).any()) or any(map(_is_hydrogen, unknown))
 
 
 def _water_problem(residue: _Residue) -> str:
-    """A sentence about a water that no template fits, "" for other residues."""
+    """Return an error message for water without a matching template; "" for other residues."""
     if not is_water(residue.name):
         return ""
     hydrogens = [name for name in residue.atoms if _is_hydrogen(name)]

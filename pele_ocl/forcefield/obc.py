@@ -1,6 +1,7 @@
-"""OBC tables: the intrinsic radius and the overlap scale of each atom of each template.
+"""Reader of OBC tables: the intrinsic radius and the HCT scale factor of each atom of each template.
 
-Two layouts, told apart by content: PELE's text table, one atom a row, and peleffy's JSON for OpenFF ligands.
+There are two formats, distinguished by content: PELE's text table, with one atom per row, and peleffy's JSON for OpenFF
+ligands.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ ObcTable = dict[Key, tuple[float, float]]
 def read_obc(path: str | PathLike[str]) -> ObcTable:
     """Read a table as {(template, atom name): (radius in A, scale)}.
 
-    Text rows are template, atom, type, radius, scale; `#` starts a header. The usual header swaps the names of the last
-    two columns, so they are taken by position. Each row is checked: radii are above 1 A and scales below 1. Raises
-    FormatError with file and line.
+    The columns of text tables are template, atom, type, radius and scale; `#` starts a header. The usual header swaps
+    the names of the last two columns, so columns are read by position, and values are checked: radii must be above 1 A
+    and scales below 1. Raises FormatError with file and line.
     """
     file = read_file(path)
     text = "".join(lines(file, "parameter"))
@@ -35,7 +36,7 @@ def read_obc(path: str | PathLike[str]) -> ObcTable:
 
 
 def is_obc(text: str) -> bool:
-    """Return whether a text claims to be a table: JSON, or some row of five fields ends in two numbers."""
+    """Return whether a text looks like a table: JSON, or a row of five fields that ends with two numbers."""
     if text.lstrip().startswith("{"):
         return "SolventParameters" in text
     rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
@@ -43,16 +44,16 @@ def is_obc(text: str) -> bool:
 
 
 def lookup(table: Mapping[Key, tuple[float, float]], template: str, atom: str) -> tuple[float, float] | None:
-    """Find the row of an atom.
+    """Look up the row of an atom.
 
-    A template without position letter is served by rows of the isolated residue (HOH: HOHZ).
+    Templates without a position letter can use the rows of the isolated residue (HOHZ for HOH).
     """
     return table.get((template, atom)) or table.get((template + "Z", atom))
 
 
 def _read_text(path: Path, text: str) -> ObcTable:
     table: ObcTable = {}
-    known: dict[tuple[str, str], tuple[float, float]] = {}  # of thousands of rows there are some dozen values
+    known: dict[tuple[str, str], tuple[float, float]] = {}  # thousands of rows contain only a few dozen values
     for line_number, line in enumerate(text.split("\n"), 1):
         fields = line.split()
         if not fields or fields[0].startswith("#"):
@@ -65,13 +66,13 @@ def _read_text(path: Path, text: str) -> ObcTable:
         if values is None:
             values = known[texts[0], texts[1]] = _checked(f"{path}:{line_number}", *texts)
         table[template.upper(), atom.replace("_", "")] = values
-    # PELE's generator appends a Z to names that end in one already: CAZZ is CAZ.
+    # PELE's generator appends a Z even to names that end with Z: CAZZ is CAZ.
     doubled = {(name[:-1], atom): row for (name, atom), row in table.items() if name.endswith("ZZ")}
     return {**doubled, **table}
 
 
 def _read_json(path: Path, text: str) -> ObcTable:
-    """peleffy's ligandParams.txt; residues are named without position letter, and ligands are isolated."""
+    """Read peleffy's ligandParams.txt, in which residue names have no position letter and ligands are isolated."""
     try:
         parameters: Any = json.loads(text)["SolventParameters"]
         residues = {name: atoms for name, atoms in parameters.items() if name not in ("Name", "General")}
@@ -82,7 +83,7 @@ def _read_json(path: Path, text: str) -> ObcTable:
         ]
     except json.JSONDecodeError as error:
         raise FormatError(f"{path}:{error.lineno}: the JSON is broken ({error.msg}); write the file again") from None
-    except (RecursionError, ValueError) as error:  # brackets in brackets; numbers of thousands of digits
+    except (RecursionError, ValueError) as error:  # deeply nested brackets; numbers with thousands of digits
         problem = "brackets too deep" if isinstance(error, RecursionError) else quoted(str(error))
         raise FormatError(f"{path}: the JSON is broken ({problem}); write the file again") from None
     except (KeyError, TypeError, AttributeError) as error:
@@ -101,7 +102,7 @@ def _read_json(path: Path, text: str) -> ObcTable:
 def _checked(where: str, radius: Any, scale: Any) -> tuple[float, float]:
     try:
         values = number(str(radius)), number(str(scale))
-    except ValueError:  # a whole number of thousands of digits
+    except ValueError:  # an integer with thousands of digits
         values = None, None
     if values[0] is None or values[1] is None:
         raise FormatError(f"{where}: radius {quoted(radius)} and scale {quoted(scale)} have to be numbers")

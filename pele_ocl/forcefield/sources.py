@@ -1,4 +1,4 @@
-"""Sources of a force field, collected into one: the built-in Amber99SB, files and folders, PELE's Data folders."""
+"""Sources of a force field: the built-in Amber99SB, files and directories, and PELE's Data directories."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from .templates import Kind, Template, is_template, read_template
 
 
 class Library(Mapping[str, Template]):
-    """Templates by name. A structure needs a fifth of a force field's; the others are not read.
+    """Templates in a directory by name, read on access because a structure needs only a few of them.
 
-    folder : holds templates and the files of links, and nothing else, in folders
-    kind : of templates that do not tell it
+    folder : directory that contains only templates and link files, also in subdirectories
+    kind : kind of templates whose kind is unknown
     """
 
     def __init__(self, folder: Path, kind: Kind) -> None:
@@ -53,7 +53,7 @@ class Library(Mapping[str, Template]):
 
 
 class Joined(Mapping[str, Template]):
-    """Templates of several mappings; the first that has a name gives its template."""
+    """Templates of several mappings. Earlier mappings have priority."""
 
     def __init__(self, *parts: Mapping[str, Template]) -> None:
         self._parts = parts
@@ -73,13 +73,13 @@ class Joined(Mapping[str, Template]):
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Files that a user gave, as far as notes tell of them.
+    """Files of the user, for notes.
 
-    tables : OBC tables by the file that a user named
-    rows : rows of all tables of the user, PELE's folders included
-    completed_with : built-in radii that complete a user's force field unasked, "" if none
-    undecided : templates whose figures and folders do not tell their kind
-    without_protein : name of a force field of PELE's folders that has ligands alone there, "" if none
+    tables : OBC tables by file
+    rows : rows of all tables of the user, including PELE's directories
+    completed_with : built-in radii that complete the user's force field by default, "" if none
+    undecided : names of templates of unknown kind
+    without_protein : name of a force field in PELE's directories that contains only ligands, "" if none
     given : names of the user's templates
     """
 
@@ -91,12 +91,12 @@ class Origin:
     given: frozenset[str] = frozenset()
 
     def notes(self, used: Sequence[Template], kind: Kind, radii: Mapping[Key, tuple[float, float]]) -> tuple[str, ...]:
-        """Sentences about the parameters of the templates that a structure needs."""
+        """Return notes about the parameters of the templates used by a structure."""
         return tuple(self._notes(used, kind, radii))
 
     @property
     def about_radii(self) -> tuple[str, ...]:
-        """Say that built-in radii complete a user's force field unasked; nothing if they do not."""
+        """Note that built-in radii complete the user's force field by default, if they do."""
         if not self.completed_with:
             return ()
         return (
@@ -129,17 +129,17 @@ class Origin:
 
 EMBEDDED = "amber99sb"
 _HISTIDINES = frozenset("HIS HID HIE HIP".split())
-# Hidden files, backups of editors and texts that lie in folders of templates.
+# Hidden files, backups and documentation in directories of templates.
 _NO_TEMPLATE = re.compile(r"[.#].*|.*~|.*\.(bak|orig|old|swp|md|rst|html)|(readme|license).*", re.IGNORECASE)
 RADII = {"openmm-obc": "amber99.txt", "pele": "pele.txt"}
 
 
 @dataclass(frozen=True)
 class PeleData:
-    """Parts of PELE's Data and DataLocal folders that are used; later ones win.
+    """Parts of PELE's Data and DataLocal directories to use; later ones have priority.
 
-    name : force field folder that was chosen, "" where there is none
-    templates, obc : folders of templates; OBC tables
+    name : name of the chosen force-field directory, "" if there is none
+    templates, obc : directories of templates; OBC tables
     """
 
     name: str
@@ -149,28 +149,28 @@ class PeleData:
 
 @lru_cache(maxsize=1)
 def embedded_templates() -> Library:
-    """Read the shipped Amber99SB."""
+    """Return the templates of the built-in Amber99SB."""
     return Library(shipped("data") / EMBEDDED, "amber")
 
 
 @lru_cache(maxsize=1)
 def embedded_links() -> Links:
-    """Read the terms across bonds between residues of the shipped Amber99SB."""
+    """Return the links of the built-in Amber99SB."""
     return load_links(shipped("data") / EMBEDDED)
 
 
 @lru_cache(maxsize=len(RADII))
 def embedded_radii(radii: str) -> ObcTable:
-    """A shipped OBC table, "openmm-obc" or "pele"."""
+    """Return a built-in OBC table, "openmm-obc" or "pele"."""
     if radii not in RADII:
         raise InputError(f"radii is {radii!r}; choose {' or '.join(map(repr, RADII))}")
     return read_obc(shipped("data") / "obc" / RADII[radii])
 
 
 def load_templates(path: Path) -> dict[str, Template]:
-    """Read the templates of a file or of a folder with all below it, by name; pass over other files.
+    """Read the templates in a file or, recursively, in a directory, by name. Other files are ignored.
 
-    Raises InputError if there is no such path, FormatError for two templates of one name.
+    Raises InputError if the path does not exist, FormatError if several templates have the same name.
     """
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder; give an IMPACT template or a folder of them")
@@ -188,7 +188,7 @@ def load_templates(path: Path) -> dict[str, Template]:
 
 
 def load_links(path: Path) -> dict[LinkKey, Link]:
-    """Read the links of a file or of a folder with all below it, by bonded atoms' names; later files win."""
+    """Read the links in a file or directory tree, by names of the bonded atoms. Later files have priority."""
     if path.is_file():
         return read_links(path) if path.name in LINK_FILES else {}
     files = sorted(file for name in LINK_FILES for file in path.rglob(name) if file.is_file())
@@ -196,23 +196,24 @@ def load_links(path: Path) -> dict[LinkKey, Link]:
 
 
 def is_complete(templates: Iterable[str]) -> bool:
-    """Return whether templates of these names are a whole protein force field: they have the twenty amino acids."""
+    """Return whether templates form a complete protein force field, with the twenty amino acids."""
     names = set(templates)
     return names >= AMINO_ACIDS - {"HIS"} and not names.isdisjoint(_HISTIDINES)
 
 
 def is_protein_folder(templates: Mapping[str, Template]) -> bool:
-    """Return whether the templates of one file or folder, alanine among them, come from a folder Protein."""
+    """Return whether templates include alanine and come from a directory Protein."""
     return len(templates) > 1 and "ALA" in templates and Path(templates["ALA"].source).parent.name == "Protein"
 
 
 def find_pele_data(roots: Sequence[Path], name: str | None) -> PeleData:
-    """Choose a force field in PELE's folders.
+    """Choose a force field in PELE's directories.
 
-    roots : Data and DataLocal folders, or folders that hold them; DataLocal wins over Data, else later over earlier
-    name : which folder of Templates to take; needed if there are several
+    roots : Data and DataLocal directories, or directories that contain them. DataLocal has priority over Data, and
+        later ones over earlier ones
+    name : directory in Templates to use, required if there are several
 
-    OpenFF folders hold ligands only and are always taken.
+    OpenFF directories contain only ligands and are always used.
     """
     folders = data_folders(roots)
     found = [folder for root in folders for folder in _subfolders(root / "Templates")]
@@ -231,20 +232,20 @@ def find_pele_data(roots: Sequence[Path], name: str | None) -> PeleData:
 
 
 def kind_of_name(name: str) -> Kind | None:
-    """Amber or OPLS by the name of a force field, None where it says neither."""
+    """Return the kind, Amber or OPLS, indicated by the name of a force field; None if unknown."""
     if re.match(r"AMBER\d", name, re.IGNORECASE):
         return "amber"
     return "opls" if re.match(r"OPLS|OPENFF", name, re.IGNORECASE) else None
 
 
 def is_parameter_file(file: Path) -> bool:
-    """Return whether a file in a folder of parameters would be read as a template or an OBC table."""
+    """Return whether a file would be read as a link file, a template or an OBC table."""
     text = _text(file)
     return file.name in LINK_FILES or is_template(text) or is_obc(text)
 
 
 def _template_files(path: Path) -> list[Path]:
-    """List the file itself, or the files below a folder that claim to be templates; texts and backups do not."""
+    """List a file, or the files below a directory that look like templates."""
     if path.is_file():
         return [path]
     files = sorted(file for file in path.rglob("*") if file.is_file())
@@ -256,7 +257,7 @@ def _template_files(path: Path) -> list[Path]:
 
 
 def _text(file: Path) -> str:
-    """Read the text of a file that lies in a folder, "" if it is none."""
+    """Read a text file; "" if it is not a text file."""
     try:
         return "".join(lines(file, "parameter"))
     except FormatError:
@@ -264,13 +265,13 @@ def _text(file: Path) -> str:
 
 
 def _settled(template: Template, default: Kind | None) -> Template:
-    """Return a template that does not tell its kind the kind of the folder it lies in."""
+    """Set the kind of a template of unknown kind, by the names of its parent directories."""
     folders = [kind for parent in Path(template.source).resolve().parents if (kind := kind_of_name(parent.name))]
     return template if template.kind else replace(template, kind=next(iter(folders), default))
 
 
 def data_folders(roots: Sequence[Path]) -> list[Path]:
-    """Folders Data, then DataLocal, of roots that are such folders or hold them. Raises InputError for others."""
+    """Return the directories Data and then DataLocal at or below the roots. Raises InputError for other roots."""
     folders: list[Path] = []
     for root in roots:
         if not root.exists():
@@ -287,7 +288,7 @@ def _subfolders(path: Path) -> list[Path]:
 
 
 def _obc_files(path: Path) -> list[Path]:
-    """PELE's table first, so that tables of single ligands win; folders below hold tables of other origin."""
+    """List OBC tables, PELE's first, so that tables of ligands have priority. Subdirectories are ignored."""
     texts = sorted(path.glob("*.txt")) if path.is_dir() else []
     files = [file for file in texts if is_obc(_text(file))]
     return sorted(files, key=lambda file: not file.name.startswith("solventParams"))
@@ -299,7 +300,7 @@ Paths = Iterable[str | PathLike[str]]
 
 
 class Collected(NamedTuple):
-    """Fields of a ForceField that follow from files, by their names there."""
+    """Fields of a ForceField that are determined by files."""
 
     name: str
     kind: Kind
@@ -311,7 +312,7 @@ class Collected(NamedTuple):
 
 
 def collected(name: str | None, radii: str | None, templates: Paths, obc: Paths, pele_data: Paths) -> Collected:
-    """Collect the force field of a user's files, completed by the built-in one; parameters of ForceField.load."""
+    """Collect a force field from the user's files and the built-in one; arguments as in ForceField.load."""
     obc, templates = arguments.file_paths("obc", obc), arguments.file_paths("templates", templates)
     pele = find_pele_data([Path(root) for root in arguments.file_paths("pele_data", pele_data)], name)
     sets = [*map(load_templates, pele.templates), *map(_required, map(Path, templates))]
@@ -343,19 +344,19 @@ def collected(name: str | None, radii: str | None, templates: Paths, obc: Paths,
 
 
 def _completing(radii: str | None, rows: ObcTable, whole: bool) -> tuple[str, ObcTable]:
-    """Choose the set of radii, named or by default, and its rows if they complete a user's."""
+    """Choose the set of radii, and its rows if the user's tables must be completed."""
     chosen = gb_set(radii or ("pele" if whole else "openmm-obc"), "radii")
     is_needed = chosen not in BONDI_SETS and (radii is not None or ("ALA", "CA") not in rows)
     return chosen, embedded_radii(chosen) if is_needed else {}
 
 
 def _merged(collections: Iterable[Mapping[K, V]]) -> dict[K, V]:
-    """Later templates or rows win."""
+    """Merge mappings. Later ones have priority."""
     return {key: value for collection in collections for key, value in collection.items()}
 
 
 def _required(path: Path) -> dict[str, Template]:
-    """Templates that a user named; PELE's own folders may be empty, these not."""
+    """Load templates given by the user. Raises InputError if there are none."""
     templates = load_templates(path)
     if not templates:
         raise InputError(f"{path}: there are no templates in this folder; give a folder of IMPACT templates")
@@ -363,7 +364,7 @@ def _required(path: Path) -> dict[str, Template]:
 
 
 def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole: bool) -> Kind:
-    """Find the kind of a force field: its alanine's if it is a whole one, else the built-in one's."""
+    """Return the kind of a force field: that of alanine if it is complete, otherwise that of the built-in one."""
     if whole:
         return given["ALA"].kind or "amber"
     if name is not None and not pele.templates and name.lower() != EMBEDDED:
@@ -376,7 +377,7 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole
 
 
 def _label(pele: PeleData, given: Mapping[str, Template]) -> str:
-    """Name a whole force field of the user by its folder."""
+    """Return the name of a complete force field of the user, from its directory."""
     if pele.name:
         return pele.name
     folder = Path(given["ALA"].source).resolve().parent

@@ -1,4 +1,4 @@
-"""PELE's files of a ligand: its template in IMPACT's layout (templates.py has it) and the rows of its OBC table."""
+"""Writer of PELE's files for a ligand: the IMPACT template (see templates.py) and the rows of its OBC table."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ..atoms.one_four import scales_of_pairs, written_terms
 from ..common.errors import InputError
 
 _WHAT = "a PELE template"
-_LONGEST = 4  # letters of an atom's name
+_LONGEST = 4  # maximum length of atom names
 
 
 def template_text(atoms: Atoms, core: Sequence[int] = (), note: str = "") -> str:
-    """Write the template of a molecule of one residue.
+    """Return the template of a molecule of one residue.
 
-    core : its atoms that do not turn, by index, which PELE marks M; by default all
-    note : a comment for its head
+    core : indices of the atoms that no rotation moves, which PELE marks with M; by default all
+    note : comment at the beginning
 
-    Lengths are R* = Rmin/2 if sigma of pairs is the arithmetic mean (AMBER), else sigma (OPLS). The figures of SGB
-    solvents are zero. Atoms come in the order of a tree from the core, as PELE builds them.
+    Lengths are R* = Rmin/2 if the combining rule is arithmetic (AMBER), otherwise sigma (OPLS). The SGB parameters are
+    zero. Atoms are sorted as a tree from the core outwards, as in PELE.
 
-    Raises InputError for atoms without parameters, of several residues, and for terms that a template has no place for.
+    Raises InputError for atoms without parameters, for several residues, and for unsupported terms.
     """
     bonded = written_terms(atoms, _WHAT)
     labels = atoms.labels
@@ -78,11 +78,10 @@ def template_text(atoms: Atoms, core: Sequence[int] = (), note: str = "") -> str
 
 
 def obc_rows(atoms: Atoms) -> str:
-    """Write the rows of an OBC table, as PELE's solventParamsHCTOBC.txt has them: template, atom, type, radius, scale.
+    """Return the rows of an OBC table as in PELE's solventParamsHCTOBC.txt: template, atom, type, radius, scale.
 
-    There is no header, as pele_platform reads five fields of each line.
-
-    Raises InputError for atoms without GB radii.
+    There is no header, because pele_platform expects five fields in each line. Raises InputError for atoms without GB
+    radii.
     """
     atoms.require(("gb_radii", "gb_scales"), "an OBC table")
     labels = atoms.labels
@@ -98,7 +97,7 @@ def obc_rows(atoms: Atoms) -> str:
 
 
 def padded(name: str, element: str) -> str:
-    """An atom's name in four columns as in PELE's files, with underscores for blanks."""
+    """Format an atom name in four columns, with underscores for blanks, as in PELE's files."""
     aligned = name if len(name) == _LONGEST or len(element) == 2 else f"_{name}"
     return aligned.ljust(4, "_")
 
@@ -108,7 +107,7 @@ def _numbers(place: dict[int, int], members: Sequence[int]) -> str:
 
 
 def _figures(parameters: Sequence[float]) -> str:
-    """K, sign and periodicity of a torsion, and its phase if that is neither 0 nor 180 degrees."""
+    """Format k, sign and periodicity of a torsion, and its phase if it is neither 0 nor 180 degrees."""
     k, n, phase = parameters
     degrees = np.degrees(phase) % 360
     if min(degrees, 360 - degrees) < 1e-4:
@@ -119,7 +118,7 @@ def _figures(parameters: Sequence[float]) -> str:
 
 
 def _torsions(atoms: Atoms, place: dict[int, int]) -> list[str]:
-    """Rows of PHI; a third number below zero says that the row gives no 1-4 pair, as for PELE each pair counts once."""
+    """Return the rows of PHI. A negative third atom marks a repeated 1-4 pair, so that PELE counts each pair once."""
     assert atoms.bonded is not None
     left = set(pair_codes(atoms.bonded.one_four.atoms).tolist())
     rows = list[str]()
@@ -152,7 +151,7 @@ def _neighbours(atoms: Atoms) -> list[list[int]]:
 
 
 def _tree(atoms: Atoms, core: Sequence[int]) -> tuple[list[int], dict[int, int | None]]:
-    """Order the atoms from the first of the core outwards, the core's first, and give the parent of each."""
+    """Sort the atoms as a tree, first those of the core, and return the order and the parent of each atom."""
     near, own = _neighbours(atoms), set(core)
     start = min(core)
     order, parents, ahead, later = list[int](), dict[int, int | None]({start: None}), [start], list[int]()
@@ -169,7 +168,7 @@ def _tree(atoms: Atoms, core: Sequence[int]) -> tuple[list[int], dict[int, int |
 
 
 def _internal(positions: Floats, atom: int, parents: dict[int, int | None]) -> tuple[float, float, float]:
-    """Distance (A), angle and torsion (degrees) of an atom to its parents in the tree, 0 where there is none."""
+    """Return the distance (A), angle and torsion (degrees) of an atom to its ancestors in the tree; 0 if missing."""
     chain = [atom]
     while len(chain) < 4 and (parent := parents[chain[-1]]) is not None:
         chain.append(parent)

@@ -1,15 +1,15 @@
-"""Residue templates: names, parameters, bonds and bonded terms of one residue, and their files in PELE's IMPACT layout.
+"""Residue templates with names, parameters, bonds and bonded terms, and the reader of PELE's IMPACT files.
 
-A file is a header line (name and five counts) and one line an atom. The sections NBON, BOND, THET, PHI, IPHI follow, up
-to END; `*` starts a comment. Fields are separated by blanks.
+A file begins with a header (name and five counts) and one line per atom, followed by the sections NBON, BOND, THET,
+PHI, IPHI and END; `*` starts a comment. Fields are separated by blanks.
 
     BOND  i j      K r0            E = K (r - r0)^2                      kcal/mol/A^2, A
     THET  i j k    K theta0        E = K (theta - theta0)^2              kcal/mol/rad^2, degrees
     PHI   i j k l  K s n [phase]   E = K (1 + s cos(n phi - phase))      kcal/mol, +1 or -1, whole, degrees
     IPHI  as PHI, for impropers
 
-In PHI, a negative second or third number says that i and l are no 1-4 pair by this row. Here 1-4 pairs follow from the
-bonds, so it says nothing. Rows with K = 0 are there for their 1-4 pairs and give no term.
+In PHI, a negative second or third atom means that the row does not define a 1-4 pair. This is ignored here, because 1-4
+pairs are derived from the bonds. Rows with K = 0 only define 1-4 pairs and are skipped.
 """
 
 from __future__ import annotations
@@ -38,20 +38,21 @@ Kind = Literal["amber", "opls"]
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """One residue of a force field; n atoms in the order of the file.
+    """A residue of a force field; n atoms in the order of the file.
 
-    name : key of the template, upper case, as the file's name: ALA in a chain, ALAB first, ALAE last, ALAZ alone
+    name : name of the template in upper case, from the name of the file: ALA within a chain, ALAB first, ALAE last,
+        ALAZ isolated
     names : (n,) atom names without padding
-    elements, types : (n,) element guessed from the padded name; the force field's atom type
-    lj_lengths : (n,) A, the column of the file: sigma in an OPLS template, R* = Rmin/2 in an Amber one
+    elements, types : (n,) element derived from the padded name; force-field atom type
+    lj_lengths : (n,) A, length in the file: sigma in OPLS templates, R* = Rmin/2 in Amber templates
     lj_epsilon, charges : (n,) kcal/mol and e
     bonds : (m, 2) pairs of atoms, from 0
-    kind : which of the two `lj_lengths` is; None where the file alone does not tell
+    kind : kind of `lj_lengths`; None if the file does not determine it
     source : the file, for messages
-    terms : bonds, angles, torsions and impropers among the n atoms; None where the file has no parameters of them
-    impropers_by_index : whether equal outer atoms of an improper stand in the order of the structure, as in OpenMM
-    sgb : (n, 4) radius of the dielectric surface and of the accessible one (A), gamma (kcal/mol/A^2) and alpha
-        (kcal/mol) of PELE's SGB solvents; None where the file has zeros there
+    terms : bonds, angles, torsions and impropers of the residue; None if the file has no parameters for them
+    impropers_by_index : True if equivalent outer atoms of impropers are ordered as in the structure, as in OpenMM
+    sgb : (n, 4) parameters of PELE's SGB solvents: radii of the dielectric and the accessible surface (A), gamma
+        (kcal/mol/A^2) and alpha (kcal/mol); None if they are zero in the file
     """
 
     name: str
@@ -73,42 +74,42 @@ class Template:
 
     @cached_property
     def lj_sigma(self) -> Floats:
-        """(n,) A, the sigma of Atoms: 2 R* / 2^(1/6) for Amber."""
+        """Lennard-Jones sigma, (n,) A: 2 R* / 2^(1/6) for Amber."""
         return self.lj_lengths * 2 / 2 ** (1 / 6) if self.kind == "amber" else self.lj_lengths
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Index of each atom by its name."""
+        """Index of each atom by name."""
         return {name: i for i, name in enumerate(self.names)}
 
     @cached_property
     def bonded_names(self) -> frozenset[tuple[str, str]]:
-        """Names of bonded atoms, each bond both ways."""
+        """Names of bonded atoms, in both directions."""
         pairs = [(self.names[i], self.names[j]) for i, j in self.bonds.tolist()]
         return frozenset([*pairs, *((j, i) for i, j in pairs)])
 
     @cached_property
     def n_bonds(self) -> Ints:
-        """(n,) bonds of each atom inside the residue."""
+        """Number of bonds of each atom within the residue, (n,)."""
         return np.bincount(self.bonds.ravel(), minlength=len(self)).astype(np.int32)
 
     @cached_property
     def head(self) -> int:
-        """Atom that waits for a bond to the residue before: a backbone N or P that lacks one. -1 if none."""
+        """Atom with an open bond to the previous residue: a backbone N or P; -1 if none."""
         return max(self._open("N", 2), self._open("P", 3))
 
     @cached_property
     def tail(self) -> int:
-        """Atom that waits for a bond to the residue after: a backbone C or O3' that lacks one. -1 if none."""
+        """Atom with an open bond to the next residue: a backbone C or O3'; -1 if none."""
         return max(self._open("C", 2), self._open("O3'", 1))
 
     @cached_property
     def thiol(self) -> int:
-        """A cysteine's sulphur without hydrogen, open for a disulphide; -1 if none."""
+        """Sulphur of a cysteine with an open bond for a disulphide; -1 if none."""
         return self._open("SG", 1)
 
     def _open(self, name: str, n_bonds: int) -> int:
-        """Find the atom `name` if it has at most n_bonds bonds in a residue of a polymer, else -1."""
+        """Return the index of an atom with at most n_bonds bonds in a polymer residue; otherwise -1."""
         if name not in self.names or not self._in_polymer:
             return -1
         i = self.names.index(name)
@@ -125,13 +126,13 @@ Row = tuple[int, list[str]]  # line, fields
 Fault = Callable[[int, str], FormatError]
 
 _MOST_PERIODS = 12
-# Numbers as all templates have them, which need no closer look.
+# Usual form of numbers, which needs no further checks.
 _PLAIN = re.compile(r"(-?[0-9]{1,12}(\.[0-9]{0,20})?( |$))*", re.ASCII)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Form of a row: so many atoms, then so many figures; `optional` figures may follow."""
+    """Layout of a row: `n_atoms` atoms, `n_figures` parameters, and up to `optional` further ones."""
 
     what: str
     n_atoms: int
@@ -148,15 +149,15 @@ _COUNTS = {3: "three", 4: "four"}
 def read_template_terms(
     sections: Mapping[str, Sequence[Row]], bonds: Ints, bond_parameters: Floats, n_atoms: int, fault: Fault
 ) -> Bonded | None:
-    """Read the terms of a template.
+    """Read the bonded terms of a template.
 
-    Returns None if it lacks their parameters, as files made for nonbonded energies do.
+    Returns None if there are no parameters, as in files made only for nonbonded energies.
 
-    sections : rows by the name of their section
+    sections : rows by section
     bonds, bond_parameters : (m, 2) atoms from 0, and K and r0
-    fault : makes the error of a line
+    fault : makes the error for a line
 
-    Raises what `fault` makes for rows that the layout does not allow.
+    Raises the error from `fault` for invalid rows.
     """
     angles = _angles(sections.get("THET", ()), n_atoms, fault)
     torsions = _torsions(sections.get("PHI", ()), n_atoms, fault)
@@ -172,18 +173,18 @@ def read_template_terms(
 
 
 def as_angles(figures: Floats) -> Floats:
-    """K and theta0 in rad of rows with degrees."""
+    """Convert theta0 from degrees to rad in rows of K and theta0."""
     return np.stack([figures[:, 0], np.radians(figures[:, 1])], axis=1)
 
 
 def as_torsions(figures: Floats) -> Floats:
-    """K, periodicity and phase (rad) of rows K, sign, periodicity, phase (degrees): -cos is cos shifted by pi."""
+    """Convert rows of K, sign, periodicity and phase (degrees) to K, periodicity and phase (rad)."""
     phase = np.radians(figures[:, 3]) + np.where(figures[:, 1] < 0, np.pi, 0.0)
     return np.stack([figures[:, 0], figures[:, 2], phase], axis=1)
 
 
 def torsion_problem(figures: Sequence[float]) -> str:
-    """Write the sentence about a wrong sign or periodicity, "" if both are right; figures : K, s, n, ..."""
+    """Return an error message for an invalid sign or periodicity; "" if both are valid. figures : K, s, n, ..."""
     _, sign, periodicity = figures[:3]
     if abs(sign) != 1:
         return f"the sign of a torsion is 1 or -1, not {sign:g}"
@@ -209,7 +210,7 @@ def _torsions(rows: Sequence[Row], n_atoms: int, fault: Fault) -> tuple[Ints, Fl
 
 
 def _table(rows: Sequence[Row], layout: _Layout, n_atoms: int, fault: Fault) -> tuple[Ints, Floats]:
-    """Atoms (m, n_atoms) from 0 and figures (m, n_figures + optional) of rows; figures that are not there are 0."""
+    """Parse rows to atoms (m, n_atoms) from 0 and parameters (m, n_figures + optional), with 0 for missing ones."""
     fewest = layout.n_atoms + layout.n_figures
     width = fewest + layout.optional
     for line, fields in rows:
@@ -236,7 +237,7 @@ def _numbers(row: Row, width: int, fault: Fault) -> list[float]:
 
 
 def _check_atoms(rows: Sequence[Row], atoms: NDArray[np.float64], n_atoms: int, fault: Fault) -> None:
-    """Raise for numbers of no atom, and for rows that name an atom twice."""
+    """Raise an error for atom numbers out of range, and for repeated atoms in a row."""
     stray = (atoms != np.trunc(atoms)) | (atoms < 1) | (atoms > n_atoms)
     if stray.any():
         row, column = np.argwhere(stray)[0].tolist()
@@ -249,25 +250,25 @@ def _check_atoms(rows: Sequence[Row], atoms: NDArray[np.float64], n_atoms: int, 
 _SECTIONS = ("NBON", "BOND", "THET", "PHI", "IPHI", "END")
 _WHOLE = re.compile("[0-9]{1,9}")
 _NBON_FIELDS, _BOND_FIELDS = 8, 4
-# The words of a comment by which data/make_amber99sb.py marks its templates.
+# Comment with which data/make_amber99sb.py marks its templates.
 _BY_INDEX = "impropers by index"
-# C, N, O and S: R* is 1.6 to 2.0 A in every Amber force field, sigma 2.9 to 3.8 A in every OPLS one.
+# For C, N, O and S, R* is 1.6 to 2.0 A in Amber force fields, and sigma is 2.9 to 3.8 A in OPLS force fields.
 _TELLING_ELEMENTS = frozenset("CNOS")
 _BETWEEN_RSTAR_AND_SIGMA = 2.4
 
 
 def is_template(text: str) -> bool:
-    """Return whether a text claims to be a template: a line NBON, or a name and five counts at first."""
+    """Return whether a text looks like a template, with a line NBON, or a name and five counts in the first line."""
     rows = [line.split() for line in text.split("\n") if line.strip() and not line.startswith("*")]
     return bool(rows) and (_is_header(rows[0]) or ["NBON"] in rows)
 
 
 def read_template(path: str | PathLike[str]) -> Template:
-    """Read one IMPACT template.
+    """Read an IMPACT template.
 
-    path : file named as PELE names it, residue code and position in lower case (`ala`, `alab`, `ligz`)
+    path : file with the name used by PELE, residue code and position in lower case (`ala`, `alab`, `ligz`)
 
-    Raises FormatError, with file and line, for anything the layout does not allow.
+    Raises FormatError, with file and line, for invalid files.
     """
     return _Reader(Path(path), "".join(lines(path, "template"))).template()
 
@@ -277,15 +278,15 @@ def _is_header(fields: list[str]) -> bool:
 
 
 def element_of(padded_name: str, template: str) -> str:
-    """Find the element of an atom by its four columns, blank or underscore padded: `_CA_` is C, `CA__` is Ca.
+    """Return the element of an atom from its padded four-column name: C for `_CA_`, Ca for `CA__`.
 
-    template : name of the template; without its Z it is an ion's
+    template : name of the template; that of an ion may end in Z
     """
     return element(padded_name.replace("_", " ").ljust(4), template.removesuffix("Z"))
 
 
 class _Reader:
-    """Sections of one file, as (line number, fields)."""
+    """Sections of a file as rows of (line number, fields)."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
@@ -306,7 +307,7 @@ class _Reader:
                 break
 
     def _check_section(self, number: int, fields: list[str], before: str) -> None:
-        """Raise for data after the name of a section, and for sections that are repeated or in another order."""
+        """Raise FormatError for data after a section name, and for sections that are repeated or in the wrong order."""
         name = fields[0]
         if len(fields) > 1:
             raise self._error(number, f"data behind the word {name}; begin a new line for it")
@@ -343,7 +344,7 @@ class _Reader:
         )
 
     def _n_atoms(self) -> int:
-        """Read the atom count of the header."""
+        """Read the number of atoms in the header."""
         if not self.sections[""]:
             raise FormatError(f"{self.path}: there is no header line (a name and five counts), so it is no template")
         number, fields = self.sections[""][0]
@@ -352,7 +353,7 @@ class _Reader:
         return int(fields[-5])
 
     def _atom(self, i: int) -> list[str]:
-        """Fields of the line of atom i; what follows the last atom is the interaction matrix, which bonds imply."""
+        """Return the fields of atom i. The interaction matrix after the last atom is redundant and ignored."""
         rows = self.sections[""]
         if i + 1 >= len(rows):
             raise self._error(rows[-1][0], f"the header promises more than the {i} atoms that follow")
@@ -374,7 +375,7 @@ class _Reader:
                 raise self._error(number, f"the atom {name} was there before; rename one of the two")
 
     def _nonbonded(self, n_atoms: int) -> Floats:
-        """(n, 7) length, epsilon, charge and the four SGB figures of each atom."""
+        """Read length, epsilon, charge and the four SGB parameters of each atom, (n, 7)."""
         values = np.full((n_atoms, _NBON_FIELDS - 1), np.nan)
         for number, fields in self._rows("NBON"):
             if len(fields) != _NBON_FIELDS:
@@ -395,7 +396,7 @@ class _Reader:
         return values
 
     def _bonds(self, n_atoms: int) -> tuple[Ints, Floats]:
-        """Read the bonds (m, 2) that the header promises, as PELE's own files all do, and K and r0 of each."""
+        """Read the bonds (m, 2), and K and r0 of each. Their number must agree with the header."""
         pairs: dict[tuple[int, int], tuple[int, list[str]]] = {}
         rows = self._rows("BOND")
         for number, fields in rows:
@@ -421,9 +422,9 @@ class _Reader:
         return self.sections[section]
 
     def _kind(self, elements: tuple[str, ...], lengths: Floats) -> Kind | None:
-        """Tell Amber from OPLS by the figures of C, N, O and S; without any of them by peleffy's remark.
+        """Distinguish Amber and OPLS by the lengths of C, N, O and S, or by peleffy's comment if there are none.
 
-        The header's "OPLS2005" decides nothing: it stands in Amber templates, too.
+        "OPLS2005" in the header is not significant, because Amber templates contain it, too.
         """
         telling = [length for element, length in zip(elements, lengths, strict=True) if element in _TELLING_ELEMENTS]
         if telling:

@@ -1,6 +1,6 @@
-"""Molecular structure files in, result files out, map files both ways; one module a format.
+"""Readers of structure files, writers of result files, and both for maps, with one module per format.
 
-Other rooms and tests take the names below from here, so that modules can be merged and moved.
+Other packages and tests import the names below from here, so that modules can be merged and moved.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names
 
-if TYPE_CHECKING:  # the same names as below, for checkers and editors
+if TYPE_CHECKING:  # the names below, for type checkers and editors
     from .amber import place
     from .b_factors import read_b_factors
     from .cells import read_cell
@@ -96,7 +96,7 @@ __all__ = [
     "write_table",
 ]
 
-if not TYPE_CHECKING:  # names by the file that has them; others than in __all__ are for tests
+if not TYPE_CHECKING:  # names of each module; those not in __all__ are for tests
     __getattr__ = lazy_names(
         __name__,
         {

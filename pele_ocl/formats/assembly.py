@@ -1,4 +1,4 @@
-"""Assembly of the atoms a file lists to a Structure: one conformer, residues, segments, no atom twice."""
+"""Assembly of a Structure from the atoms listed in a file: choice of conformers, residues and segments."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from ..common.textfiles import quoted
 Bools = NDArray[np.bool_]
 Model = TypeVar("Model")
 
-ANOTHER_MODEL = ", and `model` reads another"  # of a note, for commands that have the option
-_NAMED = 4  # residues in a note
+ANOTHER_MODEL = ", and `model` reads another"  # end of a note, for commands with the option
+_NAMED = 4  # maximum number of residues in a note
 
 
 @dataclass(frozen=True)
 class ListedAtoms:
-    """Every atom of one model as a file lists it, in its order; positions (n, 3) A, all other arrays (n,).
+    """All atoms of a model in the order of the file; positions (n, 3) A, all other arrays (n,).
 
-    altlocs : alternate location, "" where there is only one
+    altlocs : alternate location indicator, "" if there is none
     hetero : True for HETATM
-    pieces : counts up where the file ends a chain (TER, END, another label_asym_id)
-    copies : atoms of equal names are the same atom only if this number is equal too
-    lines : line in the file, from 1; 0 where a format has none
-    The rest is as in Labels.
+    pieces : counter that increases when a chain ends (TER, END, another label_asym_id)
+    copies : atoms with the same name are duplicates only if this number is also equal
+    lines : line number in the file, from 1; 0 for formats without lines
+
+    The other fields are those of Labels.
     """
 
     positions: Floats
@@ -59,18 +60,18 @@ class ListedAtoms:
 def structure(
     records: ListedAtoms, source: str, notes: tuple[str, ...] = (), *, names_matter: bool = True
 ) -> Structure:
-    """Assemble the Structure of a model, with the reader's notes and one about alternate locations.
+    """Assemble the Structure of a model, with the notes of the reader and one about alternate locations.
 
-    A residue with alternate locations keeps one conformer: the unmarked atoms and the atoms of one location mark. The
-    mark with the largest sum of occupancies in that residue is taken, the file's first among equals. Choosing by
-    residue, not by atom, never mixes two conformers.
+    For a residue with alternate locations, the one with the largest sum of occupancies is kept, together with all atoms
+    without an indicator; the first in the file has priority among equals. Locations are chosen per residue, not per
+    atom, so that conformers are never mixed.
 
-    A residue is a run of equal chain, number, insertion code and name. So a residue that comes back later in the file
-    is another one, and the atoms keep the file's order.
+    A residue is a sequence of atoms with the same chain, number, insertion code and name. If they occur again later in
+    the file, they form another residue; the order of atoms is kept.
 
-    names_matter : whether atoms of a residue must differ by name, or, if not, by name or position
+    names_matter : True if the atoms of a residue must have different names, False if names or positions must differ
 
-    Raises FormatError if an atom stands there twice, and for names with characters that cannot be shown.
+    Raises FormatError for duplicate atoms and for names with non-printable characters.
     """
     keep, contested = _one_conformer(records)
     atoms = records[keep]
@@ -90,7 +91,7 @@ def structure(
 
 
 def labels_of_records(atoms: ListedAtoms) -> Labels:
-    """Labels of listed atoms. A residue is a run of equal chain, number, insertion code and name."""
+    """Make the Labels of listed atoms. A residue is a sequence with equal chain, number, insertion code and name."""
     return Labels(
         names=atoms.names,
         elements=atoms.elements,
@@ -103,16 +104,16 @@ def labels_of_records(atoms: ListedAtoms) -> Labels:
 
 
 def of_float32(positions: NDArray[Any], scale: float = 1.0) -> Floats:
-    """Positions (n, 3) A of a library that keeps them as float32, as the text file had them that it read.
+    """Restore the decimals of positions (n, 3) that another library stores as float32, in A.
 
-    scale : A in their unit
+    A PDB file has three decimals and a mol2 file four; in float32, 38.198 becomes 38.19800186. Positions that are not
+    rounded decimals, such as those of a DCD file, are not changed.
 
-    A PDB file has three decimals and a mol2 file four; in float32, 38.198 is 38.19800186. Positions that are no such
-    numbers, as of a DCD file, stay.
+    scale : conversion factor to A
     """
     found: Floats = scale * np.asarray(positions, np.float64)
     if positions.dtype == np.float32:
-        most = 1.5 * scale * np.spacing(np.abs(positions)).astype(np.float64)  # conversion from A to nm rounds, too
+        most = 1.5 * scale * np.spacing(np.abs(positions)).astype(np.float64)  # the conversion to nm rounds, too
         for decimals in (3, 4):
             rounded = np.round(found, decimals)
             if (np.abs(rounded - found) <= most).all():
@@ -121,12 +122,12 @@ def of_float32(positions: NDArray[Any], scale: float = 1.0) -> Floats:
 
 
 def model_note(source: str, model: str | int) -> str:
-    """Write the note of a reader that took the first of several models, as none was named."""
+    """Return the note that the first of several models was read by default."""
     return Note(f"{source} holds several models; model {model}, the first, was read{ANOTHER_MODEL}", code="first_model")
 
 
 def shown_models(numbers: Iterable[int]) -> str:
-    """Numbers of models for messages, the first ten and the last."""
+    """List model numbers for messages: the first ten and the last."""
     have = list(numbers)
     return ", ".join(map(str, have[:10])) + (f" ... {have[-1]}" if len(have) > 10 else "")
 
@@ -134,9 +135,9 @@ def shown_models(numbers: Iterable[int]) -> str:
 def first_readable(
     models: Sequence[Model], read: Callable[[Model], Structure], failed: dict[int, str] | None
 ) -> tuple[Model, Structure]:
-    """Find the first model that can be read; failed : takes the others' reasons; None to raise the first's FormatError
+    """Find the first model that can be read. Raises the FormatError of the first model if there is none.
 
-    Raises the first model's FormatError if no model can be read.
+    failed : dictionary for the errors of unreadable models; None to raise the first error
     """
     reasons = {} if failed is None else failed
     for place, model in enumerate(models):
@@ -152,7 +153,7 @@ def first_readable(
 def fill_readable(
     conformations: Floats, models: Iterable[Model], read: Callable[[Model], Floats], failed: dict[int, str] | None
 ) -> None:
-    """Fill conformations (m, n, 3) A with the positions of models; NaN and a reason in `failed`, if it is a dict."""
+    """Fill conformations (m, n, 3) A with the positions of models; failed : errors by index, with NaN; None to raise"""
     for place, model in enumerate(models):
         try:
             conformations[place] = read(model)
@@ -164,7 +165,7 @@ def fill_readable(
 
 
 def _location_notes(marks: Strings, contested: Bools, labels: Labels, source: str) -> tuple[str, ...]:
-    """A note about the alternate locations that were chosen, if there was a choice."""
+    """Return a note about the chosen alternate locations, if there are several."""
     chosen: dict[str, dict[str, None]] = defaultdict(dict)
     for i in np.flatnonzero(contested).tolist():
         chosen[str(marks[i])][labels.residue(i)] = None
@@ -175,13 +176,13 @@ def _location_notes(marks: Strings, contested: Bools, labels: Labels, source: st
 
 
 def _some(names: list[str]) -> str:
-    """A few of the names, and how many more there are."""
+    """List the first names and the number of the others."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
 
 
 def _changes(*columns: NDArray[Any]) -> Bools:
-    """True at the first row and wherever one of the columns differs from the row before."""
+    """Return a mask of the rows that differ from the previous row in any column; True for the first row."""
     changed = np.ones(len(columns[0]), np.bool_)
     changed[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
     return changed
@@ -192,13 +193,13 @@ def _residue_starts(atoms: ListedAtoms) -> Bools:
 
 
 def _one_conformer(records: ListedAtoms) -> tuple[Bools, Bools]:
-    """Mark the atoms to keep, (n,): all without alternatives, and of each residue the best occupied alternative.
+    """Return a mask (n,) of the atoms to keep, and a mask (n,) of the atoms with a choice of alternate locations.
 
-    And (n,) True for the atoms of residues that have several.
+    All atoms without an indicator are kept, and the location with the highest occupancy in each residue.
     """
     marked = np.flatnonzero(records.altlocs != "")
     some = records[marked]
-    # The residue name is left out: two locations may be two different side chains.
+    # The residue name is not compared, because alternate locations may be different side chains.
     residues = list(
         zip(
             some.copies.tolist(),
@@ -221,7 +222,7 @@ def _one_conformer(records: ListedAtoms) -> tuple[Bools, Bools]:
 
 
 def _segments(residues: ListedAtoms, sizes: NDArray[np.int_]) -> Ints:
-    """Number of the chain piece of each residue."""
+    """Return the segment index of each residue."""
     known = {name: (is_polymer(name), is_water(name)) for name in np.unique(residues.residue_names).tolist()}
     polymer, water = np.array([known[name] for name in residues.residue_names.tolist()], np.bool_).T
     ion = (sizes == 1) & (residues.names == residues.residue_names)
@@ -230,13 +231,13 @@ def _segments(residues: ListedAtoms, sizes: NDArray[np.int_]) -> Ints:
 
 
 def _laps(numbers: Ints) -> Ints:
-    """(n,) how often the residue numbers, having outgrown their columns, began again."""
+    """Return how many times the residue numbers have wrapped around at the limit of their columns, (n,)."""
     over = np.isin(numbers[:-1], (9999, 99999)) & np.isin(numbers[1:], (0, 1))
     return np.concatenate([[0], np.cumsum(over)]).astype(np.int32)
 
 
 def _codes(*columns: NDArray[Any]) -> NDArray[np.int64]:
-    """A number for each row, equal for rows that are equal in all columns."""
+    """Return an integer for each row, equal for rows that agree in all columns."""
     codes = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         distinct, inverse = np.unique(column, return_inverse=True)
@@ -245,7 +246,7 @@ def _codes(*columns: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _refuse_control_characters(atoms: ListedAtoms, source: str) -> None:
-    """Raise for names that would move the cursor of a terminal, or change its colours."""
+    """Raise FormatError for names with control characters, which could affect a terminal."""
     for what in ("names", "residue_names", "chains", "insertion_codes"):
         distinct, first = np.unique(getattr(atoms, what), return_index=True)
         for name, i in zip(distinct.tolist(), first.tolist(), strict=True):

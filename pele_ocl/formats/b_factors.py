@@ -1,4 +1,4 @@
-"""Occupancies and B-factors of a structure file, which are no part of energies but go from file to file."""
+"""Occupancies and B-factors of structure files, which are copied to output files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from ..common.inputfile import InputFile
 from .registry import is_structure, structure_format
 
 Place = tuple[str, int, str]  # chain, residue number, insertion code
-Values = dict[str, tuple[float, float]]  # occupancy and B-factor by the atom's name
-_NO_MARK = "\0"  # gemmi's, of atoms without an alternate location
+Values = dict[str, tuple[float, float]]  # occupancy and B-factor by atom name
+_NO_MARK = "\0"  # altloc in gemmi of atoms without an alternate location
 
 
 def read_b_factors(source: InputFile, labels: Labels) -> Floats | None:
-    """Occupancies and B-factors (n, 2) of atoms by their labels; None for a format that has none.
+    """Read the occupancies and B-factors (n, 2) of atoms by their labels; None if the format does not support them.
 
-    Atoms that the file lacks, such as added hydrogens, get the values of their residue's first atom there. Without one
-    they get 1 and 0. Residues of one chain, number and insertion code, as of two chains of one letter, are taken in
-    their order.
+    Atoms that are not in the file, such as added hydrogens, get the values of the first atom of their residue, or 1 and
+    0 if the residue is not in the file. Residues with the same chain, number and insertion code are matched in order.
     """
     first_model = structure_format(source.path).first_model if is_structure(source.path) else None
     if first_model is None:
@@ -45,20 +44,20 @@ def read_b_factors(source: InputFile, labels: Labels) -> Floats | None:
 
 
 def _known(source: InputFile, first_model: Callable[[InputFile], gemmi.Structure]) -> dict[Place, list[Values]]:
-    """Read the values of the first model by residue; several of one place are apart, in the order of the file.
+    """Read the values of the first model by residue. Residues with the same identifiers are kept separate, in order.
 
-    The best occupied of alternate locations counts.
+    The alternate location with the highest occupancy is used.
     """
     try:
         structure = first_model(source)
     except (ValueError, RuntimeError) as error:
         raise FormatError(f"{source}: its B-factors cannot be read: {error}") from None
-    residues: dict[Place, list[dict[tuple[str, str], gemmi.Atom]]] = {}  # copies of atoms by name and location
+    residues: dict[Place, list[dict[tuple[str, str], gemmi.Atom]]] = {}  # by name and altloc
     for chain in structure[0] if len(structure) else ():
         for residue in chain:
             place = chain.name, int(residue.seqid.num or 0), residue.seqid.icode.strip()
             copies = residues.setdefault(place, [{}])
-            for atom in residue:  # gemmi has those of two chains of one letter in one residue, one after the other
+            for atom in residue:  # gemmi merges such residues of two chains with the same identifier
                 if (atom.name, atom.altloc) in copies[-1]:
                     copies.append({})
                 copies[-1][atom.name, atom.altloc] = atom
@@ -73,7 +72,7 @@ def _known(source: InputFile, first_model: Callable[[InputFile], gemmi.Structure
 
 
 def _one_location(atoms: Sequence[gemmi.Atom]) -> Sequence[gemmi.Atom]:
-    """Choose the atoms of a residue without alternate location or of the best occupied one, as in assembly.py."""
+    """Choose the atoms of a residue without an alternate location or with the best occupied one, as in assembly.py."""
     sums: dict[str, float] = {}
     for atom in atoms:
         sums[atom.altloc] = sums.get(atom.altloc, 0.0) + atom.occ

@@ -1,4 +1,4 @@
-"""Unit cells of files with positions: CRYST1 records, mmCIF items, lines of boxes, NetCDF variables."""
+"""Readers of unit cells: CRYST1 records, mmCIF items, box lines and NetCDF variables."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _CIF_NAMES = ("length_a", "length_b", "length_c", "angle_alpha", "angle_beta", "
 
 
 def read_cell(path: str | PathLike[str], frame: int = 0) -> Floats | None:
-    """Read the unit cell (3, 3) A of a file of positions, a row for each vector; None if it names none.
+    """Read the unit cell (3, 3) A of a coordinate file, one row per vector; None if there is none.
 
-    frame : counted from 0, of a NetCDF trajectory
+    frame : index of the frame in a NetCDF trajectory, from 0
 
-    A file that cannot be read has no cell here; its reader says what is wrong.
+    Invalid cells are treated as missing.
     """
     if is_structure(path):
         data = plain_bytes(read_file(path))
@@ -50,12 +50,12 @@ def read_cell(path: str | PathLike[str], frame: int = 0) -> Floats | None:
 
 
 def cryst1_cell(line: bytes) -> Floats:
-    """Read the cell (3, 3) A of a CRYST1 record; NaN if it holds none."""
+    """Read the cell (3, 3) A of a CRYST1 record; NaN if it is invalid."""
     return _of_texts([line[k : k + w] for k, w in ((6, 9), (15, 9), (24, 9), (33, 7), (40, 7), (47, 7))])
 
 
 def _of_texts(texts: list[bytes]) -> Floats:
-    """Make the cell of six texts, lengths in A and angles in degrees; NaN if one is no number."""
+    """Make a cell from six texts, lengths in A and angles in degrees; NaN if they are not numbers."""
     values = [number(text.decode("ascii", "replace")) for text in texts]
     if len(values) != 6 or any(value is None for value in values):
         return np.full((3, 3), np.nan)
@@ -67,13 +67,13 @@ def _of_texts(texts: list[bytes]) -> Floats:
 
 
 def pdb_cell(data: bytes) -> Floats | None:
-    """Read the first CRYST1 record."""
+    """Read the cell of the first CRYST1 record."""
     at = 0 if data.startswith(b"CRYST1") else data.find(b"\nCRYST1") + 1
     return cryst1_cell(data[at : at + 80]) if data[at : at + 6] == b"CRYST1" else None
 
 
 def cif_cell(data: bytes) -> Floats | None:
-    """Read the items of the cell, of the first block that names it."""
+    """Read the cell of the first data block that has one."""
     if b"_cell." not in data:
         return None
     plain = [
@@ -92,7 +92,7 @@ def cif_cell(data: bytes) -> Floats | None:
 
 
 def gro_cell(data: bytes) -> Floats | None:
-    """Read the box after the first frame: the lengths, then the other six components, nm."""
+    """Read the box of the first frame: the lengths, optionally followed by the other six components, nm."""
     lines = data.split(b"\n")
     count = number(lines[1].decode("ascii", "replace")) if len(lines) > 1 else None
     if count is None or not 0 < count < len(lines) - 2:
@@ -108,16 +108,13 @@ def gro_cell(data: bytes) -> Floats | None:
 
 
 def _restart_cell(data: bytes) -> Floats | None:
-    """Read the box at the end of a restart of AMBER as text.
-
-    It has lengths and, most often, angles, of 12 letters each.
-    """
+    """Read the box at the end of an AMBER text restart: lengths and usually angles, 12 characters each."""
     lines = data.rstrip().splitlines()
     words = lines[1].split() if len(lines) > 2 else []
     if not words or not words[0].isdigit():
         return None
     n_lines = -(-int(words[0]) // 2)
-    if n_lines < 2 or len(lines) - 2 not in (n_lines + 1, 2 * n_lines + 1):  # of two atoms a line may be velocities
+    if n_lines < 2 or len(lines) - 2 not in (n_lines + 1, 2 * n_lines + 1):  # of two atoms: may be velocities
         return None
     line = lines[-1].rstrip()
     texts = [line[k : k + 12] for k in range(0, len(line), 12)]

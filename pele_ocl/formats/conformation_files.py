@@ -1,7 +1,7 @@
-"""Files of conformations of one molecule, also of trajectories in time, written one after another.
+"""Writers for files with conformations or trajectories of a molecule, written one frame after another.
 
-All that depends on the molecule alone is written first, and nothing of it changes afterwards. So a program that is
-killed leaves a file that can be continued.
+Everything that depends only on the molecule is written first and does not change afterwards, so the file of an
+interrupted program can be continued.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from .hdf5 import placed_dataset, text_array, text_type, write_attributes
 from .pdb_writing import atom_lines
 from .registry import WRITTEN, named
 
-INTERVAL = "interval_ps"  # the attribute of a Content that tells the time between its frames
+INTERVAL = "interval_ps"  # attribute of a Content with the time between frames
 
 
 @dataclass(frozen=True)
 class Content:
-    """Molecule whose conformations are written.
+    """Molecule and metadata of a file of conformations.
 
-    atoms : with labels; n : conformations; source : of the atoms, for messages
-    b_factors : (n_atoms, 2) occupancies and B-factors, which PDB and mmCIF files keep
-    precision : "float32" or "float64" of positions in HDF5 files
-    attributes : of HDF5 files
-    has_velocities : whether each conformation is written with its velocities
+    atoms : Atoms with labels; n : number of conformations; source : source of the atoms, for messages
+    b_factors : (n_atoms, 2) occupancies and B-factors for PDB and mmCIF files
+    precision : precision of positions in HDF5 files, "float32" or "float64"
+    attributes : attributes of HDF5 files
+    has_velocities : True to write velocities with each conformation
     """
 
     atoms: Atoms
@@ -56,7 +56,7 @@ class Content:
 
     @property
     def labels(self) -> Labels:
-        """Names of the atoms. Raises FormatError if there are none."""
+        """Labels of the atoms. Raises FormatError if there are none."""
         if self.atoms.labels is None:
             raise FormatError(
                 f"{self.source}: its atoms have no names, which PDB and mmCIF files need; write .nc or .rst7"
@@ -65,18 +65,18 @@ class Content:
 
     @property
     def known_b_factors(self) -> Floats:
-        """Occupancies and B-factors, 1 and 0 if they are not known."""
+        """Occupancies and B-factors, 1 and 0 by default."""
         return np.tile([1.0, 0.0], (len(self.atoms), 1)) if self.b_factors is None else self.b_factors
 
 
 class ConformationFormat(ABC):
-    """Bytes of a file: a head, conformations, and an end.
+    """Format of a file that consists of a header, conformations, and an end.
 
-    has_gaps : whether a conformation that failed is written, as NaN; else it is left out
-    keeps_b_factors : whether occupancies and B-factors are written
-    decimals : of positions in A; None of binary formats, which have the digits of their precision
-    takes_velocities : whether the format can hold velocities
-    holds_one : whether a file holds one conformation and no more
+    has_gaps : True if failed conformations are written as NaN, False if they are omitted
+    keeps_b_factors : True if occupancies and B-factors are written
+    decimals : decimals of positions in A; None for binary formats
+    takes_velocities : True if the format supports velocities
+    holds_one : True if a file contains only one conformation
     """
 
     has_gaps: bool = False
@@ -84,46 +84,46 @@ class ConformationFormat(ABC):
     decimals: int | None = None
     takes_velocities: bool = False
     holds_one: bool = False
-    velocities_behind: int | None = None  # bytes from a conformation's end to its velocities; None: they are its end
+    velocities_behind: int | None = None  # bytes between a conformation and its velocities; None if adjacent
 
     def __init__(self, content: Content) -> None:  # noqa: B027, as a format may need nothing
-        """content : the molecule, and how many conformations follow"""
+        """Prepare the format. content : the molecule and the number of conformations"""
 
     @abstractmethod
     def head(self) -> bytes:
-        """Text before the conformations."""
+        """Return the header."""
 
     @abstractmethod
     def conformation(self, number: int, positions: Floats | None) -> bytes:
-        """Write a conformation (n, 3) A, with gaps for one that failed; number : from 1.
+        """Return the bytes of a conformation (n, 3) A, None for a failed one. number : from 1
 
-        Raises FormatError for positions that the format cannot hold.
+        Raises FormatError for positions that the format cannot represent.
         """
 
     def velocities(self, values: Floats | None) -> bytes:
-        """Write the velocities (n, 3) A/ps of a conformation, with gaps for one that failed."""
+        """Return the bytes of the velocities (n, 3) A/ps of a conformation, None for a failed one."""
         raise NotImplementedError
 
     def end(self) -> bytes:
-        """Write all that follows the conformations."""
+        """Return the bytes after the last conformation."""
         return b""
 
     def begin(self, stream: io.FileIO) -> None:  # noqa: B027, as most formats have nothing to do
-        """Create a file with its header, ready for conformations."""
+        """Prepare a new file for conformations, after the header was written."""
 
     def cut(self, stream: io.FileIO, size: int) -> None:
-        """Take off all that follows so many bytes."""
+        """Truncate the file to a size in bytes."""
         stream.truncate(size)
 
     def grown(self, stream: io.FileIO, size: int) -> None:  # noqa: B027
-        """Have the file say how many conformations it has, now that they end after so many bytes."""
+        """Update the number of conformations in the header after the file has grown to a size in bytes."""
 
 
 class ConformationFile:
-    """A file that conformations are appended to; size : bytes of its head and conformations."""
+    """A file to which conformations are appended. size : bytes of the header and the conformations"""
 
     def __init__(self, path: Path, layout: ConformationFormat, size: int | None) -> None:
-        """size : as it was when an earlier run ended, to go on; None for a new file"""
+        """Open a file. size : size when a previous run was interrupted, to continue it; None for a new file"""
         self.path, self._layout = path, layout
         head = layout.head()
         if size is None:
@@ -148,11 +148,12 @@ class ConformationFile:
         self._stream.close()
 
     def append(self, number: int, positions: Floats | None, velocities: Floats | None = None) -> None:
-        """Write conformation number (from 1); None for one that failed, which formats without gaps leave out.
+        """Append a conformation; None for a failed one, which formats without gaps omit.
 
-        velocities : (n, 3) A/ps, of a Content that has them
+        number : number of the conformation, from 1
+        velocities : (n, 3) A/ps, if the Content has velocities
 
-        Raises FormatError if it cannot be written, as on a full disk; earlier ones stay.
+        Raises FormatError if writing fails, for example on a full disk. Previous conformations are not affected.
         """
         if positions is None and not self._layout.has_gaps:
             return
@@ -168,7 +169,7 @@ class ConformationFile:
         self._layout.grown(self._stream, self.size)
 
     def finish(self) -> None:
-        """Write the end, after the last conformation."""
+        """Finish the file after the last conformation."""
         self._write(self._layout.end(), self.size)
 
     def _write(self, data: bytes, place: int) -> None:
@@ -179,7 +180,7 @@ class ConformationFile:
                 left = left[self._stream.write(left) :]
 
     def _require(self, head: bytes, size: int) -> None:
-        """Raise FormatError unless the file that is there begins with this head and has so many bytes."""
+        """Raise FormatError unless the existing file begins with this header and has at least this size."""
         try:
             with open(self.path, "rb") as stream:
                 is_same = stream.read(len(head)) == head or self._layout.has_gaps
@@ -190,11 +191,11 @@ class ConformationFile:
             raise FormatError(f"{self.path}: is not what the interrupted run left; start again, without `resume`")
 
 
-_PLACE = slice(30, 54)  # columns of x, y and z
+_PLACE = slice(30, 54)  # columns with x, y and z
 
 
 class PdbFormat(ConformationFormat):
-    """Atoms with their chains, numbers and insertion codes, and the B-factors where they are known."""
+    """PDB files with chains, residue numbers, insertion codes and B-factors."""
 
     keeps_b_factors = True
     decimals = 3
@@ -234,10 +235,10 @@ _COLUMNS = (
 
 
 class MmcifFormat(ConformationFormat):
-    """Atoms with the author's names (auth_*), as in the file that was read."""
+    """mmCIF files with the labels of the input as author names (auth_*)."""
 
     keeps_b_factors = True
-    decimals = 6  # a minimum keeps its gradient to 0.001 kcal/mol/A; four decimals leave 0.06
+    decimals = 6  # gradients of a minimum change by up to 0.001 kcal/mol/A; by 0.06 with four decimals
 
     def __init__(self, content: Content) -> None:
         labels = content.labels
@@ -262,7 +263,7 @@ class MmcifFormat(ConformationFormat):
 
 
 def _row(serial: int, texts: Sequence[object], place: int, b_factor: Sequence[float]) -> str:
-    """An atom up to its positions. place : of its residue in the molecule, from 1"""
+    """Return the row of an atom up to the positions. place : number of its residue, from 1"""
     name, element, residue, number, code, chain = map(str, texts)
     atom, comp, asym = (gemmi.cif.quote(text) if text else "." for text in (name, residue, chain))
     is_chain = is_polymer(residue)
@@ -277,13 +278,13 @@ def _row(serial: int, texts: Sequence[object], place: int, b_factor: Sequence[fl
 
 _DIMENSION, _VARIABLE, _ATTRIBUTE = 10, 11, 12
 _CHAR, _FLOAT, _DOUBLE = 2, 5, 6
-_VELOCITY_UNIT = np.float32(20.455)  # A/ps of AMBER's unit of velocities, as its programs round it
+_VELOCITY_UNIT = np.float32(20.455)  # AMBER's unit of velocity in A/ps, as rounded in its programs
 
 
 class NetcdfFormat(ConformationFormat):
-    """Frames of float32 coordinates in A, one record each, with times if these are known; no names.
+    """AMBER NetCDF trajectories: float32 coordinates in A, one record per frame, with times if known; without labels.
 
-    Velocities are in AMBER's unit, which the attribute `scale_factor` makes A/ps.
+    Velocities are in AMBER's unit; the attribute `scale_factor` is the conversion to A/ps.
     """
 
     has_gaps = True
@@ -318,7 +319,7 @@ class NetcdfFormat(ConformationFormat):
         return 0 if self._interval is None else 4
 
     def _made(self, begin: int) -> bytes:
-        """Make the head; begin : bytes before the first frame, which are its own length"""
+        """Make the header. begin : offset of the first frame, the length of the header"""
         dimensions = [("frame", 0), ("spatial", 3), ("atom", self._n_atoms)]
         spatial_bytes = 4
         variables = [
@@ -338,7 +339,7 @@ class NetcdfFormat(ConformationFormat):
 
 
 def _netcdf_head(convention: str, dimensions: Sequence[tuple[str, int]], variables: Sequence[bytes]) -> bytes:
-    """Write what a NetCDF file of a convention of AMBER's says of its variables, before their values."""
+    """Make the header of a NetCDF file with one of AMBER's conventions, up to the values."""
     attributes = {"Conventions": convention, "ConventionVersion": "1.0", "program": "pele-ocl", "programVersion": "1"}
     return b"".join(
         (
@@ -396,15 +397,15 @@ def _variable(
 
 
 _BLOCK = 1 << 22  # numbers
-_CONTENTS = 1 << 16  # bytes of all tables of contents, which so stand before the positions
+_CONTENTS = 1 << 16  # bytes reserved for metadata, so that all of it precedes the positions
 
 
 class Hdf5Format(ConformationFormat):
-    """Everything but the positions is written first; positions not done or failed are NaN.
+    """HDF5 files in which the metadata precede the positions. Missing and failed conformations are NaN.
 
-    Velocities come behind the positions, in a dataset of the same shape.
+    Velocities follow the positions in a dataset of the same shape.
 
-    dataset : name of the positions; per_angstrom : their unit
+    dataset : name of the positions; per_angstrom : 1 A in the unit of the positions
     """
 
     has_gaps = True
@@ -428,7 +429,7 @@ class Hdf5Format(ConformationFormat):
         return (self.per_angstrom * values).astype(self._dtype).tobytes()
 
     def velocities(self, values: Floats | None) -> bytes:
-        return self.conformation(1, values)  # in the unit of positions, per ps
+        return self.conformation(1, values)  # unit of the positions per ps
 
     def begin(self, stream: io.FileIO) -> None:
         stream.seek(len(self._head))
@@ -438,11 +439,11 @@ class Hdf5Format(ConformationFormat):
             left -= min(left, _BLOCK)
 
     def cut(self, stream: io.FileIO, size: int) -> None:
-        """Nothing: the file has its length from the start."""
+        """Do nothing, because the file always has its final size."""
 
     @cached_property
     def _head(self) -> bytes:
-        """File up to its positions, which come last and are never written here."""
+        """The file up to the positions, which come last."""
         import h5py
 
         with tempfile.TemporaryDirectory() as folder:
@@ -450,7 +451,8 @@ class Hdf5Format(ConformationFormat):
             with h5py.File(path, "w", libver=("v108", "latest"), track_order=True, meta_block_size=_CONTENTS) as file:
                 self.write_rest(file, self._content)
                 dataset = placed_dataset(file, self.dataset, self._shape, self._dtype)
-                # Of a fixed length: the heap of other texts may grow, and would come to stand behind the positions.
+                # Fixed-length strings, because the heap of variable-length ones may grow and be moved behind the
+                # positions.
                 own = [dataset]
                 if self._n_arrays > 1:
                     own.append(placed_dataset(file, "velocities", self._shape, self._dtype))
@@ -464,11 +466,11 @@ class Hdf5Format(ConformationFormat):
 
     @property
     def unit(self) -> dict[str, str]:
-        """Attributes of the positions."""
+        """Unit of the positions, as an attribute of the dataset."""
         return {"unit": "angstrom"}
 
     def write_rest(self, file: Any, content: Content) -> None:
-        """Write all but the positions to an h5py.File."""
+        """Write everything except the positions to an h5py.File."""
         labels = content.atoms.labels
         write_attributes(file, content.attributes)
         for f in fields(Labels) if labels is not None else ():
@@ -479,12 +481,12 @@ class Hdf5Format(ConformationFormat):
                 file.create_dataset(f.name, data=values)
 
 
-_AKMA = 0.04888821290839616  # ps of CHARMM's unit of time
-_NANOMETER = 0.1  # of an A
+_AKMA = 0.04888821290839616  # CHARMM's unit of time (AKMA), ps
+_NANOMETER = 0.1  # nm per A
 
 
 class DcdFormat(ConformationFormat):
-    """Frames of float32 coordinates in A, as CHARMM writes them without a cell; without names."""
+    """DCD files as written by CHARMM without a unit cell: float32 coordinates in A, without labels."""
 
     has_gaps = True
 
@@ -512,13 +514,13 @@ class DcdFormat(ConformationFormat):
 
 
 def _record(data: bytes) -> bytes:
-    """Write a record of Fortran's, between marks of its length."""
+    """Return a Fortran record, with its length before and after the data."""
     mark = np.array(len(data), "<i4").tobytes()
     return mark + data + mark
 
 
 class XtcFormat(ConformationFormat):
-    """Frames of coordinates rounded to 0.01 A, through MDTraj; without names."""
+    """XTC files, written with MDTraj: coordinates rounded to 0.01 A, without labels."""
 
     decimals = 2
 
@@ -534,14 +536,14 @@ class XtcFormat(ConformationFormat):
         values = (_NANOMETER * positions).astype(np.float32)[None]
         time, step = np.array([(number - 1) * self._interval], np.float32), np.array([number], np.int32)
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "frame.xtc"  # frames stand one after the other, with nothing between them
+            path = Path(folder) / "frame.xtc"  # frames are simply concatenated in a file
             with self._writer(str(path), "w") as file:
                 file.write(values, time=time, step=step, box=np.zeros((1, 3, 3), np.float32))
             return path.read_bytes()
 
 
 class XyzFormat(ConformationFormat):
-    """Extended XYZ, as ASE reads it: elements and positions as text, and the time of each frame in ps."""
+    """Extended XYZ files for ASE: elements and positions as text, and the time of each frame in ps."""
 
     decimals = 5
 
@@ -561,7 +563,7 @@ class XyzFormat(ConformationFormat):
 
 
 class RestartFormat(ConformationFormat):
-    """Restart of AMBER as text (rst7, inpcrd): positions without names, velocities and cell."""
+    """AMBER text restarts (rst7, inpcrd): positions, without labels, velocities and unit cell."""
 
     decimals = 7
     holds_one = True
@@ -573,14 +575,14 @@ class RestartFormat(ConformationFormat):
         return b""
 
     def conformation(self, number: int, positions: Floats | None) -> bytes:
-        from .amber.writing import rst7_text  # with all that reads topologies, which most commands do without
+        from .amber.writing import rst7_text  # imports the topology readers, which most commands do not need
 
         assert positions is not None
         return rst7_text(positions, self._title).encode("ascii", "replace")
 
 
 class NetcdfRestartFormat(ConformationFormat):
-    """Restart of AMBER as NetCDF (ncrst), by its convention AMBERRESTART: float64 positions in A, and the time 0 ps."""
+    """AMBER NetCDF restarts (ncrst) by the AMBERRESTART convention: float64 positions in A, with a time of 0 ps."""
 
     holds_one = True
 
@@ -597,7 +599,7 @@ class NetcdfRestartFormat(ConformationFormat):
         return positions.astype(">f8").tobytes()
 
     def _made(self, begin: int) -> bytes:
-        """Make the head; begin : bytes before the positions, which are its own length"""
+        """Make the header. begin : offset of the positions, the length of the header"""
         time, units = np.zeros(1, ">f8").tobytes(), {"units": "angstrom"}
         size = 24 * self._n_atoms
         variables = [
@@ -609,7 +611,7 @@ class NetcdfRestartFormat(ConformationFormat):
 
 
 class MdtrajFormat(Hdf5Format):
-    """HDF5 by MDTraj's convention (Pande, version 1.1): nm, ps, and the topology as JSON; frames to come are NaN."""
+    """HDF5 files by MDTraj's convention (Pande, version 1.1): nm, ps, topology in JSON; missing frames are NaN."""
 
     dataset = "coordinates"
     per_angstrom = _NANOMETER
@@ -629,7 +631,7 @@ class MdtrajFormat(Hdf5Format):
 
 
 def _topology(atoms: Atoms) -> dict[str, Any]:
-    """Describe chains, residues, atoms and bonds as MDTraj's topologies have them in JSON."""
+    """Return chains, residues, atoms and bonds in the structure of MDTraj's JSON topologies."""
     labels = atoms.labels
     assert labels is not None
     chains: list[dict[str, Any]] = []
@@ -660,7 +662,7 @@ __all__ = [
 
 
 class _Written(Mapping[str, type[ConformationFormat]]):
-    """Classes of the table WRITTEN; their modules are imported when they are asked for."""
+    """Mapping of suffixes to the classes in WRITTEN, whose modules are imported on access."""
 
     def __getitem__(self, suffix: str) -> type[ConformationFormat]:
         found: type[ConformationFormat] = named(WRITTEN[suffix])
@@ -681,13 +683,13 @@ CONFORMATION_FORMATS = _Written()
 
 
 def written_suffixes(*, with_b_factors: bool = False) -> str:
-    """List the suffixes of CONFORMATION_FORMATS for reading: `.pdb or .cif`, if they are to keep B-factors."""
+    """List the suffixes of CONFORMATION_FORMATS for messages: `.pdb or .cif` for formats with B-factors."""
     *most, last = (s for s, form in CONFORMATION_FORMATS.items() if form.keeps_b_factors or not with_b_factors)
     return f"{', '.join(most)} or {last}"
 
 
 def require_suffix(path: str | PathLike[str]) -> str:
-    """Return the suffix of a file of conformations; raise FormatError unless it is a key of CONFORMATION_FORMATS."""
+    """Return the suffix of a path. Raises FormatError unless it is a key of CONFORMATION_FORMATS."""
     suffix = Path(path).suffix.lower()
     if suffix not in CONFORMATION_FORMATS:
         raise FormatError(f"{path}: unknown suffix {suffix!r}; structures are written as {written_suffixes()}")
@@ -695,12 +697,12 @@ def require_suffix(path: str | PathLike[str]) -> str:
 
 
 def layout_of(path: str | PathLike[str], content: Content) -> ConformationFormat:
-    """Return the format of a ConformationFile for content.n conformations; nothing is written.
+    """Return the format for a path and content, without writing anything.
 
-    Conformations at equal intervals of time in an HDF5 file are by MDTraj's convention.
+    HDF5 files with a time between frames use MDTraj's convention.
 
-    Raises FormatError for a suffix that is not in CONFORMATION_FORMATS, for names that the format cannot hold, and for
-    several conformations of one that holds one.
+    Raises FormatError for unknown suffixes, for labels that the format cannot represent, and for several conformations
+    in a format for one.
     """
     form = CONFORMATION_FORMATS[require_suffix(path)]
     if form.holds_one and content.n != 1:
@@ -711,17 +713,17 @@ def layout_of(path: str | PathLike[str], content: Content) -> ConformationFormat
 
 @checked
 def write_conformations(path: str | PathLike[str], atoms: Atoms, conformations: ArrayLike | None = None) -> None:
-    """Write a molecule, by the suffix as PDB, mmCIF, HDF5, AMBER's NetCDF, DCD, GROMACS' XTC or extended XYZ.
+    """Write conformations as PDB, mmCIF, HDF5, AMBER NetCDF, DCD, GROMACS XTC or extended XYZ, by the suffix.
 
-    One structure is also written as a restart of AMBER: .rst7 or .inpcrd as text, .ncrst as NetCDF. PDB files have
-    three decimals, so a minimum gets an rms gradient of about 0.6 kcal/mol/A; mmCIF files have six.
-    `read_conformations` reads all of them.
+    A single structure can also be written as an AMBER restart: .rst7 or .inpcrd as text, .ncrst as NetCDF. PDB files
+    have three decimals, so the RMS gradient of a minimum increases to about 0.6 kcal/mol/A; mmCIF files have six.
+    `read_conformations` reads all of these formats.
 
-    atoms : with labels, except for NetCDF, DCD, XTC and restarts, which contain no names
-    conformations : (n, 3) or (m, n, 3) A; by default the atoms' own positions
+    atoms : Atoms with labels, which are not needed for NetCDF, DCD, XTC and restarts
+    conformations : (n, 3) or (m, n, 3) A; by default the positions of `atoms`
 
-    Raises InputError for another shape. Raises FormatError for another suffix, for contents that the format does not
-    support, and for a file that cannot be written.
+    Raises InputError for another shape. Raises FormatError for unknown suffixes, for contents that the format does not
+    support, and if the file cannot be written.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> pele_ocl.write_conformations("two.nc", atoms, [atoms.positions, atoms.positions + 1.0])
@@ -743,9 +745,9 @@ def write_conformations(path: str | PathLike[str], atoms: Atoms, conformations: 
 
 
 def write_conformation(path: str | PathLike[str], content: Content) -> None:
-    """Write the one conformation that the content's atoms have.
+    """Write the positions of the content's atoms as a single conformation.
 
-    Raises FormatError as `layout_of` does, and for a file that cannot be written.
+    Raises FormatError like `layout_of`, and if the file cannot be written.
     """
     layout = layout_of(path, content)
     with replacing(path) as temporary, ConformationFile(temporary, layout, None) as file:

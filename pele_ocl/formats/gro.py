@@ -1,4 +1,4 @@
-"""GRO files of GROMACS: positions in nm and names, in fixed columns (GROMACS reference manual, section "gro")."""
+"""Reader of GROMACS GRO files: labels and positions in nm, in fixed columns (GROMACS manual, section "gro")."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from .cells import gro_cell
 from .registry import StructureFormat
 
 _A_PER_NM = 10.0
-_NAMES_END = 20  # behind residue number, residue name, atom name and atom number, of five columns each
+_NAMES_END = 20  # after residue number, residue name, atom name and atom number, five columns each
 
 
 class _Frame(NamedTuple):
-    """Lines of the atoms of one frame, and the line number of the first."""
+    """Atom lines of one frame, and the line number of the first."""
 
     atoms: list[str]
     first: int
 
 
 def read_gro(path: str | PathLike[str], model: int | None = None) -> Structure:
-    """Read the atoms of one frame of a GRO file, in its order; velocities and box are not read.
+    """Read one frame of a GRO file, without velocities and box.
 
-    model : number of the frame, from 1; the first if None
+    model : number of the frame, from 1; by default the first
 
-    There are no chains in the file. Raises FormatError, with the line, for whatever cannot be read.
+    GRO files contain no chain identifiers. Raises FormatError, with the line, if the file cannot be read.
     """
     file = read_file(path)
     frames = _frames(file)
@@ -67,7 +67,7 @@ def read_gro(path: str | PathLike[str], model: int | None = None) -> Structure:
 
 
 def gro_models(file: InputFile) -> list[int]:
-    """Numbers of the frames, from 1."""
+    """Return the numbers of the frames, from 1."""
     return list(range(1, len(_frames(file)) + 1))
 
 
@@ -76,7 +76,7 @@ def _frames(file: InputFile) -> list[_Frame]:
 
 
 def _each_frame(file: InputFile) -> Iterator[_Frame]:
-    """Title, number of atoms, their lines, box; frames follow each other."""
+    """Yield the frames, each with a title, the number of atoms, the atom lines and the box."""
     stream, first = lines(file, "GRO"), 1
     while (title := next(stream, None)) is not None:
         if not title.strip() and first > 1:
@@ -92,7 +92,7 @@ def _each_frame(file: InputFile) -> Iterator[_Frame]:
 
 
 def _position(line: str, line_number: int, file: InputFile) -> list[float]:
-    """x, y and z in A; the distance of the decimal points is the width of a column."""
+    """Parse x, y and z in A. The column width is the distance between the decimal points."""
     text = line[_NAMES_END:]
     first = text.find(".")
     width = text.find(".", first + 1) - first

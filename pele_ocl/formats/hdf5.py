@@ -1,7 +1,7 @@
-"""HDF5 files, and NumPy's own: read where they may be damaged or claim more than they hold, and written.
+"""Safe reading of HDF5 and .npy files that may be damaged, and writing of HDF5 files.
 
-Files are made in memory and then written as other files are. On a full disk libhdf5 crashes the program. Here an error
-of the file system comes as a sentence.
+Files are created in memory and then written, because libhdf5 crashes the program if the disk is full; here errors of
+the file system are reported as usual.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     import h5py
     from _typeshed import ReadableBuffer, WriteableBuffer
 
-# deflate makes 1 byte of 1032 at most; what claims to be more is not there.
+# Maximum compression ratio of deflate; a dataset that announces more is damaged.
 MOST_EXPANSION = 1032
 _MOST_ATTRIBUTE_BYTES = 2**24
-_HEAP, _OBJECT_HEAD = b"GCOL\x01", 16  # bytes, with lengths of 8 bytes
-_SHOWN = 200  # characters of another library's message
+_HEAP, _OBJECT_HEAD = b"GCOL\x01", 16  # 16 bytes if lengths have 8 bytes
+_SHOWN = 200  # maximum length of a message of another library
 
 
 @contextmanager
 def opened_hdf5(file: InputFile) -> Iterator[h5py.File]:
-    """Open the HDF5 file that these bytes are; raise FormatError for whatever libhdf5 does not read in it."""
+    """Context manager that opens an HDF5 file. Raises FormatError for anything that libhdf5 cannot read."""
     import h5py
 
     try:
@@ -49,22 +49,22 @@ def opened_hdf5(file: InputFile) -> Iterator[h5py.File]:
             yield opened
     except PeleError:
         raise
-    except Exception as error:  # damage shows in errors of many types: h5py and NumPy meet what no file should hold
+    except Exception as error:  # damaged files cause many types of errors in h5py and NumPy
         raise FormatError(f"{file}: cannot be read as HDF5 ({first_line(error)})") from None
 
 
 def _check_heaps(data: bytes) -> None:
-    """Raise ValueError for damaged heaps of texts, in whose objects libhdf5 (1.14, 2.0) would run in circles.
+    """Raise ValueError for damaged global heaps, which cause infinite loops in libhdf5 (1.14, 2.0).
 
-    A global heap collection is described in section III.E of the HDF5 file format. It is a signature, version 1, a
-    size, then objects one after another. The one with index 0 is the free space, whose size counts its own head.
+    Section III.E of the HDF5 file format specification describes a global heap collection: signature, version 1, size,
+    and a sequence of objects. The object with index 0 is the free space, whose size includes its header.
     """
     start = -1
     while (start := data.find(_HEAP, start + 1)) >= 0:
         size = int.from_bytes(data[start + 8 : start + 16], "little")
         at, end = start + 16, start + size
         if end > len(data):
-            continue  # libhdf5 sees that itself
+            continue  # detected by libhdf5
         while at + _OBJECT_HEAD <= end:
             length = int.from_bytes(data[at + 8 : at + 16], "little")
             is_free = data[at : at + 2] == b"\0\0"
@@ -75,7 +75,7 @@ def _check_heaps(data: bytes) -> None:
 
 
 def values_of(dataset: h5py.Dataset, source: object) -> NDArray[Any]:
-    """Read the numbers of a dataset; raise FormatError for one that claims more than its file can hold."""
+    """Read the values of a dataset. Raises FormatError if it announces more data than the file can contain."""
     if dataset.external:
         raise FormatError(
             f"{source}: the dataset {dataset.name} keeps its numbers in another file, "
@@ -93,7 +93,7 @@ def values_of(dataset: h5py.Dataset, source: object) -> NDArray[Any]:
 
 
 def attribute_of(item: h5py.Group | h5py.Dataset, name: str, source: object) -> NDArray[Any] | str | None:
-    """A number or a text of an attribute, None where there is none; raises FormatError for one of absurd size."""
+    """Read an attribute, None if there is none. Raises FormatError for attributes of excessive size."""
     if name not in item.attrs:
         return None
     size = item.attrs.get_id(name).get_storage_size()
@@ -106,7 +106,7 @@ def attribute_of(item: h5py.Group | h5py.Dataset, name: str, source: object) -> 
 
 
 def npy_array(stream: IO[bytes], size: int, source: object) -> NDArray[Any]:
-    """Read the array of a .npy stream of `size` bytes; raise FormatError for whatever NumPy does not read in it."""
+    """Read the array in a .npy stream of `size` bytes. Raises FormatError for anything that NumPy cannot read."""
     try:
         version = np.lib.format.read_magic(stream)
         read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -118,12 +118,12 @@ def npy_array(stream: IO[bytes], size: int, source: object) -> NDArray[Any]:
         if stream.read(1):
             raise ValueError(f"holds more than the {n:,} values that it announces")
         return array.reshape(shape, order="F" if fortran_order else "C")
-    except Exception as error:  # the header is a Python literal, which can be wrong in many ways
+    except Exception as error:  # the header is a Python literal, which can cause many types of errors
         raise FormatError(f"{source}: cannot be read as .npy ({first_line(error)})") from None
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error, or its type if it says nothing."""
+    """Return the first line of an error message, or the type of the error if it has no message."""
     text = " ".join(printable(str(error).partition("\n")[0]).split())
     return (text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ...") or type(error).__name__
 
@@ -132,19 +132,19 @@ _PAGE = 1 << 16  # bytes
 
 
 class SparseFile(io.RawIOBase):
-    """Sparse file in memory: pages that nothing was written to are zeros and take no room."""
+    """Sparse file in memory. Pages that were never written are zeros and use no memory."""
 
     def __init__(self) -> None:
         self._pages: dict[int, bytearray] = {}
         self._place = self._size = 0
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to a place, and return it."""
+        """Set the position and return it."""
         self._place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
         return self._place
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write all bytes."""
+        """Write bytes at the current position."""
         left = memoryview(data).cast("B")
         for number, part in self._parts(len(left)):
             size = part.stop - part.start
@@ -157,7 +157,7 @@ class SparseFile(io.RawIOBase):
         return memoryview(data).nbytes
 
     def readinto(self, target: WriteableBuffer, /) -> int:
-        """Read as many bytes as there are, up to the size of the target."""
+        """Read up to the size of the target or the end of the file."""
         left = memoryview(target).cast("B")
         count = max(0, min(len(left), self._size - self._place))
         for number, part in self._parts(count):
@@ -167,17 +167,17 @@ class SparseFile(io.RawIOBase):
         return count
 
     def truncate(self, size: int | None = None, /) -> int:
-        """Extend the file to this many bytes, or to those already written if they are more."""
+        """Extend the file to this size. A smaller size has no effect."""
         self._size = max(self._size, self._place if size is None else size)
         return self._size
 
     def pages(self) -> Iterator[tuple[int, memoryview]]:
-        """Yield the place and bytes of each page that was written to, in order."""
+        """Yield the offset and the bytes of each written page, in order."""
         for number, page in sorted(self._pages.items()):
             yield number * _PAGE, memoryview(page)[: self._size - number * _PAGE]
 
     def _parts(self, count: int) -> Iterator[tuple[int, slice]]:
-        """Yield the pages of the next bytes, and which bytes of each; the place moves past them."""
+        """Advance by `count` bytes, and yield the number and slice of each page they are in."""
         end = self._place + count
         while self._place < end:
             number, start = divmod(self._place, _PAGE)
@@ -188,11 +188,11 @@ class SparseFile(io.RawIOBase):
 
 @contextmanager
 def writing_hdf5(path: Path, progress: Progress | None = None, *, track_order: bool = False) -> Iterator[Any]:
-    """An empty h5py.File, which is written to `path` when the block ends.
+    """Context manager with an empty h5py.File, which is written to `path` at the end of the block.
 
-    progress : called with the fraction written; track_order : as in h5py
+    progress : called with the written fraction, 0 to 1; track_order : as in h5py
     """
-    import h5py  # takes a tenth of a second to load
+    import h5py  # takes a tenth of a second to import
 
     content = SparseFile()
     # Before version 1.8 of the file format an attribute was limited to 64 KiB.
@@ -211,9 +211,9 @@ def writing_hdf5(path: Path, progress: Progress | None = None, *, track_order: b
 def placed_dataset(
     file: h5py.File, name: str, shape: tuple[int, ...], kind: np.dtype[np.generic]
 ) -> h5py.Dataset:  # fmt: skip
-    """Make a dataset whose space in the file is allocated immediately.
+    """Create a contiguous dataset whose space is allocated immediately.
 
-    It is filled with zeros, which take no disk space.
+    It is filled with zeros, which use no disk space.
     """
     import h5py
 
@@ -221,7 +221,7 @@ def placed_dataset(
     plan.set_layout(h5py.h5d.CONTIGUOUS)
     plan.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     plan.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    plan.set_obj_track_times(False)  # the same bytes whenever it is written
+    plan.set_obj_track_times(False)  # for reproducible bytes
     place = h5py.h5d.create(
         file.id, name.encode(), h5py.h5t.py_create(kind, logical=True), h5py.h5s.create_simple(shape), dcpl=plan
     )
@@ -229,7 +229,7 @@ def placed_dataset(
 
 
 def write_attributes(item: Any, attributes: Mapping[str, object]) -> None:
-    """Attributes of an HDF5 file or dataset; nested names joined by points, values that are None left out."""
+    """Write attributes of an HDF5 file or dataset. Nested names are joined by dots; None values are omitted."""
     for name, value in flat(attributes).items():
         array = np.asarray(value)
         if array.dtype.kind in "UO":
@@ -239,24 +239,24 @@ def write_attributes(item: Any, attributes: Mapping[str, object]) -> None:
 
 
 def text_type() -> Any:
-    """Return the HDF5 type of texts: UTF-8 of any length."""
+    """Return the HDF5 type for texts: variable-length UTF-8."""
     import h5py
 
     return h5py.string_dtype("utf-8")
 
 
 def text_array(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Texts as h5py takes them; bytes of file names that are not UTF-8 are escaped."""
+    """Convert texts for h5py. Bytes of file names that are not UTF-8 are escaped."""
     return np.vectorize(encodable, otypes=[object])(values) if values.size else values.astype(object)
 
 
 def encodable(text: object) -> str:
-    """Escape all of a text that UTF-8 cannot hold: `\\udcff`."""
+    """Escape the characters of a text that UTF-8 cannot represent, such as `\\udcff`."""
     return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def flat(attributes: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Nested mappings as one, their names joined by points; values that are absent left out."""
+    """Flatten nested mappings, joining names by dots and omitting None values."""
     result: dict[str, object] = {}
     for name, value in attributes.items():
         if isinstance(value, Mapping):

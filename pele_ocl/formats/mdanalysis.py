@@ -1,4 +1,4 @@
-"""Names of the atoms of MDAnalysis' groups."""
+"""Labels and positions of MDAnalysis AtomGroups."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from MDAnalysis import AtomGroup
 
 
-_LONGEST = 4  # letters of a segment, as CHARMM names them, which PDB files have columns for
-_IN_FLOAT32 = ("XTC", "TRR", "DCD", "NCDF")  # MDAnalysis' names of trajectories
+_LONGEST = 4  # maximum length of segment names in CHARMM and PDB files
+_IN_FLOAT32 = ("XTC", "TRR", "DCD", "NCDF")  # MDAnalysis names of trajectory formats
 _LETTERS = ascii_uppercase + digits + ascii_lowercase
 
 
 def labels_of_group(group: AtomGroup) -> Labels:
-    """Labels of the atoms of a group."""
+    """Return the Labels of a group."""
     return labels_of_records(records_of_group(group))
 
 
 def records_of_group(group: AtomGroup) -> ListedAtoms:
-    """Names and positions of the atoms of a group, as a file would hold them."""
+    """Return the atoms of a group as listed in a file."""
     n = len(group)
     names, residues = _texts(group, "names", n), _texts(group, "resnames", n)
     symbols = _texts(group, "elements", n)
@@ -52,19 +52,18 @@ def records_of_group(group: AtomGroup) -> ListedAtoms:
 
 
 def positions_of_group(group: AtomGroup) -> Floats:
-    """Positions (n, 3) A at the present frame: with the decimals of a text file, as float32 of a binary trajectory."""
-    if group.universe.trajectory.format in _IN_FLOAT32:  # which our readers take as it is, too
+    """Return the positions (n, 3) A of the current frame. Those read from text files get their exact decimals."""
+    if group.universe.trajectory.format in _IN_FLOAT32:  # as in the readers of this package
         return np.asarray(group.positions, np.float64)
     return of_float32(group.positions)
 
 
 def chains_of_group(group: AtomGroup) -> tuple[Strings, dict[str, str]]:
-    """Chains of the atoms of a group (n,): its chain identifiers, or else its segments.
+    """Return the chains of a group (n,): the chain identifiers if there are any, otherwise the segments.
 
-    MDAnalysis makes up names of segments, "SYSTEM" or "seg_0_Protein_A", that are too long for files. A single one of
-    these is not a chain; several become letters in their order.
-
-    Returns also the letter of each segment with such a name.
+    MDAnalysis generates segment names such as "SYSTEM" or "seg_0_Protein_A", which are too long for files. A single
+    such name is not used as a chain; several are replaced by letters in order. Also returns the letter of each such
+    segment.
     """
     n = len(group)
     chains = _texts(group, "chainIDs", n)
@@ -81,7 +80,7 @@ def chains_of_group(group: AtomGroup) -> tuple[Strings, dict[str, str]]:
 
 
 def column(group: AtomGroup, name: str) -> NDArray[np.generic] | None:
-    """An attribute of all atoms; None where the universe has none of it."""
+    """Return an attribute of all atoms; None if the universe does not have it."""
     try:
         return np.asarray(getattr(group, name))
     except (AttributeError, ValueError):  # MDAnalysis' NoDataError is both

@@ -1,4 +1,4 @@
-"""mmCIF files (PDBx/mmCIF dictionary, category atom_site), parsed by gemmi."""
+"""Reader of mmCIF files (PDBx/mmCIF dictionary, category atom_site), parsed with gemmi."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ _COORDINATES = ("Cartn_x", "Cartn_y", "Cartn_z")
 
 
 def read_mmcif(path: str | PathLike[str], model: int | None = None) -> Structure:
-    """Read the atoms of one model of an mmCIF file, in the order of the file.
+    """Read one model of an mmCIF file.
 
-    Names, residues and chains are the author's (auth_*), as in papers and in PDB files. If the author gave none, the
-    dictionary's own (label_*) are taken. The first data block with atoms is read. A new label_asym_id starts a new
-    segment, as TER does in a PDB file.
+    Labels are the author's (auth_*), as in publications and PDB files, or label_* if these are missing. The first data
+    block with atoms is read. A new label_asym_id starts a new segment, like TER in a PDB file.
 
-    model : pdbx_PDB_model_num; the first model in the file if None
+    model : pdbx_PDB_model_num; by default the first model in the file
 
     Raises FormatError for a damaged file, a missing model, and atoms without finite coordinates.
     """
@@ -42,7 +41,7 @@ def read_mmcif(path: str | PathLike[str], model: int | None = None) -> Structure
 
 
 def read_mmcif_conformations(file: InputFile, failed: dict[int, str] | None = None) -> tuple[list[int], Floats]:
-    """Read all models as conformations of one molecule: numbers, and positions (m, n, 3) A; read_conformations."""
+    """Read all models as conformations: model numbers, and positions (m, n, 3) A; see read_conformations."""
     numbers = mmcif_models(file)
     source = str(file)
     site = _Site(atom_block(file), source)
@@ -73,7 +72,7 @@ def read_mmcif_conformations(file: InputFile, failed: dict[int, str] | None = No
 
 
 def _identities(model: Structure) -> Strings:
-    """A text for each atom, of its name and residue."""
+    """Return a text with the residue and name of each atom."""
     labels = model.labels
     which = labels.residue_index
     names = np.array([labels.residue(int(i)) for i in labels.residue_starts], np.str_)
@@ -81,7 +80,7 @@ def _identities(model: Structure) -> Strings:
 
 
 def _records(site: _Site) -> ListedAtoms:
-    """Every atom of the file."""
+    """Return all atoms in the file."""
     numbers, codes = site.residue_numbers()
     names, residues = site.author("atom_id"), site.author("comp_id")
     symbols = site.strings("type_symbol")
@@ -105,7 +104,7 @@ def _records(site: _Site) -> ListedAtoms:
 
 
 def _structure(records: ListedAtoms, source: str, notes: tuple[str, ...] = ()) -> Structure:
-    """Assemble the Structure of a model; raise FormatError for coordinates that are not finite."""
+    """Assemble the Structure of a model. Raises FormatError for coordinates that are not finite."""
     whole = structure(records, source, notes)
     bad = ~np.isfinite(whole.positions).all(axis=1)
     if bad.any():
@@ -115,9 +114,9 @@ def _structure(records: ListedAtoms, source: str, notes: tuple[str, ...] = ()) -
 
 
 def mmcif_models(path: InputFile) -> list[int]:
-    """Numbers of the models in an mmCIF file, in their order; 1 where it numbers none.
+    """Return the model numbers in an mmCIF file, in order; 1 if it has no numbers.
 
-    Raises FormatError for a damaged file, or models that have no number.
+    Raises FormatError for a damaged file, or invalid or duplicate model numbers.
     """
     names = dict.fromkeys(_Site(atom_block(path), str(path)).models.tolist())
     strange = [name for name in names if name and not re.fullmatch("[0-9]{1,9}", name)]
@@ -130,9 +129,9 @@ def mmcif_models(path: InputFile) -> list[int]:
 
 
 def sequence_records(path: InputFile) -> list[str]:
-    """SEQRES and MODRES records of a PDB file for the sequences that an mmCIF file tells, with the author's chains.
+    """Return PDB SEQRES and MODRES records for the sequences in an mmCIF file, with author chain identifiers.
 
-    Raises FormatError for sequences that cannot be read.
+    Raises FormatError if the sequences cannot be read.
     """
     try:
         header = gemmi.make_structure_from_block(atom_block(path)).make_pdb_headers()
@@ -142,7 +141,7 @@ def sequence_records(path: InputFile) -> list[str]:
 
 
 def atom_block(path: InputFile) -> gemmi.cif.Block:
-    """Find the first data block with atoms. Raises FormatError if there is none, and for a file that is not mmCIF."""
+    """Return the first data block with atoms. Raises FormatError if there is none or the file is not mmCIF."""
     text = "".join(lines(path, "mmCIF"))
     try:
         document = gemmi.cif.read_string(text)
@@ -162,7 +161,7 @@ def atom_block(path: InputFile) -> gemmi.cif.Block:
 
 
 class _Site:
-    """Columns of the category atom_site, "" if a value is absent."""
+    """Columns of the category atom_site, with "" for missing values."""
 
     def __init__(self, block: gemmi.cif.Block, source: str) -> None:
         self._block = block
@@ -179,7 +178,7 @@ class _Site:
         return np.asarray(np.where(given != "", given, own))
 
     def numbers(self, item: str, absent: float) -> Floats:
-        """Numbers without their standard uncertainty; NaN where a value is given that is none."""
+        """Return numbers without standard uncertainties; NaN for invalid values."""
         values = [gemmi.cif.as_number(value) for value in self._block.find_values(f"_atom_site.{item}")]
         return np.array(values or [absent] * self._length, np.float64)
 
@@ -188,12 +187,12 @@ class _Site:
         return self._integers(distinct)[inverse], self.strings("pdbx_PDB_ins_code")
 
     def pieces(self) -> Ints:
-        """Number of the run of equal label_asym_id that each atom is in."""
+        """Return a counter that increases at each change of label_asym_id, (n,)."""
         own = self.strings("label_asym_id")
         return np.cumsum(np.concatenate([[False], own[1:] != own[:-1]]), dtype=np.int32)
 
     def model(self, number: int | None) -> NDArray[np.bool_]:
-        """(n,) True for the atoms of the model asked for."""
+        """Return a mask (n,) of the atoms in the requested model."""
         wanted = self.models[0] if number is None else str(number)
         if wanted not in self.models:
             have = ", ".join(dict.fromkeys(self.models.tolist()))
@@ -208,7 +207,7 @@ class _Site:
 
 
 def _first_model(file: InputFile) -> gemmi.Structure:
-    """Read the first block that has atoms with gemmi, for occupancies and B-factors."""
+    """Read the first block with atoms through gemmi, for occupancies and B-factors."""
     return gemmi.make_structure_from_block(atom_block(file))
 
 

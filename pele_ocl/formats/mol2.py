@@ -1,4 +1,4 @@
-"""Mol2 files (Tripos): positions, charges, bonds and atom types of ligands, SYBYL's or GAFF's."""
+"""Reader of Tripos mol2 files: positions, charges, bonds, and SYBYL or GAFF atom types of ligands."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .registry import StructureFormat
 
 Row = tuple[int, list[str]]  # line number and fields
 
-_TYPE, _RESIDUE_NUMBER, _RESIDUE, _CHARGE = 5, 6, 7, 8  # fields of an atom
+_TYPE, _RESIDUE_NUMBER, _RESIDUE, _CHARGE = 5, 6, 7, 8  # indices of the fields of an atom
 _TWO_LETTERS = ("cl", "br")
 _SET, _SET_WITHOUT_BONDS = "mbondi2", "bondi"
 
 
 @dataclass
 class _Molecule:
-    """Rows of the sections of one molecule, by name."""
+    """Rows of each section of a molecule."""
 
     sections: dict[str, list[Row]] = field(default_factory=dict)
 
@@ -37,13 +37,13 @@ class _Molecule:
 
 
 def read_mol2(path: str | PathLike[str], model: int | None = None) -> Atoms:
-    """Atoms with the charges, bonds and types of a mol2 file.
+    """Read the atoms of a mol2 file with charges, bonds and types.
 
-    GB radii are of the set mbondi2, or bondi where there are no bonds. There are no Lennard-Jones parameters.
+    GB radii are those of the set mbondi2, or bondi if there are no bonds. There are no Lennard-Jones parameters.
 
-    model : number of the molecule, from 1, in a file with several; the first if None
+    model : number of the molecule in a file with several, from 1; by default the first
 
-    Raises FormatError, with the line, for whatever cannot be read, and for a file without charges.
+    Raises FormatError, with the line, if the file cannot be read or has no charges.
     """
     file = read_file(path)
     molecules = _molecules(file)
@@ -68,15 +68,15 @@ def read_mol2(path: str | PathLike[str], model: int | None = None) -> Atoms:
 
 
 def mol2_graphs(file: InputFile) -> list[Callable[[], tuple[list[str], Floats, Ints, list[str]]]]:
-    """Read elements, positions (n, 3) A, bonds (m, 2) and their types of each molecule, by a function each.
+    """Return a function for each molecule that reads its elements, positions (n, 3) A, bonds (m, 2) and bond types.
 
-    A function raises FormatError, with the line, for a molecule that cannot be read. Charges are not looked at.
+    The function raises FormatError, with the line, if the molecule cannot be read. Charges are ignored.
     """
     return [partial(_graph, molecule, file) for molecule in _molecules(file)]
 
 
 def mol2_columns(file: InputFile) -> tuple[list[str], list[float] | None]:
-    """Names and partial charges, e, of the atoms of the first molecule; None if it has none, or all are 0."""
+    """Return the atom names and partial charges (e) of the first molecule; charges are None if missing or all 0."""
     found = [molecule for molecule in _each(file) if molecule.rows("ATOM")]
     rows = found[0].rows("ATOM") if found else []
     charges = [number(fields[_CHARGE]) if len(fields) > _CHARGE else None for _, fields in rows]
@@ -98,7 +98,7 @@ def _graph(molecule: _Molecule, file: InputFile) -> tuple[list[str], Floats, Int
 
 
 def mol2_models(file: InputFile) -> list[int]:
-    """Numbers of the molecules, from 1."""
+    """Return the numbers of the molecules, from 1."""
     return list(range(1, len(_molecules(file)) + 1))
 
 
@@ -127,7 +127,7 @@ def _each(file: InputFile) -> Iterator[_Molecule]:
 
 
 def _numbers(row: Row, file: InputFile, columns: Sequence[int] = (2, 3, 4, _CHARGE)) -> list[float]:
-    """x, y, z and charge of an atom, or what other columns hold."""
+    """Return x, y, z and charge of an atom, or the numbers in other columns."""
     line_number, fields = row
     if len(fields) <= max(*columns, _TYPE):
         raise FormatError(
@@ -144,7 +144,7 @@ def _numbers(row: Row, file: InputFile, columns: Sequence[int] = (2, 3, 4, _CHAR
 def _labels(rows: list[Row]) -> Labels:
     numbers = [fields[_RESIDUE_NUMBER] for _, fields in rows]
     changes = [k > 0 and numbers[k] != numbers[k - 1] for k in range(len(numbers))]
-    # AMBER appends the number to the name of a residue, as in ALA3.
+    # AMBER appends the residue number to the residue name, as in ALA3.
     residues = [fields[_RESIDUE].removesuffix(fields[_RESIDUE_NUMBER]) or fields[_RESIDUE] for _, fields in rows]
     return Labels(
         names=np.array([fields[1] for _, fields in rows], np.str_),
@@ -158,7 +158,7 @@ def _labels(rows: list[Row]) -> Labels:
 
 
 def _element(kind: str, name: str) -> str:
-    """Find the element of a type: SYBYL's C.ar and Cl, GAFF's ca and cl; the name decides otherwise."""
+    """Return the element of a SYBYL type (C.ar, Cl) or GAFF type (ca, cl); otherwise that of the atom name."""
     symbol = kind.split(".")[0]
     if symbol[:1].islower():
         return symbol[:2].capitalize() if symbol[:2] in _TWO_LETTERS else symbol[0].upper()
@@ -166,7 +166,7 @@ def _element(kind: str, name: str) -> str:
 
 
 def _bonds(rows: list[Row], identifiers: list[str], file: InputFile) -> Ints:
-    """(m, 2) bonds by the numbers that the file gives its atoms."""
+    """Return the bonds (m, 2) as atom indices, from the atom identifiers in the file."""
     places = {identifier: k for k, identifier in enumerate(identifiers)}
     pairs = []
     for line_number, fields in rows:

@@ -1,4 +1,4 @@
-"""Molecules of SDF and mol2 files as graphs with positions, without parameters: elements, bonds and where atoms are."""
+"""Molecules in SDF and mol2 files as graphs with positions, without parameters."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .mol2 import mol2_graphs
 
 _DOUBLE = "2"
 _END = "$$$$"
-# Formal charges of the column of old files, by its figure; 4 is a radical.
+# Formal charges by the code in the atom lines of old files; 4 is a radical.
 _OLD_CHARGES = {0: 0, 1: 3, 2: 2, 3: 1, 4: 0, 5: -1, 6: -2, 7: -3}
-_UNPAIRED = {0: 0, 1: 0, 2: 1, 3: 2}  # electrons, by the figure of a radical: a singlet has none
+_UNPAIRED = {0: 0, 1: 0, 2: 1, 3: 2}  # unpaired electrons by the radical code; a singlet has none
 
 
 @dataclass(frozen=True, eq=False)
 class Molecule:
-    """A molecule of a file.
+    """A molecule in a file.
 
-    graph : elements and bonds; no bonds where the file has none; positions : (n, 3) A
-    double : pairs of atoms (i < j) that the file calls doubly bonded; is_drawing : whether the file says 2D
+    graph : elements and bonds, if the file has bonds; positions : (n, 3) A
+    double : pairs of atoms (i < j) with a double bond; is_drawing : True if the file is marked as 2D
 
-    Of an SDF file also:
+    Only for SDF files:
 
-    name : its title; orders : (i, j, kind) of each bond as in the file, "4" an aromatic one
-    charges, radicals : (n,) formal charges, e, and unpaired electrons of the atoms
+    name : title; orders : (i, j, kind) of each bond as in the file, with "4" for aromatic bonds
+    charges, radicals : (n,) formal charges, e, and numbers of unpaired electrons
     """
 
     graph: Graph
@@ -48,14 +48,14 @@ class Molecule:
 
 @dataclass(frozen=True)
 class SdfRecord:
-    """A molecule of an SDF file that is not read yet; line : its first in the file, from 1"""
+    """Text of a molecule in an SDF file. line : number of its first line, from 1"""
 
     line: int
     lines: tuple[str, ...]
 
     @property
     def data(self) -> dict[str, str]:
-        """Data fields of the molecule, by the name in their header `> <NAME>`."""
+        """Data fields of the molecule, by the name in the header `> <NAME>`."""
         found, name = dict[str, list[str]](), ""
         for line in self.lines:
             if head := re.match(r">[^<]*<(.*)>", line):
@@ -68,7 +68,7 @@ class SdfRecord:
         return {name: "\n".join(lines) for name, lines in found.items()}
 
     def molecule(self) -> Molecule:
-        """Read the molecule, V2000 or V3000. Raises FormatError, which begins with what is wrong."""
+        """Parse the molecule, V2000 or V3000. Raises FormatError, whose message does not contain the path."""
         lines = list(self.lines)
         if len(lines) < 4:
             raise FormatError("is no molecule of an SDF file")
@@ -86,7 +86,7 @@ class SdfRecord:
 
 
 def sdf_records(file: InputFile) -> list[SdfRecord]:
-    """Divide an SDF file, plain or packed, into its molecules, among them those that cannot be read."""
+    """Split an SDF file, plain or compressed, into its molecules, including unreadable ones."""
     text = plain_bytes(file).decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
     records, start, lines = list[SdfRecord](), 0, text.split("\n")
     for k, line in enumerate([*lines, _END]):
@@ -98,9 +98,9 @@ def sdf_records(file: InputFile) -> list[SdfRecord]:
 
 
 def molecules_of(file: InputFile, is_mol2: bool) -> Iterator[Molecule | FormatError]:
-    """Read the molecules of an SDF file (V2000 or V3000) or a mol2 file, plain or gzip; an error in place of a bad one.
+    """Yield the molecules of an SDF (V2000 or V3000) or mol2 file, plain or gzip, or an error for unreadable ones.
 
-    Raises FormatError for a file that holds none.
+    Raises FormatError if the file contains no molecules.
     """
     found = _of_mol2(file) if is_mol2 else [record.molecule for record in sdf_records(file)]
     if not found:
@@ -129,7 +129,7 @@ def _of_mol2(file: InputFile) -> list[Callable[[], Molecule]]:
 
 @dataclass
 class _Records:
-    """Atoms and bonds of a molecule as its lines come; bonds by atom numbers from 0."""
+    """Atoms and bonds of a molecule while it is parsed; bonds use atom indices from 0."""
 
     elements: list[str] = field(default_factory=list)
     positions: list[list[float]] = field(default_factory=list)
@@ -152,7 +152,7 @@ class _Records:
         self.bonds.append((i, j, kind))
 
     def set_property(self, values: list[int], of: str, line: str) -> None:
-        """Take pairs of an atom and its charge, or what tells its unpaired electrons."""
+        """Set charges or radicals from pairs of an atom number and a value."""
         for atom, value in zip(values[::2], values[1::2], strict=True):
             if not 1 <= atom <= len(self.positions) or (of == "RAD" and value not in _UNPAIRED):
                 raise FormatError(f"{quoted(line)} is about no atom of it")
@@ -163,7 +163,7 @@ class _Records:
 
 
 def _v2000(lines: list[str]) -> _Records:
-    """Read the counts line, the blocks of columns behind it, and the properties."""
+    """Parse the counts line, the atom and bond blocks, and the properties."""
     n_atoms, n_bonds = _count(lines[3][:3]), _count(lines[3][3:6])
     if n_atoms is None or n_bonds is None:
         raise FormatError(
@@ -188,7 +188,7 @@ def _v2000(lines: list[str]) -> _Records:
             break
         if line.startswith(("M  CHG", "M  RAD")):
             properties.append(line)
-    if properties:  # which stand for all charges and radicals of the atoms' lines
+    if properties:  # they supersede all charges and radicals in the atom block
         records.charges, records.radicals = [0] * n_atoms, [0] * n_atoms
     for line in properties:
         words = line[6:].split()
@@ -201,7 +201,7 @@ def _v2000(lines: list[str]) -> _Records:
 
 
 def _v3000(lines: list[str]) -> _Records:
-    """Read the lines `M  V30`, which go on in the next one after a hyphen."""
+    """Parse the `M  V30` lines, which are continued after a hyphen."""
     records, places, section, row = _Records(), dict[str, int](), "", ""
     ended = False
     for line in lines[4:]:

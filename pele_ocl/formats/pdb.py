@@ -1,9 +1,8 @@
-"""PDB files (wwPDB format 3.3, section 9) as programs really write them.
+"""Reader of PDB files (wwPDB format 3.3, section 9), including common deviations from the format.
 
-The columns are read here, all atoms at once, and not through gemmi's PDB reader. A force field needs what a lenient
-reader cannot give. Such a reader takes ``1.0x0`` for 1.0, stops at the first END, and forgets line numbers. It joins
-residues that are apart in the file and so reorders atoms. Once every column is found and checked, nothing is left for
-it to do. Elements and residue kinds are gemmi's.
+The columns are parsed here, for all atoms at once, instead of using gemmi's PDB reader, which is too lenient for force
+fields: it reads ``1.0x0`` as 1.0, stops at the first END, does not keep line numbers, and merges residues that are
+apart in the file, which reorders atoms. Elements and residue kinds come from gemmi.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ _MODEL_NUMBER = re.compile("[0-9]{1,9}")
 
 
 class PdbRecord(NamedTuple):
-    """A line of a file.
+    """A record of a PDB file.
 
-    kind : "ATOM" for ATOM and HETATM; "TER" and "END" as they are
+    kind : "ATOM" for ATOM and HETATM records, otherwise "TER" or "END"
     ordinal, model : index of the model in the file, from 0, and its number
-    line_number, line : from 1; with its end
+    line_number, line : line number, from 1, and the text including the line end
     """
 
     kind: Literal["ATOM", "TER", "END"]
@@ -50,14 +49,14 @@ class PdbRecord(NamedTuple):
 
 
 def records(stream: Iterable[str], source: object, is_atom: Callable[[str], bool]) -> Iterator[PdbRecord]:
-    """Yield the records of atoms and of ends in their order.
+    """Yield the ATOM, HETATM, TER and END records in order.
 
-    Models are numbered by MODEL, and counted by ENDMDL without MODEL. A MODEL without a number counts the models with
-    atoms before it. These records may be in lower case.
+    Models are numbered by MODEL records, or counted by ENDMDL records if there are none. MODEL records without a number
+    are also counted. These records may be in lower case.
 
-    stream : lines
+    stream : lines of the file
     source : the file, for messages
-    is_atom : whether a line is of an atom
+    is_atom : returns whether a line is an atom record
 
     Raises FormatError for atoms between ENDMDL and MODEL.
     """
@@ -87,7 +86,7 @@ def records(stream: Iterable[str], source: object, is_atom: Callable[[str], bool
 
 
 def model_numbers_of(found: Iterable[PdbRecord], source: object) -> list[int]:
-    """Numbers of the models with atoms; raises FormatError for two models of one number."""
+    """Return the numbers of the models with atoms. Raises FormatError for duplicate numbers."""
     numbers = dict[int, tuple[int, int]]()
     for record in found:
         if record.kind == "ATOM":
@@ -103,7 +102,7 @@ def model_numbers_of(found: Iterable[PdbRecord], source: object) -> list[int]:
 Position: TypeAlias = tuple[float, float, float]
 
 
-# Coordinates that touch can be told apart by their sign or by the three decimals that the format gives each.
+# Adjacent coordinates without a blank are separated by their sign or by the three decimals of the format.
 _WORDS = re.compile(
     r"""\s*(?P<record>ATOM|HETATM)\s*(?P<serial>\d+|\*+|[A-Za-z][0-9A-Za-z]{4})
     \s+(?P<name>\S{1,4})
@@ -126,10 +125,10 @@ def is_atom_line(line: str) -> bool:
 
 
 def residue_number(columns: str) -> tuple[int, str] | None:
-    """Residue number and insertion code of columns 23-27; None if they hold no number.
+    """Parse the residue number and insertion code in columns 23-27; None if they contain no number.
 
-    Five digits are one number. A letter followed by three digits or letters is hybrid-36 (Grosse-Kunstleve 2007). It
-    goes on after 9999 with A000 and, after ZZZZ, with a000.
+    Five digits are one number. A letter followed by three digits or letters is hybrid-36 (Grosse-Kunstleve 2007), which
+    continues after 9999 with A000, and after ZZZZ with a000.
     """
     if re.fullmatch(r" *[-+]?\d+ *", columns):
         return int(columns), ""
@@ -142,12 +141,12 @@ def residue_number(columns: str) -> tuple[int, str] | None:
 
 
 def repaired(line: str, where: str) -> tuple[str, Position]:
-    """A line with its fields in the right columns, and the position it holds in A.
+    """Return a line with its fields moved to the standard columns, and its position in A.
 
     line : an ATOM or HETATM line without tabs
-    where : file and line for the message
+    where : file and line, for messages
 
-    Raises FormatError unless the line can be read in exactly one way.
+    Raises FormatError unless there is exactly one way to parse the line.
     """
     by_columns = _by_columns(line)
     by_words = _by_words(line)
@@ -168,7 +167,7 @@ def _finite(text: str) -> float | None:
 
 
 def _is_cut(coordinates: list[str]) -> bool:
-    """Return whether a line with these coordinates ended too early: some lack, or the last has fewer decimals."""
+    """Return whether a line with these coordinates is truncated: some are missing or the last has fewer decimals."""
     decimals = [len(text.strip().partition(".")[2]) for text in coordinates]
     return len(decimals) < 3 or decimals[2] < min(decimals[:2])
 
@@ -179,11 +178,11 @@ def _by_columns(line: str) -> Position | None:
     if line[:6] not in ("ATOM  ", "HETATM") or residue_number(line[22:27]) is None or None in values:
         return None
     misplaced = line[27:30].strip() or not line[12:16].strip() or " " in line[17:21].strip()
-    # A number that goes on in the next column, or what is no occupancy behind z: the columns have moved.
+    # The columns are shifted if a number crosses their boundary or z is not followed by an occupancy.
     crossed = any(re.fullmatch(r"[\d.]{2}", line[end - 1 : end + 1]) for end in (38, 46, 54))
     pushed = (crossed and not _has_points(line)) or (occupancy and ("." not in occupancy or _finite(occupancy) is None))
     cut = len(line) < 54 and _is_cut([x, y, z])
-    # Numbers that end elsewhere than the format's may be y, z and the occupancy, without an x before them.
+    # Numbers that end in other columns may be y, z and the occupancy, with x missing.
     shifted = not _has_points(line) and not (_decimals_agree([x, y, z]) or _is_complete(line))
     if misplaced or pushed or cut or shifted or not all("." in text for text in (x, y, z)):
         return None
@@ -195,13 +194,13 @@ def _decimals_agree(coordinates: Iterable[str]) -> bool:
 
 
 def _is_complete(line: str) -> bool:
-    """Return whether occupancy and B factor are in the columns of the format."""
+    """Return whether occupancy and B-factor are in their standard columns."""
     occupancy, b_factor = line[54:60], line[60:66]
     return line[57:58] == line[63:64] == "." and None not in (_finite(occupancy), _finite(b_factor))
 
 
 def _has_points(line: str) -> bool:
-    """Return whether the decimal points are in the columns of three decimals."""
+    """Return whether the decimal points of x, y and z are in their standard columns."""
     return line[34:35] == line[42:43] == line[50:51] == "."
 
 
@@ -212,10 +211,10 @@ def _by_words(line: str) -> tuple[str, Position] | None:
     word = found.groupdict(default="")
     x, y, z = (word[axis] or word[axis + "3"] for axis in "xyz")
     chain, residue = word["letter"] or word["digit"], word["residue"]
-    # Where a coordinate is blank the occupancy would take its place; its decimals or the missing B factor tell.
+    # If a coordinate is blank, the occupancy is read in its place; other decimals or a missing B-factor reveal this.
     equal = _decimals_agree((x, y, z))
     complete = re.match(r"\s+\d*\.\d+\s+-?\d*\.\d+", word["rest"]) is not None
-    # AALA may be alternate location A of ALA; a single letter without a chain may be the chain.
+    # AALA may be alternate location A of ALA; a residue name of one letter may be the chain.
     glued = len(residue) == 4 and residue[0] not in "NC" and is_polymer(residue[1:])
     if not (equal or complete) or glued or (len(residue) == 1 and not chain):
         return None
@@ -254,22 +253,22 @@ def _refuse(line: str, where: str) -> NoReturn:
     )
 
 
-# The element column ends at 80; a line that is pushed to the right keeps it.
+# The element ends in column 80; this leaves room for lines shifted to the right.
 _WIDTH = 84
 _NAME, _ALTLOC, _RESIDUE, _CHAIN, _NUMBER = slice(12, 16), slice(16, 17), slice(17, 21), slice(21, 22), slice(22, 27)
 _OCCUPANCY, _SEGMENT, _ELEMENT = slice(54, 60), slice(72, 76), slice(76, 80)
-IDENTITY = slice(12, 27)  # names of atom, residue and chain, and the residue's number
+IDENTITY = slice(12, 27)  # atom name, residue name, chain and residue number
 _ALTERNATE = re.compile(r"AC\d")
-# Amino acids that programs write with a fourth letter for the protonation state or the disulphide.
+# Amino acids with a fourth letter for the protonation state or disulphide in some programs.
 _FOUR_LETTER_STEMS = ("HIS", "LYS", "ARG", "ASP", "GLU", "CYS")
 
 Text = NDArray[np.uint8]
 
 
 class ModelLines:
-    """Atom lines of one model, _WIDTH characters each, their line numbers, and the chain ends before them.
+    """Atom lines of one model, _WIDTH characters each, with line numbers and the positions of chain ends.
 
-    first_of_several : whether another model follows; model : number of this one
+    first_of_several : True if another model follows; model : number of the model
     """
 
     def __init__(self, found: Iterable[PdbRecord] = (), source: str = "") -> None:
@@ -283,7 +282,7 @@ class ModelLines:
             self.add(record, source)
 
     def add(self, record: PdbRecord, source: str) -> None:
-        """Take up an atom, or the end of a chain; raises FormatError for letters that no column may hold."""
+        """Add an atom or the end of a chain. Raises FormatError for characters that are not allowed."""
         if record.kind == "TER":
             self.ters.append(len(self.texts))
         elif record.kind == "END":
@@ -308,12 +307,12 @@ def _plain(text: str, where: str) -> str:
 
 
 def letters(listed: ModelLines) -> Text:
-    """Return the lines as letters, (n, _WIDTH), that may be written to."""
+    """Return the lines as a writable array of characters, (n, _WIDTH)."""
     return np.frombuffer("".join(listed.texts).encode("ascii"), np.uint8).reshape(-1, _WIDTH).copy()
 
 
 def records_of(listed: ModelLines, source: str) -> ListedAtoms:
-    """All atoms of the lines; raises FormatError for lines that cannot be read in one way only."""
+    """Parse all atom lines. Raises FormatError for ambiguous or unreadable lines."""
     text = letters(listed)
     numbers = np.array(listed.numbers, np.int32)
     positions = positions_of(text, listed, source)
@@ -338,7 +337,7 @@ def records_of(listed: ModelLines, source: str) -> ListedAtoms:
 
 
 def positions_of(text: Text, listed: ModelLines, source: str) -> Floats:
-    """Positions (n, 3) A; lines that are not in their columns are put into them, in `text` too."""
+    """Parse the positions (n, 3) A. Shifted lines are moved to the standard columns, also in `text`."""
     positions = np.full((len(text), 3), np.nan)
     doubtful = ~_in_columns(text)
     try:
@@ -353,7 +352,7 @@ def positions_of(text: Text, listed: ModelLines, source: str) -> Floats:
 
 
 def _in_columns(text: Text) -> NDArray[np.bool_]:
-    """(n,) True for lines surely in their columns: points, ends and blanks exactly where 8.3f coordinates have them."""
+    """Return a mask (n,) of the lines that certainly have standard columns, with coordinates in the format 8.3f."""
     allowed = np.zeros(256, np.bool_)
     allowed[list(b" -0123456789.")] = True
     digit = np.zeros(256, np.bool_)
@@ -377,11 +376,11 @@ def _residue_numbers(text: Text) -> tuple[Ints, Strings]:
 
 
 def _residue_names_and_chains(text: Text) -> tuple[Strings, Strings]:
-    """Residue names and chain identifiers.
+    """Return the residue names and chain identifiers.
 
-    Column 21 is the fourth letter of a residue name (GROMACS, CHARMM, VMD) or the first of a two-letter chain (large
-    structures). Residue names and chains that have all five columns decide for the whole file. It is the latter if most
-    of the known ones are amino acids, nucleotides or waters of three letters.
+    Column 21 is the fourth letter of a residue name (GROMACS, CHARMM, VMD) or the first letter of a two-letter chain
+    (large structures). The choice for the file depends on the entries that use all five columns: it is a chain if most
+    of the known residues among them have three letters.
     """
     distinct = np.unique(_each(text, [_RESIDUE, _CHAIN], str)).tolist()
     full = [columns for columns in distinct if len(columns) == 5 and " " not in columns[3:]]
@@ -391,7 +390,7 @@ def _residue_names_and_chains(text: Text) -> tuple[Strings, Strings]:
 
 
 def _votes_for_two_letter_chain(columns: str) -> int:
-    """1 if three letters are a known residue, -1 if four are (TIP3, NMET), 0 if neither or hard to say (HISD)."""
+    """Return 1 for a known residue of three letters, -1 for one of four (TIP3, NMET), 0 if unclear (HISD)."""
     name = columns[:3].strip()
     if len(columns[:4].strip()) == 4 and (is_polymer(columns[:4]) or is_water(columns[:4])):
         return 0 if columns.startswith(_FOUR_LETTER_STEMS) else -1
@@ -400,7 +399,7 @@ def _votes_for_two_letter_chain(columns: str) -> int:
 
 
 def _pieces(listed: ModelLines) -> tuple[Ints, Ints]:
-    """Chain piece of each atom over the file, and within the part that an END closes."""
+    """Return the chain piece of each atom, counted over the whole file and since the last END."""
     n = len(listed.texts)
     atoms = np.arange(n)
     ters, ends = np.array(listed.ters, np.int64), np.array(listed.ends, np.int64)
@@ -411,11 +410,10 @@ def _pieces(listed: ModelLines) -> tuple[Ints, Ints]:
 
 
 def _segments(text: Text) -> Ints:
-    """Number the segments and give each atom its own.
+    """Return the index of the segment of each atom, by the segment names.
 
-    CHARMM's files tell chains of one letter apart by these names alone.
-
-    Nothing is counted if a name comes back, or if names are X-PLOR's for alternate locations (AC1, AC2).
+    In CHARMM's files only these names distinguish chains with the same letter. All indices are 0 if a name is missing
+    or occurs again after another one, or if names are X-PLOR's for alternate locations (AC1, AC2).
     """
     names = _each(text, [_SEGMENT], str.strip)
     runs = np.append(names[:1], names[1:][names[1:] != names[:-1]])
@@ -425,13 +423,13 @@ def _segments(text: Text) -> Ints:
 
 
 def _occupancy(columns: str) -> float:
-    """Occupancy, 1 where the file has none that is a number."""
+    """Parse the occupancy; 1 if it is not a number."""
     value = number(columns)
     return 1.0 if value is None else min(max(value, 0.0), 1.0)
 
 
 def _each(text: Text, columns: list[slice], function: Callable[[str], Any]) -> NDArray[Any]:
-    """A function of some columns of every line, called once for each distinct content."""
+    """Apply a function to columns of all lines, once per distinct content."""
     block = np.concatenate([text[:, part] for part in columns], axis=1)
     padded = np.zeros((len(block), -(-block.shape[1] // 8) * 8), np.uint8)
     padded[:, : block.shape[1]] = block
@@ -444,14 +442,14 @@ def _each(text: Text, columns: list[slice], function: Callable[[str], Any]) -> N
 
 
 def read_pdb(path: str | PathLike[str], model: int | None = None) -> Structure:
-    """Read the atoms of one model of a PDB file, in the order of the file.
+    """Read one model of a PDB file.
 
-    Columns that touch or are a little off are read if that is possible in one way only. END does not end the reading,
-    as files pasted together have one in the middle. It starts a new segment, as TER does.
+    Columns that touch or are slightly shifted are accepted if they are unambiguous. Reading continues after END, which
+    occurs in the middle of concatenated files; it starts a new segment, like TER.
 
-    model : number in the MODEL record (or counted by ENDMDL); the first model with atoms if None
+    model : number in the MODEL record, or counted by ENDMDL; by default the first model with atoms
 
-    Raises FormatError, with the line, for atoms that cannot be read or are there twice, and for a missing model.
+    Raises FormatError, with the line, for unreadable or duplicate atoms, and for a missing model.
     """
     file = read_file(path)
     listed = _listed(file, model)
@@ -460,12 +458,12 @@ def read_pdb(path: str | PathLike[str], model: int | None = None) -> Structure:
 
 
 def pdb_models(file: InputFile) -> list[int]:
-    """Numbers of the models with atoms; raises FormatError for two of one number, or none."""
+    """Return the numbers of the models with atoms. Raises FormatError for duplicate numbers, or if there are none."""
     return model_numbers_of(_all_records(file), file) or _none(file)
 
 
 def read_pdb_conformations(file: InputFile, failed: dict[int, str] | None = None) -> tuple[list[int], Floats]:
-    """Read all models as conformations of one molecule: numbers, and positions (m, n, 3) A; read_conformations."""
+    """Read all models as conformations: model numbers, and positions (m, n, 3) A; see read_conformations."""
     source = str(file)
     models = [ModelLines(group, source) for _, group in groupby(_all_records(file), lambda record: record.ordinal)]
     models = [listed for listed in models if listed.texts] or _none(file)
@@ -508,7 +506,7 @@ def _none(file: InputFile) -> NoReturn:
 
 
 def _listed(file: InputFile, model: int | None) -> ModelLines:
-    """List the atom lines of the model asked for; the rest of the file is not read."""
+    """List the atom lines of a model. The rest of the file is not read."""
     listed, chosen, others, source = ModelLines(), -1, dict[int, None](), str(file)
     for record in _all_records(file):
         if record.kind != "ATOM":
@@ -529,7 +527,7 @@ def _listed(file: InputFile, model: int | None) -> ModelLines:
 
 
 def _first_model(file: InputFile) -> gemmi.Structure:
-    """Read the atoms of the first model with gemmi, for occupancies and B-factors."""
+    """Read the first model through gemmi, for occupancies and B-factors."""
     import gemmi
 
     atoms = (of for of in records(lines(file, "PDB"), file, is_atom_line) if of.kind == "ATOM")

@@ -1,4 +1,4 @@
-"""PDB files (wwPDB format 3.3) of a structure followed by ions."""
+"""Writer of PDB files (wwPDB format 3.3), also for a structure followed by ions."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .registry import structure_format
 
 _CHAINS = ascii_uppercase + digits + ascii_lowercase
 _BEHIND_ATOMS = ("ATOM", "HETATM", "ANISOU", "SIGATM", "SIGUIJ", "TER")
-# MASTER counts the records, which are other ones now; END comes last.
+# MASTER counts the records, which have changed; END is written last.
 _LEFT_OUT = ("MODEL", "ENDMDL", "MASTER", "END", *_BEHIND_ATOMS)
 _ALPHABET = digits + ascii_uppercase
 
 
 @dataclass(frozen=True)
 class Ion:
-    """A residue of one atom; position (3,) A, charge e."""
+    """A monatomic residue; position (3,) A, charge e."""
 
     residue: str
     atom: str
@@ -41,18 +41,17 @@ class Ion:
 def write_pdb_with_ions(
     target: Path, source: str | PathLike[str] | None, atoms: Atoms, ions: Sequence[Ion], model: int | None
 ) -> None:
-    """Write a structure and ions.
+    """Write a structure and ions to a PDB file.
 
-    The ions get a chain of their own, or continue the last one if no letter is left.
+    Ions get a new chain, or continue the last one if no letter is unused. If the source is a PDB file with the same
+    atoms and positions, the lines of the chosen model and all lines outside of models are kept unchanged; otherwise the
+    structure is rewritten, without charges.
 
-    Lines of a PDB file are kept unchanged: the chosen model's, and all that belong to no model. Other files are
-    rewritten without their charges. So are files with atoms that were left out or moved.
+    target : path to write; see writing.replacing
+    source : file the atoms were read from, preferably an InputFile, which cannot change; None if there is none
+    model : number of the model that was read, None for the first
 
-    target : written as given; see writing.replacing
-    source : the file that atoms were read from, an InputFile best, as it does not change; None if there is none
-    model : the number of the model that was read, None for the first
-
-    Raises FormatError for what a PDB file cannot hold, and InputError for atoms without labels.
+    Raises FormatError for data that a PDB file cannot represent, and InputError for atoms without labels.
     """
     if atoms.labels is None:
         raise InputError("a PDB file needs names of atoms and residues; these atoms have no labels")
@@ -73,15 +72,16 @@ def write_pdb_with_ions(
 
 
 def _is_unchanged(source: InputFile, atoms: Atoms, model: int | None) -> bool:
-    """Return whether a PDB file has just these atoms, where they are."""
+    """Return whether a PDB file contains these atoms at these positions."""
     return structure_format(source).has_pdb_records and np.array_equal(
         read_pdb(source, model).positions, atoms.positions
     )
 
 
 def hybrid36(value: int, width: int) -> str:
-    """A number in `width` columns: hybrid-36 (Grosse-Kunstleve 2007) goes on after 99999 with A0000, after ZZZZZ with
-    a0000. Raises FormatError for numbers that do not fit."""
+    """Format a number in `width` columns, if necessary as hybrid-36 (Grosse-Kunstleve 2007).
+
+    It continues after 99999 with A0000, and after ZZZZZ with a0000. Raises FormatError for numbers that do not fit."""
     if -(10 ** (width - 1)) < value < 10**width:
         return f"{value:{width}d}"
     beyond, block = value - 10**width, 26 * 36 ** (width - 1)
@@ -95,7 +95,7 @@ def hybrid36(value: int, width: int) -> str:
 
 
 def _own_lines(source: InputFile, model: int | None) -> tuple[list[str], list[str], int]:
-    """Split a PDB file into lines before and after its further atoms, and find the last serial number."""
+    """Split a PDB file into the lines before and after additional atoms, and return the highest serial number."""
     lines = _text_lines(source)
     numbers = read_pdb(source, model).lines
     first, last = int(numbers.min()) - 1, int(numbers.max())
@@ -124,13 +124,13 @@ def _ended(line: str) -> str:
 
 
 def _text_lines(source: InputFile) -> list[str]:
-    """Split into lines as they are, whatever their ends; bytes are kept as letters of Latin-1."""
+    """Split a file into lines with their original line ends, decoded as Latin-1 to keep all bytes."""
     text = plain_bytes(source).decode("latin-1")
     return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
 
 
 def _serial(columns: str) -> int:
-    """A serial number, decimal or hybrid-36; 0 for anything else."""
+    """Parse a serial number, decimal or hybrid-36; 0 for anything else."""
     text = columns.strip()
     if text.isascii() and text.isdecimal():
         return int(text)
@@ -141,7 +141,7 @@ def _serial(columns: str) -> int:
 
 
 def _place(labels: Labels) -> tuple[str, int]:
-    """Chain and first residue number for what comes new."""
+    """Return the chain and the first residue number for additional residues."""
     used = set(labels.chains.tolist())
     free = next((letter for letter in _CHAINS if letter not in used), None)
     if free is not None:
@@ -153,14 +153,14 @@ def _place(labels: Labels) -> tuple[str, int]:
 def atom_lines(
     labels: Labels, positions: Floats, source: str, b_factors: Floats | None = None
 ) -> Iterator[str]:  # fmt: skip
-    """Write ATOM and HETATM records of all atoms, TER after the last residue of a polymer chain.
+    """Yield ATOM and HETATM records of all atoms, with TER after the last residue of each polymer chain.
 
-    Chains of three or four letters, as in CHARMM's segments, get a letter that is free. Their name goes to columns 73
-    to 76.
+    Chain names of three or four letters, such as CHARMM's segments, are replaced by an unused letter and written to
+    columns 73 to 76.
 
-    source : the file's name, for the message; b_factors : (n, 2) occupancies and B-factors, by default 1 and 0
+    source : name of the file, for messages; b_factors : (n, 2) occupancies and B-factors, by default 1 and 0
 
-    Raises FormatError for names and positions that a PDB file cannot hold.
+    Raises FormatError for names and positions that a PDB file cannot represent.
     """
     residues, chains = labels.residue_names.tolist(), labels.chains.tolist()
     polymer = [is_polymer(residue) for residue in residues]
@@ -182,7 +182,7 @@ def atom_lines(
 
 
 def _letters_of_segments(chains: list[str]) -> dict[str, str]:
-    """Choose a letter for each name of three or four, its last one if free; none if letters run out."""
+    """Choose an unused letter for each chain name of three or four letters, preferably its last one."""
     letters: dict[str, str] = {}
     names = dict.fromkeys(chains)
     for name in names:
@@ -196,7 +196,7 @@ def _record(
     record: str, serial: int, name: str, element: str, residue: str, chain: str, number: int, code: str,
     position: Iterable[float], b_factor: Sequence[float] = (1.0, 0.0),
 ) -> str:  # fmt: skip
-    """Columns 1 to 78 of an atom; b_factor : the occupancy and the B-factor"""
+    """Return columns 1 to 78 of an atom. b_factor : occupancy and B-factor"""
     x, y, z = position
     if not all(-999.9995 < of < 9999.9995 for of in (x, y, z)):
         raise FormatError(f"{residue}{number}: a position of {max(x, y, z):g} A does not fit into a PDB file")

@@ -1,4 +1,4 @@
-"""Files of points that are no structures: NumPy arrays, and text with a point a line."""
+"""Reader of files with points: NumPy arrays, and text with one point per line."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ POINT_SUFFIXES = (".npy", *_TEXTS)
 
 
 def read_points(path: str | PathLike[str]) -> Floats:
-    """Positions (n, 3) A.
+    """Read the positions (n, 3) A of points.
 
-    path : .npy with an array (n, 3), or text (.txt, .dat, .csv) with x, y and z in each line, separated by blanks or
-        commas. A first line may name the columns. Then x, y and z are found by name, also as `position_x [A]`;
-        otherwise the first three columns are used. `#` begins a comment
+    path : .npy file with an array (n, 3), or text file (.txt, .dat, .csv) with x, y and z in each line, separated by
+        blanks or commas. If the first line is a header, the columns x, y and z are found by name, such as
+        `position_x [A]`; otherwise the first three columns are used. `#` begins a comment
 
-    Raises FormatError, naming the file and the line, for whatever is wrong.
+    Raises FormatError, with the file and line, if the file cannot be read.
     """
     if Path(path).suffix.lower() not in POINT_SUFFIXES:
         raise FormatError(f"{path}: unknown suffix {Path(path).suffix!r}; points end in {', '.join(POINT_SUFFIXES)}")
@@ -41,7 +41,7 @@ def _read_npy(file: InputFile) -> Floats:
     array = npy_array(io.BytesIO(file.data), len(file.data), file)
     if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iuf":
         raise FormatError(f"{file}: an array of numbers of shape (n, 3) is needed")
-    with np.errstate(invalid="ignore"):  # what is no number is refused later
+    with np.errstate(invalid="ignore"):  # NaN is rejected later
         return array.astype(np.float64)
 
 
@@ -66,7 +66,7 @@ def _read_text(path: InputFile) -> Floats:
 
 
 def _columns(path: InputFile, at: int, names: list[str]) -> tuple[int, ...]:
-    """Find the columns of x, y and z, by the line that names them."""
+    """Find the columns x, y and z in the header."""
     short = [name.partition("[")[0].strip().lower().rpartition("_")[2] for name in names]
     if any(short.count(axis) != 1 for axis in "xyz"):
         raise FormatError(f"{path}:{at}: names no columns x, y and z: {', '.join(names)[:60]}")

@@ -1,6 +1,6 @@
-"""PQR files: positions, charges and radii (the format of PDB2PQR and APBS), read and written.
+"""Reader and writer of PQR files: positions, charges and radii (the format of PDB2PQR and APBS).
 
-Fields of plain lines are read together, others one by one, with a sentence for each error.
+Simple lines are parsed together, others one by one with detailed error messages.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ ATOM_RECORD = re.compile(r"\s*(ATOM|HETATM)(?![A-Z])", re.IGNORECASE)
 T = TypeVar("T")
 
 _QUANTITIES = ("x coordinate", "y coordinate", "z coordinate", "charge", "radius")
-# Decimal or hybrid-36; asterisks where a program ran out of columns.
+# Decimal or hybrid-36, or asterisks for numbers that are too wide.
 _SERIAL = re.compile(r"-?\d+|\*+|[A-Z][0-9A-Z]{4}|[a-z][0-9a-z]{4}", re.ASCII)
 _RESIDUE_NUMBER = re.compile(r"([A-Za-z]?)(-?\d{1,9})([A-Za-z]?)")
-_FIELDS = 11  # of a line with a chain, without an element
+_FIELDS = 11  # fields of a line with a chain and without an element
 _AT_ONCE = 4096  # lines
 _DIGITS = b"0123456789"
-# What float takes of these letters alone is what `number` takes.
+# With only these characters, `float` accepts the same texts as `number`.
 _OF_NUMBERS = _DIGITS + b"+-.eE"
 
 
 @dataclass(frozen=True, eq=False)
 class PqrFields:
-    """Fields of n atoms, in lists of n; insertion codes, chains and elements are "" if absent.
+    """Fields of n atoms; insertion codes, chains and elements are "" if missing.
 
-    values : (n, 5) x, y, z [A], charge [e], radius [A]; charges_as_written : as the file has them
+    values : (n, 5) x, y, z [A], charge [e], radius [A]; charges_as_written : text of the charges in the file
     """
 
     hetero: list[bool]
@@ -60,11 +60,10 @@ class PqrFields:
 
 
 def fields_of(lines: Sequence[str], place: Callable[[int], str]) -> PqrFields:
-    """Read the fields of lines; place : file and line of one by its index, for messages
+    """Parse the fields of lines. place : returns the file and line for an index, for messages
 
-    Lines with blanks between plain fields are read together, all others one by one.
-
-    Raises FormatError for the first line that cannot be read.
+    Lines with fields separated by blanks are parsed together, all others one by one. Raises FormatError for the first
+    line that cannot be parsed.
     """
     words, odd = list[str](), list[int]()
     for start in range(0, len(lines), _AT_ONCE):
@@ -80,7 +79,7 @@ def fields_of(lines: Sequence[str], place: Callable[[int], str]) -> PqrFields:
 
 
 def _row(line: str) -> list[str]:
-    """Split a line into words, with "" if it lacks the chain alone."""
+    """Split a line into words, with "" for a missing chain."""
     words = line.split()
     if len(words) not in (_FIELDS - 1, _FIELDS):
         words = _separated(line)
@@ -90,9 +89,9 @@ def _row(line: str) -> list[str]:
 
 
 def _plain_fields(words: list[str]) -> PqrFields | None:
-    """Read the fields of lines from their words; None if any might mean anything else.
+    """Parse the fields of lines from their words; None if any of them are ambiguous.
 
-    `fields_of_each` takes its parameters.
+    The results are those of `fields_of_each`.
     """
     records, serials, names, residues, chains, residue_numbers, *written = (words[k::_FIELDS] for k in range(_FIELDS))
     numbers = {word: _RESIDUE_NUMBER.fullmatch(word) for word in set(residue_numbers)}
@@ -131,7 +130,7 @@ def _holds_only(letters: bytes, words: Iterable[str]) -> bool:
 
 
 def _merged(plain: PqrFields, others: PqrFields, at: Sequence[int]) -> PqrFields:
-    """Both in the order of the file; at : indices of `others` there"""
+    """Merge fields in the order of the file. at : indices of `others` in the file"""
     n_plain, is_plain = len(plain.names), np.ones(len(plain.names) + len(at), np.bool_)
     is_plain[list(at)] = False
     places = np.where(is_plain, np.cumsum(is_plain) - 1, n_plain + np.cumsum(~is_plain) - 1)
@@ -155,7 +154,7 @@ def _merged(plain: PqrFields, others: PqrFields, at: Sequence[int]) -> PqrFields
 
 
 class _Words(NamedTuple):
-    """Fields of a line as text; numbers: x, y, z, charge, radius."""
+    """Fields of a line as text. numbers : x, y, z, charge, radius"""
 
     name: str
     residue: str
@@ -166,9 +165,9 @@ class _Words(NamedTuple):
 
 
 def fields_of_each(lines: Sequence[str], places: Iterable[str]) -> PqrFields:
-    """Read the fields of lines, each by itself; places : file and line of each, for messages
+    """Parse the fields of lines one by one. places : file and line of each, for messages
 
-    Raises FormatError for a line that cannot be read.
+    Raises FormatError for a line that cannot be parsed.
     """
     words, values, numbers = list[_Words](), list[list[float]](), list[re.Match[str]]()
     for line, where in zip(lines, places, strict=True):
@@ -201,18 +200,18 @@ def _residue_number(text: str, where: str) -> re.Match[str]:
 
 
 def _separated(text: str) -> list[str]:
-    """Split into words; a minus sign directly after decimals begins another one."""
+    """Split a text into words; a minus sign directly after decimals begins a new word."""
     return re.sub(r"(\.\d+)(?=-)", r"\1 ", text).split()
 
 
 def _by_words(line: str) -> _Words | None:
-    """Read the fields of a line that has them apart; None if they run together or their number is wrong."""
+    """Parse a line with separated fields; None if fields are not separated or their number is wrong."""
     serial, *words = _separated(ATOM_RECORD.sub("", line)) or [""]
     words = _with_insertion_code(words)
     last = ""
     if len(words) == 10 or (len(words) == 9 and "." in words[3]):
         last = words.pop() if re.fullmatch(r"[A-Za-z]{1,2}", words[-1]) else ""
-    # Residue names have up to four letters; a longer word is one that touches the chain.
+    # Residue names have up to four letters; a longer word includes the chain.
     if (
         not _SERIAL.fullmatch(serial)
         or len(words) not in (8, 9)
@@ -225,7 +224,7 @@ def _by_words(line: str) -> _Words | None:
 
 
 def _with_insertion_code(words: list[str]) -> list[str]:
-    """Join a residue number and its insertion code if they are apart."""
+    """Join a residue number and a separate insertion code."""
     place = len(words) - 6
     if place > 2 and re.fullmatch(r"[A-Za-z]", words[place]) and re.fullmatch(r"-?\d+", words[place - 1]):
         return [*words[: place - 1], words[place - 1] + words[place], *words[place + 1 :]]
@@ -233,7 +232,7 @@ def _with_insertion_code(words: list[str]) -> list[str]:
 
 
 def _by_columns(line: str) -> _Words | None:
-    """Read the fields of a line in the columns of the PDB format, where neighbours may touch."""
+    """Parse a line with the columns of the PDB format, where fields may touch."""
     numbers = [line[30:38].strip(), line[38:46].strip(), line[46:54].strip(), *_separated(line[54:])[:2]]
     name, residue, residue_number = line[12:16].strip(), line[17:21].strip(), line[22:27].strip()
     apart = all(re.fullmatch(r"[-+]?\d+\.\d+", number) for number in numbers)
@@ -271,13 +270,13 @@ def _value(text: str, quantity: str, where: str) -> float:
     return value
 
 
-# Occupancy, B factor and element of a PDB file.
+# Occupancy, B-factor and element of a PDB file.
 _PDB_COLUMNS = re.compile(r" *\d\.\d\d *\d+\.\d\d {6,10}[ A-Z]{0,4}[ A-Z][A-Z]([\d ][-+ ])?")
 
 
 @dataclass
 class _Listed:
-    """Lines of the atoms of one model, their numbers in the file, and the piece of a chain of each."""
+    """Atom lines of one model, with line numbers and chain pieces."""
 
     texts: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
@@ -285,17 +284,17 @@ class _Listed:
 
 
 def read_pqr(path: str | PathLike[str], model: int | None = None) -> Atoms:
-    """Atoms with the charges and radii of a PQR file.
+    """Read the atoms of a PQR file with charges and radii.
 
-    Fields are separated by blanks, with or without a chain identifier. Adjacent coordinates are separated by their sign
-    or by the columns of the PDB format. The radii become gb_radii, unchanged. Overlap scales of HCT, gb_scales, depend
-    on the element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86. S has 0.96, Fe 0.88, all others 0.80. There are no
-    Lennard-Jones parameters and no bonds.
+    Fields are separated by blanks; the chain identifier is optional. Coordinates without blanks between them are
+    separated by their sign or by the columns of the PDB format. The radii are used as gb_radii without changes. The HCT
+    scale factors, gb_scales, depend on the element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, Fe 0.88,
+    others 0.80. There are no Lennard-Jones parameters and no bonds.
 
-    model : number in the MODEL record (or counted by ENDMDL); the first model with atoms if None
+    model : number in the MODEL record, or counted by ENDMDL; by default the first model with atoms
 
-    Raises FormatError, naming file and line, for whatever cannot be read. A missing model and PDB files called PQR are
-    refused, too.
+    Raises FormatError, with file and line, for files that cannot be read, a missing model, and PDB files with the
+    suffix .pqr.
     """
     file = read_file(path)
     listed, models = _listed(file, model)
@@ -315,7 +314,7 @@ def read_pqr(path: str | PathLike[str], model: int | None = None) -> Atoms:
 
 
 def pqr_models(file: InputFile) -> list[int]:
-    """Numbers of the models with atoms; raises FormatError for two of one number, or none."""
+    """Return the numbers of the models with atoms. Raises FormatError for duplicate numbers, or if there are none."""
     return model_numbers_of(_records(file), file) or _none(file)
 
 
@@ -328,7 +327,7 @@ def _none(file: InputFile) -> NoReturn:
 
 
 def _listed(file: InputFile, model: int | None) -> tuple[_Listed, list[int]]:
-    """List the atoms of the model asked for, and the models there are, in their order."""
+    """List the atoms of a model, and the numbers of all models in order."""
     listed, models, piece, chosen = _Listed(), dict[int, int](), 0, None
     for record in _records(file):
         if record.kind == "TER":
@@ -349,7 +348,7 @@ def _listed(file: InputFile, model: int | None) -> tuple[_Listed, list[int]]:
 
 
 def _refuse_pdb(file: InputFile, listed: _Listed, fields: PqrFields) -> None:
-    """Raise FormatError for a PDB file that is only called PQR."""
+    """Raise FormatError for a PDB file with the suffix .pqr."""
     in_columns = all(_PDB_COLUMNS.fullmatch(line[54:].ljust(24)) for line in listed.texts)
     if in_columns or _are_occupancies(fields):
         raise FormatError(
@@ -358,7 +357,7 @@ def _refuse_pdb(file: InputFile, listed: _Listed, fields: PqrFields) -> None:
 
 
 def _are_occupancies(fields: PqrFields) -> bool:
-    """Return whether all charges are 0.00 to 1.00; biomolecules have negative ones."""
+    """Return whether the charges of a biomolecule or water look like occupancies: all from 0.00 to 1.00."""
     all_positive = all(re.fullmatch(r"0\.\d\d|1\.00", text) for text in fields.charges_as_written)
     return (
         all_positive
@@ -390,10 +389,10 @@ def _labels(listed: _Listed, fields: PqrFields, source: str) -> Labels:
 
 
 def write_pqr(path: str | PathLike[str], atoms: Atoms) -> None:
-    """Write a PQR file: charges, and gb_radii as radii; fields have blanks between them, whatever their width.
+    """Write a PQR file with the charges, and gb_radii as radii. Fields are always separated by blanks.
 
-    Raises ParameterError for atoms without radii. Raises FormatError for atoms without names, for names with blanks,
-    and for a file that cannot be written.
+    Raises ParameterError for atoms without radii. Raises FormatError for atoms without labels, for names with blanks,
+    and if the file cannot be written.
     """
     require_atoms(atoms)
     target = file_path(path)

@@ -1,7 +1,7 @@
-"""Formats of structures and maps by the suffixes of their files: the one table that tells them apart.
+"""Registry of structure and map formats by suffix.
 
-A format is one module and one line here for each suffix and each of reading and writing: docs/extend/format.md.
-Modules are imported when a file of theirs is first met.
+A format is a module, and a line here for each suffix, for reading and for writing; see docs/extend/format.md. Modules
+are imported when a format is first used.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from ..atoms import Topology
     from ..grid import Map
 
-# Suffix in lower case -> module and the name of the format in it. `.gz` and `.bz2` behind a suffix of a structure are
-# understood.
+# Lower-case suffix -> module and name of the format in it. Suffixes of structures may be followed by `.gz` or `.bz2`.
 STRUCTURES: dict[str, str] = {
     ".pdb": "pele_ocl.formats.pdb:FORMAT",
     ".ent": "pele_ocl.formats.pdb:FORMAT",
@@ -56,7 +55,7 @@ MAPS: dict[str, str] = {
     ".map": "pele_ocl.formats.maps.mrc:FORMAT",
     ".h5": "pele_ocl.formats.maps.hdf5:FORMAT",
 }
-# Formats that conformations of a molecule are written in, each a ConformationFormat of `conformation_files.py`.
+# Formats for writing conformations, each a ConformationFormat of `conformation_files.py`.
 WRITTEN: dict[str, str] = {
     ".pdb": "pele_ocl.formats.conformation_files:PdbFormat",
     ".cif": "pele_ocl.formats.conformation_files:MmcifFormat",
@@ -77,24 +76,24 @@ _AMBER = b"%VERSION"
 
 @dataclass(frozen=True)
 class StructureFormat:
-    """Functions that read files of one format of molecules.
+    """Functions and properties of a structure format.
 
-    read : the atoms of one model, by its number, the first model if None. A Structure gets its parameters from a force
-        field; Atoms bring their own
-    models : numbers of the models of a file, in their order
-    brings_parameters : whether `read` gives Atoms
-    is_of_ligands : whether `read` takes a force field, charges and hydrogens of small molecules, too
-    kind : a file of the format, for messages
-    has_lennard_jones, advice : whether atoms of the format have Lennard-Jones parameters, and what to give where not
-    has_bonds : whether atoms of the format have bonds, where they bring parameters
-    topology : the parameters of a file without positions, where the format is of such files; `read` then raises
-    with_parameters : `topology` of a format whose parameters are in other files
-    conformations : numbers and positions (m, n, 3) A of all models, where the format's models can be read together; a
-        model that cannot be read is NaN where a dict takes the reasons, by place
-    has_pdb_records : whether a file's lines can be kept in a PDB file
-    cell : the unit cell (3, 3) A in the bytes of a file, plain; None if it names none
-    first_model : gemmi's structure of the first model, of a format that has occupancies and B-factors
-    written_as : the suffix in WRITTEN that a file like it is written with
+    read : reads a model by number, by default the first, and returns a Structure, which needs a force field, or Atoms
+        with parameters
+    models : returns the model numbers of a file, in order
+    brings_parameters : True if `read` returns Atoms
+    is_of_ligands : True if `read` also accepts options for the force field, charges and hydrogens of small molecules
+    kind : description of a file, for messages
+    has_lennard_jones, advice : whether the format has Lennard-Jones parameters, and what to use instead if not
+    has_bonds : True if Atoms of the format have bonds
+    topology : reads the parameters of a file without positions, for topology formats, whose `read` raises an error
+    with_parameters : like `topology`, for formats with parameters in separate files
+    conformations : reads the numbers and positions (m, n, 3) A of all models, for formats that support it. If a
+        dictionary is passed, errors are stored in it by index, and the positions of unreadable models are NaN
+    has_pdb_records : True if the lines of a file can be copied to a PDB file
+    cell : reads the unit cell (3, 3) A from uncompressed bytes; None if there is none
+    first_model : reads the first model with gemmi, for formats with occupancies and B-factors
+    written_as : suffix in WRITTEN for writing a similar file
     """
 
     read: Callable[[InputFile, int | None], Structure | Atoms]
@@ -115,9 +114,9 @@ class StructureFormat:
 
 
 class HeldFile(InputFile):
-    """Molecule in memory instead of a file: functions that read files take it as they take an InputFile.
+    """A molecule in memory that can be passed to readers like an InputFile.
 
-    name : for messages, "the universe" say; form : its format, whose `read` gives the molecule
+    name : name for messages, such as "the universe"; form : format whose `read` returns the molecule
     """
 
     def __init__(self, name: str, form: StructureFormat) -> None:
@@ -129,7 +128,7 @@ class HeldFile(InputFile):
 
 
 def held_file(name: str, held: Structure | Atoms, cell: Floats | None = None) -> HeldFile:
-    """Hold a molecule in memory as a file of one model; name : for messages; cell : (3, 3) A, of a Structure's"""
+    """Wrap a molecule in memory as a file with one model. name : for messages; cell : (3, 3) A, of a Structure"""
 
     def read(file: InputFile, model: int | None) -> Structure | Atoms:
         if model not in (None, 1):
@@ -143,7 +142,7 @@ def held_file(name: str, held: Structure | Atoms, cell: Floats | None = None) ->
 
 @dataclass(frozen=True)
 class Details:
-    """Content of a map file beside the map, as far as the format has room, and the listener to progress."""
+    """Additional content of a map file, written if the format supports it, and the progress callback."""
 
     atoms: Atoms | None = None
     attributes: Mapping[str, object] = field(default_factory=dict)
@@ -151,17 +150,17 @@ class Details:
     progress: Progress | None = None
 
     def tell(self, share: float) -> None:
-        """Report the fraction of the map that is written, 0 to 1."""
+        """Report the written fraction of the map, 0 to 1."""
         if self.progress is not None:
             self.progress(share)
 
 
 @dataclass(frozen=True)
 class MapFormat:
-    """Functions that read and write map files of one format.
+    """Functions that read and write maps in one format.
 
-    unit : what its readers take a potential to be in; None where a file can say so itself
-    read_extra : the further maps of a file, by name, where the format holds several
+    unit : unit of potentials implied by the format; None if files name it
+    read_extra : reads the additional maps of a file, by name, for formats that support several
     """
 
     read: Callable[[InputFile], Map]
@@ -170,7 +169,7 @@ class MapFormat:
     read_extra: Callable[[InputFile], dict[str, Map]] | None = None
 
 
-# Suffixes of formats that are not read, and what to do.
+# Suffixes of unsupported formats, with advice.
 _OTHERS = {
     ".bcif": "BinaryCIF is not read; give the same entry as mmCIF (.cif)",
     ".mmtf": "MMTF is not read; give the same entry as mmCIF (.cif)",
@@ -183,7 +182,7 @@ _OTHERS = {
 
 
 def structure_format(path: str | PathLike[str]) -> StructureFormat:
-    """Find the format of a molecule's file; raise FormatError for a folder and for a suffix not in STRUCTURES."""
+    """Return the format of a structure file. Raises FormatError for directories and suffixes not in STRUCTURES."""
     if isinstance(path, HeldFile):
         return path.form
     suffix = structure_suffix(path)
@@ -198,7 +197,7 @@ def structure_format(path: str | PathLike[str]) -> StructureFormat:
 
 
 def refuse_other_format(path: str | PathLike[str]) -> None:
-    """Raise FormatError for coordinates in a format that is not read, by the suffix and the first bytes."""
+    """Raise FormatError for coordinates in an unsupported format, by the suffix and the first bytes."""
     suffix = structure_suffix(path)
     if suffix in (".bcif", ".mmtf"):
         raise FormatError(f"{path}: {_OTHERS[suffix]}")
@@ -207,7 +206,7 @@ def refuse_other_format(path: str | PathLike[str]) -> None:
             head = stream.read(4096)
             size = stream.seek(0, 2)
     except (OSError, EOFError, ValueError):
-        return  # whoever reads it says why it cannot
+        return  # the reader reports the error
     if len(head) >= 4 and size == 4 + 24 * int.from_bytes(head[:4], "little"):
         raise FormatError(
             f"{path}: is a binary coordinate file of NAMD, which is not read; write it as .pdb, .rst7 or .nc (VMD, "
@@ -220,19 +219,20 @@ def refuse_other_format(path: str | PathLike[str]) -> None:
 
 
 def is_structure(path: str | PathLike[str]) -> bool:
-    """Return whether a path has the suffix of a molecule, even before `.gz` or `.bz2`, or is an AMBER topology."""
+    """Return whether a path has a suffix in STRUCTURES, also before `.gz` or `.bz2`, or is an AMBER topology."""
     return isinstance(path, HeldFile) or structure_suffix(path) in STRUCTURES
 
 
 def is_pdb(path: str | PathLike[str]) -> bool:
-    """Return whether a path has a suffix of PDB files, and none of compressed ones."""
+    """Return whether a path has a suffix of uncompressed PDB files."""
     return Path(path).suffix.lower() in STRUCTURES and structure_format(path).has_pdb_records
 
 
 def structure_suffix(path: str | PathLike[str]) -> str:
-    """Return the suffix in lower case, or the one before `.gz` or `.bz2`.
+    """Return the suffix in lower case, without `.gz` or `.bz2`.
 
-    Files of no known suffix that begin as topologies of AMBER, such as `prmtop`, have `.prmtop`. A HeldFile has none.
+    It is `.prmtop` for files with an unknown suffix that begin like AMBER topologies, such as `prmtop`, and "" for a
+    HeldFile.
     """
     if isinstance(path, HeldFile):
         return ""
@@ -242,8 +242,7 @@ def structure_suffix(path: str | PathLike[str]) -> str:
 
 
 def _begins_as_amber(path: str | PathLike[str]) -> bool:
-    """Return whether a file, plain or compressed, begins with the %VERSION of AMBER's topologies; False if it is
-    none."""
+    """Return whether a file, plain or compressed, begins with %VERSION like AMBER topologies; False for other paths."""
     try:
         with open_plain(path) as stream:
             return stream.read(len(_AMBER)) == _AMBER
@@ -252,7 +251,7 @@ def _begins_as_amber(path: str | PathLike[str]) -> bool:
 
 
 def open_plain(path: str | PathLike[str]) -> BinaryIO | gzip.GzipFile | bz2.BZ2File:
-    """Open the content of a file or an InputFile as a stream, unpacked from gzip or bzip2. Raises OSError."""
+    """Open a file or an InputFile as a stream, decompressing gzip or bzip2. Raises OSError."""
     source: str | io.BytesIO
     if isinstance(path, InputFile):
         magic, source = path.data[:3], io.BytesIO(path.data)
@@ -267,23 +266,23 @@ def open_plain(path: str | PathLike[str]) -> BinaryIO | gzip.GzipFile | bz2.BZ2F
     return open(source, "rb") if isinstance(source, str) else source
 
 
-_SCRIPTS = {".pml": "pymol", ".cxc": "chimerax", ".vmd": "vmd"}  # of programs that show maps
+_SCRIPTS = {".pml": "pymol", ".cxc": "chimerax", ".vmd": "vmd"}  # scripts of visualization programs
 
 
 def scripts_way(path: str | PathLike[str]) -> str:
-    """Say how a program's script is written, as the end of a sentence about its suffix; "" for other suffixes."""
+    """Explain how to write a script for a visualization program, for messages; "" for other suffixes."""
     program = _SCRIPTS.get(Path(path).suffix.lower())
     return f"; potmap and pb write a scene for this program next to a map: `scene={program!r}`" if program else ""
 
 
 def map_suffix(path: str | PathLike[str]) -> str | None:
-    """Return the key of MAPS that a path ends in, the longest of several; None if there is none."""
+    """Return the longest key of MAPS that a path ends with; None if there is none."""
     name = Path(path).name.lower()
     return max((known for known in MAPS if name.endswith(known)), key=len, default=None)
 
 
 def map_format(suffix: str) -> MapFormat:
-    """Return the format of a key of MAPS."""
+    """Return the format of a suffix in MAPS."""
     return _loaded(MAPS[suffix], MapFormat)
 
 

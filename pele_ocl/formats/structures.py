@@ -1,7 +1,7 @@
-"""Molecules and topologies of any format: the suffix of a file says which.
+"""Readers of structures and topologies of any format, which the suffix determines.
 
-`read_structure` gives names and positions. `read_structure_or_atoms` adds the parameters that a file brings.
-`pele_ocl.read` gives Atoms, whose parameters a force field completes.
+`read_structure` reads labels and positions, and `read_structure_or_atoms` also parameters contained in the file.
+`pele_ocl.read` returns Atoms, with parameters from a force field if necessary.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Paths = Sequence[str | PathLike[str]]
 
 
 def read_structure(path: str | PathLike[str], model: int | None = None) -> Structure:
-    """Read the atoms of one model of a structure file, plain or gzip; the suffix says which format.
+    """Read one model of a structure file, plain or gzip. The suffix determines the format.
 
-    path : file ending in a key of STRUCTURES, also with `.gz`
-    model : number of the model as in the file; the first if None
+    path : file with a suffix in STRUCTURES, also followed by `.gz`
+    model : number of the model in the file; by default the first
 
-    If the faces of the file's unit cell cut molecules, they are made whole, as a note tells.
+    Molecules split by the periodic boundaries of the unit cell are made whole, with a note.
 
-    Raises FormatError, naming file and line, for whatever cannot be read, and for a file that brings parameters.
+    Raises FormatError, with file and line, for files that cannot be read, and for formats that contain parameters.
     """
     file = read_file(path)
     found = None if is_topology(path) else structure_format(path).read(file, model)
@@ -53,17 +53,17 @@ def read_structure_or_atoms(
     coordinates: str | PathLike[str] | Floats | None = None,
     parameters: Paths = (),
 ) -> Structure | Atoms:
-    """A molecule before a force field: Atoms of a file that brings its own charges and radii, else a Structure.
+    """Read a molecule without applying a force field: Atoms if the file contains parameters, otherwise a Structure.
 
-    coordinates : for a topology, whose atoms they place: an AMBER restart, a NetCDF trajectory, or a structure file of
-        these atoms, which are matched by name (`correspondence`). Positions themselves, (n, 3) A, serve, too
-    model : number of the model, or of the model or frame of the coordinates; the first if None
-    parameters : CHARMM's parameter files, for a .psf
+    coordinates : coordinates for a topology: an AMBER restart, a NetCDF trajectory, a structure file, whose atoms are
+        matched by name (`correspondence`), or positions (n, 3) A
+    model : number of the model, or of the model or frame of the coordinates; by default the first
+    parameters : CHARMM parameter files, for a .psf
 
-    If the faces of a file's unit cell cut molecules, they are made whole, as a note tells.
+    Molecules split by the periodic boundaries of the unit cell are made whole, with a note.
 
-    Raises FormatError if a file cannot be read or the files have other atoms. Raises InputError for
-    parameters without coordinates.
+    Raises FormatError if a file cannot be read or the atoms of two files differ. Raises InputError for parameters
+    without coordinates.
     """
     if coordinates is not None:
         return _placed(read_topology(path, parameters), coordinates, model)
@@ -78,19 +78,20 @@ def read_structure_or_atoms(
 def read_conformations(
     path: str | PathLike[str], failed: dict[int, str] | None = None, atoms: Atoms | None = None
 ) -> tuple[list[int], Floats]:
-    """Numbers of the models of a PDB file, plain or gzip, and the positions of their atoms, (m, n, 3) A.
+    """Read all models of a PDB or mmCIF file: the model numbers, and the positions (m, n, 3) A.
 
-    Atoms are in the order of the first model, including alternate locations, or of `atoms`. Molecules that are split by
-    the faces of the unit cell are made whole.
+    Atoms are in the order of the first model, which also defines the alternate locations, or in the order of `atoms`.
+    Molecules split by the periodic boundaries of the unit cell are made whole.
 
-    failed : filled with the reasons why models cannot be read, by index from 0; their positions are NaN, and the first
-        readable model defines the atoms. By default the first failure is an error
-    atoms : the same atoms, matched by name (`correspondence`), in whose order positions are returned
+    failed : dictionary for the errors of unreadable models, by index from 0. Their positions are NaN, and the first
+        readable model defines the atoms. By default an error is raised
+    atoms : Atoms that define the order of the positions. They are matched to those in the file by name
+        (`correspondence`)
 
-    Raises FormatError, with the line, where a model has other atoms than the first, for other formats, and for atoms
-    that are not those of `atoms`.
+    Raises FormatError, with the line, for models with different atoms, for other formats, and if the atoms differ from
+    `atoms`.
     """
-    file_path(path)  # checks it
+    file_path(path)  # validates the path
     if failed is not None:
         instance("failed", failed, dict, "a dictionary that takes reasons")
     read = structure_format(path).conformations if structure_suffix(path) in STRUCTURES else None
@@ -121,29 +122,29 @@ def read_conformations(
 
 
 def model_numbers(path: str | PathLike[str]) -> list[int]:
-    """List the numbers of the models with atoms in a PDB, mmCIF or PQR file, in the readers' order.
+    """Return the model numbers of a structure file, in order.
 
-    Raises FormatError if the file cannot be read, and where two models have one number.
+    Raises FormatError if the file cannot be read or has duplicate model numbers.
     """
     return structure_format(file_path(path)).models(read_file(path))
 
 
 def brings_parameters(path: str | PathLike[str]) -> bool:
-    """Return whether a file brings its own charges, as PQR and MOL2 files and topologies do; by its suffix."""
+    """Return whether the format of a file contains charges, such as PQR, mol2 and topologies; by suffix."""
     return is_structure(path) and structure_format(path).brings_parameters
 
 
 def is_topology(path: str | PathLike[str]) -> bool:
-    """Return whether a file has parameters and no positions, as AMBER's prmtop; by its suffix."""
+    """Return whether the format of a file contains parameters without positions, such as AMBER's prmtop; by suffix."""
     return is_structure(path) and structure_format(path).topology is not None
 
 
 def read_topology(path: str | PathLike[str], parameters: Paths = ()) -> Topology:
-    """Read the atoms of a topology (.prmtop, .parm7, .top, .psf), which `with_positions` gives positions.
+    """Read a topology (.prmtop, .parm7, .top, .psf). `Topology.with_positions` adds the positions.
 
-    parameters : CHARMM's parameter files, for a .psf
+    parameters : CHARMM parameter files, for a .psf
 
-    Raises FormatError, with section and line, where the file cannot be read, and for a file of another format.
+    Raises FormatError, with section and line, if the file cannot be read or has another format.
     """
     form = structure_format(path)
     if form.with_parameters is not None:
@@ -157,7 +158,7 @@ def read_topology(path: str | PathLike[str], parameters: Paths = ()) -> Topology
 
 
 def _placed(topology: Topology, coordinates: str | PathLike[str] | Floats, model: int | None) -> Atoms:
-    """Place the atoms of a topology at the positions of another file."""
+    """Combine a topology with the positions in another file."""
     if isinstance(coordinates, np.ndarray):
         return _ordered(topology.with_positions(coordinates), "the positions that were given")
     if not is_structure(coordinates):
@@ -178,7 +179,7 @@ def _placed(topology: Topology, coordinates: str | PathLike[str] | Floats, model
 
 
 def _ordered(atoms: Atoms, source: str) -> Atoms:
-    """Note on atoms that positions without names may be of another order; torn bonds are told of elsewhere."""
+    """Add notes if positions without labels seem to be in another order, except if bonds are impossibly long."""
     found = [] if len(impossible_bonds(atoms)) else of_order(atoms, atoms.bonds, atoms.positions)
     if not found:
         return atoms
@@ -186,12 +187,12 @@ def _ordered(atoms: Atoms, source: str) -> Atoms:
 
 
 def _whole_structure(structure: Structure, path: str | PathLike[str], model: int | None) -> Structure:
-    """Make the molecules of a structure whole that the faces of the file's cell cut."""
+    """Make the molecules of a structure whole, using the unit cell of the file."""
     return whole_structure(structure, read_cell(path, (model or 1) - 1))
 
 
 def _whole(atoms: Atoms, coordinates: str | PathLike[str], model: int | None) -> Atoms:
-    """Make the molecules of atoms whole that the faces of the coordinates' cell cut."""
+    """Make the molecules of atoms whole, using the unit cell of the coordinates."""
     if not len(impossible_bonds(atoms)):
         return atoms
     from ..contract import made_whole

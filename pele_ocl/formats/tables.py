@@ -1,4 +1,4 @@
-"""Result tables as HDF5, CSV or JSON."""
+"""Writers of result tables: HDF5, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Units = Mapping[str, str]
 Attributes = Mapping[str, object]
 
 _CSV_BLOCK = 65_536
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes a text that begins so
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # spreadsheets evaluate texts that begin with these
 
 
 class JsonText(str):
-    """Attribute that is JSON already: a text in other formats, but its value in JSON files."""
+    """Attribute in JSON: written as parsed JSON to JSON files, and as text to other formats."""
 
     __slots__ = ()
 
@@ -39,21 +39,21 @@ def write_table(
     attributes: Attributes,
     inputs: Iterable[str | PathLike[str]] = (),
 ) -> None:
-    """Write columns of equal length, one row per atom, as HDF5, CSV or JSON; the suffix determines the format.
+    """Write columns of equal length as HDF5, CSV or JSON. The suffix determines the format.
 
-    path : file ending in a key of TABLE_WRITERS
-    columns : name -> (n,) or (n, k) numbers, or (n,) texts; unknown numbers may be masked
-    units : name of a column -> its unit, if it has one
-    attributes : what else to record (program, parameters, totals); mappings may be nested
+    path : file with a suffix in TABLE_WRITERS
+    columns : columns by name, (n,) or (n, k) numbers, or (n,) texts; unknown numbers may be masked
+    units : units by column name, for columns with a unit
+    attributes : metadata such as program, parameters and totals; mappings may be nested
     inputs : files that must not be overwritten
 
     HDF5 files have one dataset per column with the attribute `unit`. Attributes are at the root; nested names are
-    joined by points. CSV begins with `# name: value` lines, and its header has the units, `born_radius [A]`. A column
-    (n, 3) is split into _x, _y and _z. JSON is one object: the attributes, `units` and `columns`. A number that is not
-    finite becomes null, as JSON has none. In CSV an apostrophe precedes a text that begins with =, +, - or @. Masked
-    values are empty in CSV, null in JSON and NaN in HDF5.
+    joined by dots. CSV files begin with `# name: value` lines, followed by a header with units, such as `born_radius
+    [A]`; columns (n, 3) are split into _x, _y and _z, and an apostrophe precedes texts that begin with =, +, - or @.
+    JSON files contain one object with the attributes, `units` and `columns`; numbers that are not finite are null.
+    Masked values are empty in CSV, null in JSON and NaN in HDF5.
 
-    Raises FormatError for an unknown suffix, columns of unequal length, or a folder that cannot be written to.
+    Raises FormatError for an unknown suffix, columns of unequal length, or a directory that is not writable.
     """
     suffix = require_table_suffix(path)
     arrays = {name: np.asanyarray(values) for name, values in columns.items()}
@@ -65,7 +65,7 @@ def write_table(
 
 
 def require_table_suffix(path: str | PathLike[str]) -> str:
-    """Return the suffix of a table file; raise FormatError unless it is a key of TABLE_WRITERS."""
+    """Return the suffix of a table file. Raises FormatError unless it is a key of TABLE_WRITERS."""
     suffix = Path(path).suffix.lower()
     if suffix not in TABLE_WRITERS:
         raise FormatError(f"{path}: unknown suffix {suffix!r}; tables end in {', '.join(TABLE_WRITERS)}")
@@ -73,9 +73,9 @@ def require_table_suffix(path: str | PathLike[str]) -> str:
 
 
 def folder_path(path: str | PathLike[str], of: str = "all files") -> Path:
-    """Return the path of a folder that files are written to; it need not exist yet. of : the files, for messages
+    """Return the path of an output directory, which need not exist. of : description of the files, for messages
 
-    Raises FormatError for what is a file, and for a new folder with the suffix of a file of molecules, maps or tables.
+    Raises FormatError for an existing file, and for a new directory with the suffix of a structure, map or table file.
     """
     from .conformation_files import CONFORMATION_FORMATS
 
@@ -93,7 +93,7 @@ def folder_path(path: str | PathLike[str], of: str = "all files") -> Path:
 
 
 def check_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
-    """Raise FormatError for a table file that write_table could not write; to be called before any work is done."""
+    """Raise the FormatError of write_table for a path before any work is done."""
     require_table_suffix(path)
     refuse_target(path, inputs)
 
@@ -125,27 +125,27 @@ def _write_csv(path: Path, columns: Columns, units: Units, attributes: Attribute
 
 
 def _cells(values: NDArray[Any]) -> list[Any]:
-    """A column's values; texts as `guarded` has them."""
+    """Return the values of a column, with texts escaped by `guarded`."""
     if values.dtype.kind not in "UO":
         return list(values.tolist())
     return [guarded(str(text)) for text in values.tolist()]
 
 
 def guarded(text: str) -> str:
-    """Write a text as one line that a terminal shows, with an apostrophe first if a spreadsheet would compute it."""
+    """Convert a text to one printable line, preceded by an apostrophe if a spreadsheet would evaluate it."""
     shown = printable(text).replace("\n", "\\n")
     return f"'{shown}" if text.startswith(_FORMULA) else shown
 
 
 def unguarded(text: str) -> str:
-    """Return the text that `guarded` was given; characters that no terminal shows stay escaped."""
+    """Undo `guarded`, except for escaped control characters."""
     return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
 
 
 def flat_texts(attributes: Attributes) -> dict[str, str]:
-    """Attributes as one line of text each, as a terminal shows it.
+    """Convert attributes to one printable line each.
 
-    Nested names are joined by points, values that are None left out.
+    Nested names are joined by dots; None values are omitted.
     """
     plain = {name: _json_value(value) for name, value in flat(attributes).items()}
     texts = {name: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for name, v in plain.items()}
@@ -153,7 +153,7 @@ def flat_texts(attributes: Attributes) -> dict[str, str]:
 
 
 def _split(name: str, values: NDArray[Any], unit: str) -> Iterator[tuple[str, NDArray[Any]]]:
-    """A column as columns of one number, each with its header."""
+    """Split a column into one-dimensional columns, each with a header."""
     bracket = f" [{unit}]" if unit else ""
     if values.ndim == 1:
         yield name + bracket, values
@@ -171,7 +171,7 @@ def _write_json(path: Path, columns: Columns, units: Units, attributes: Attribut
 
 
 def _json_value(value: object) -> Any:
-    """A value with nothing in it but what JSON has."""
+    """Convert a value to types that JSON supports."""
     if isinstance(value, Mapping):
         return {str(name): _json_value(item) for name, item in value.items()}
     if isinstance(value, JsonText):

@@ -1,7 +1,7 @@
-"""Generalized Born models: how the Born radii of atoms follow from their Born integrals.
+"""Generalized Born models: how Born radii are computed from Born integrals.
 
-A model is an entry of GB_MODELS and a header cl/physics/radius_<function>.clh with its radius function and slope. It is
-included by cl/physics/gb_radius.clh. An example is docs/extend/gb-model.md.
+A model is an entry of GB_MODELS and a header cl/physics/radius_<function>.clh with its radius function and the
+derivative. cl/physics/gb_radius.clh includes the header. docs/extend/gb-model.md has an example.
 """
 
 from __future__ import annotations
@@ -61,5 +61,5 @@ GB_MODELS = {
 
 
 def models_listed() -> str:
-    """List the names of all models, each with AMBER's number, for the sentence that misses one."""
+    """Return the names of all models with their AMBER igb numbers, for error messages."""
     return ", ".join(name if of.igb is None else f"{name} (igb={of.igb})" for name, of in GB_MODELS.items())

@@ -1,4 +1,4 @@
-"""Scales of the HCT integral and coefficients of the radius function that GB models have by element."""
+"""Element-dependent parameters of GB models: HCT scale factors and coefficients of the radius function."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ Coefficients = tuple[float, float, float]
 class Elements:
     """Parameters of a GB model by element symbol.
 
-    scales : of radii in the HCT integral; other_scale : of elements that are not named
-    coefficients, other_coefficients : alpha, beta, gamma likewise
+    scales : HCT scale factors; other_scale : scale factor of all other elements
+    coefficients : alpha, beta, gamma; other_coefficients : those of all other elements
     """
 
     scales: Mapping[str, float]
     other_scale: float = 0.5
     coefficients: Mapping[str, Coefficients] = field(default_factory=dict)
-    other_coefficients: Coefficients = (1.0, 0.8, 4.851)  # so in AMBER and OpenMM; OBC's gamma is 4.85
+    other_coefficients: Coefficients = (1.0, 0.8, 4.851)  # as in AMBER and OpenMM; OBC has a gamma of 4.85
 
     @property
     def has_negative(self) -> bool:
-        """True if any scale is below 0."""
+        """True if any scale is negative."""
         return min(self.scales.values()) < 0
 
     def scales_of(self, symbols: list[str]) -> Floats:
-        """Scales of atoms of these elements, (n,)."""
+        """Return the HCT scale factors for element symbols, (n,)."""
         return np.array([self.scales.get(symbol, self.other_scale) for symbol in symbols], np.float64)
 
     def coefficients_of(self, symbols: list[str]) -> Floats:
-        """Coefficients of atoms of these elements, (n, 3)."""
+        """Return alpha, beta and gamma for element symbols, (n, 3)."""
         found = [self.coefficients.get(symbol, self.other_coefficients) for symbol in symbols]
         return np.array(found, np.float64).reshape(-1, 3)
 
@@ -71,9 +71,9 @@ GBN2_NUCLEIC = Elements(
 
 
 def symbols_of(atoms: Atoms, model: str) -> list[str]:
-    """Return the element symbols of atoms, (n,), for a GB model of this name; deuterium as H.
+    """Return the element symbols of atoms, (n,), with H for deuterium. model : name of the GB model, for messages
 
-    Raises InputError for atoms without labels, ParameterError for an atom of no known element.
+    Raises InputError for atoms without labels, ParameterError for an atom of unknown element.
     """
     if atoms.labels is None:
         raise InputError(
@@ -93,7 +93,7 @@ def symbols_of(atoms: Atoms, model: str) -> list[str]:
 
 
 def is_nucleic(atoms: Atoms) -> NDArray[np.bool_]:
-    """Mark atoms of nucleotides, (n,), as `residue_kinds` tells; the atoms have labels."""
+    """Return a mask of the atoms in nucleotides, (n,), by `residue_kinds`; the atoms must have labels."""
     assert atoms.labels is not None
     starts = atoms.labels.residue_starts
     return np.repeat(residue_kinds(atoms.labels) == "nucleic", np.diff(starts, append=len(atoms)))

@@ -1,4 +1,4 @@
-"""A Generalized Born model: what it has of atoms, and by which kernels it is computed."""
+"""A Generalized Born model: its parameters and the macros of its kernels."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .necks import Necks
 
 @dataclass(frozen=True, eq=False)
 class Spheres:
-    """Radii of n atoms and what else a GB model has of each.
+    """Radii of n atoms and their other parameters in a GB model.
 
     radii, rho : (n,) A, intrinsic and offset radii
-    scaled : (n,) A, radii with which the atoms descreen others; below 0 where a model lets them screen
-    constants : (n, 4) alpha, beta, gamma and the offset (A) of each atom's radius function; None where all have one
-    necks : of pairs; None where the model has none
+    scaled : (n,) A, scaled offset radii in the HCT integral; negative for elements with a negative scale factor
+    constants : (n, 4) alpha, beta, gamma and offset (A) of each atom's radius function; None if all atoms share them
+    necks : neck parameters of pairs of atoms; None if the model has none
     """
 
     radii: Floats
@@ -30,27 +30,28 @@ class Spheres:
 
 @dataclass(frozen=True)
 class GBModel:
-    """A Generalized Born model: over HCT integrals, or with an integral of its own.
+    """A Generalized Born model, based on HCT integrals or on an integral over the molecular surface.
 
-    Other rooms ask its properties below, and never which model it is. Which sums give its Born radii is `of_surface`,
-    for the passes of `pele_ocl/energy` and the definition in `pele_ocl/reference` alone.
+    Other packages use the properties below and never test the model's name. `of_surface` selects how Born radii are
+    computed; only `pele_ocl/energy` and `pele_ocl/reference` use it.
 
-    name : by which users choose it
-    source : the paper that defines it
-    function : the macro of cl/physics/gb_radius.clh that selects its radius function
-    offset : A, subtracted from each radius; of a model's own, a user may set another
-    alpha, beta, gamma : coefficients of the radius function, likewise; 0 where it has none, None where each element
-        has its own
-    neck_scale : of the neck integrals that pairs add; 0 for none
-    elements : parameters by element, which replace the atoms' own scales; None if the atoms' scales hold
-    nucleic : the same of nucleic acids; None where they have no others
-    is_unbounded : if radii have no upper bound, so that errors of the integral grow with them
-    vacuum : whether there is no solvent, and so neither Born radii nor energies of it
-    of_surface : if Born radii are integrals over the surface of the spheres of Atoms.sgb
-    own_dielectrics : if each atom has a dielectric constant inside
-    igb : the number by which AMBER's programs know it, None where they do not
-    radii_set : the set of GB radii that it was made with; None for no set of its own. It is the default only with
-        constants of AMBER's programs (SolventModel.like), or if the model has necks: SolventModel.choose_radii
+    name : name of the model in options and arguments
+    source : reference of the paper that defines it
+    function : macro of cl/physics/gb_radius.clh that selects the radius function
+    offset : A, default of the offset subtracted from each radius
+    alpha, beta, gamma : default coefficients of the radius function; 0 if it has none, None if they depend on the
+        element
+    neck_scale : scale factor of the neck correction; 0 for none
+    elements : parameters by element, used in place of Atoms.gb_scales; None to use Atoms.gb_scales
+    nucleic : parameters by element for nucleic acids; None if they have the same ones
+    is_unbounded : True if Born radii have no upper bound, so that errors of the integral grow with the radius
+    vacuum : True for the model without solvent, which has no Born radii and no solvation energy
+    of_surface : True if Born radii are integrals over the surface of the spheres in Atoms.sgb
+    own_dielectrics : True if each atom has its own internal dielectric constant
+    igb : AMBER's number of the model; None if AMBER does not have it
+    radii_set : set of GB radii that the model was parametrized with; None for no particular set. It is the default only
+        for models with a neck correction and with the constants of AMBER's programs (SolventModel.like); see
+        SolventModel.choose_radii
     """
 
     name: str
@@ -72,26 +73,26 @@ class GBModel:
 
     @property
     def is_pairwise(self) -> bool:
-        """True if all sums are over pairs of atoms: parts can be left out, put into trees and shared out."""
+        """True if all sums run over pairs of atoms (cutoffs and tree approximations are possible)."""
         return not self.of_surface
 
     @property
     def needs_its_radii(self) -> bool:
-        """True if it means little with radii other than `radii_set`, as models with necks do."""
+        """True if the model is only meaningful with the radii of `radii_set`, as models with a neck correction are."""
         return self.neck_scale > 0
 
     @property
     def holds_radii(self) -> bool:
-        """True if gradients hold Born radii and surface, because they have no slope here."""
+        """True if gradients treat Born radii and surface areas as constants."""
         return self.of_surface
 
     @property
     def nonpolar(self) -> str | None:
-        """Nonpolar term that it has of its own, a key of SURFACES; None if users choose one."""
+        """Nonpolar term that belongs to the model, a key of SURFACES; None if users choose one."""
         return "sgb" if self.of_surface else None
 
     def name_of_radii(self, atoms: Atoms) -> str:
-        """Name the set of the radii that it takes of atoms: the GB radii's, or "sgb" for Atoms.sgb."""
+        """Return the name of the set of radii that the model uses: that of the GB radii, or "sgb" for Atoms.sgb."""
         return "sgb" if self.of_surface else atoms.gb_radii_set
 
     @property
@@ -101,17 +102,17 @@ class GBModel:
 
     @property
     def has_negative(self) -> bool:
-        """True if elements have scales below 0: their spheres reduce the integral."""
+        """True if elements have negative scale factors, whose spheres reduce the integral."""
         return self.elements is not None and self.elements.has_negative
 
     @property
     def definitions(self) -> dict[str, int]:
-        """Build definitions of kernels that compute Born radii from Born integrals; cl/physics/gb_radius.clh."""
+        """Macros of kernels that compute Born radii from Born integrals (cl/physics/gb_radius.clh)."""
         return {self.function: 1} | ({"BY_ATOM": 1} if self.by_atom else {})
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Parameters that atoms must have."""
+        """Names of the parameter arrays that atoms must have."""
         if self.vacuum:
             return ()
         if self.of_surface:
@@ -119,7 +120,7 @@ class GBModel:
         return ("gb_radii",) if self.elements else ("gb_radii", "gb_scales")
 
     def scales(self, atoms: Atoms) -> Floats:
-        """Return the scale of each atom's radius in the HCT integral, (n,)."""
+        """Return the HCT scale factors, (n,)."""
         if self.elements is None:
             assert atoms.gb_scales is not None
             return atoms.gb_scales
@@ -128,7 +129,7 @@ class GBModel:
         return np.where(is_nucleic(atoms), self.nucleic.scales_of(symbols), scales) if self.nucleic else scales
 
     def coefficients(self, atoms: Atoms) -> Floats | None:
-        """alpha, beta and gamma of each atom, (n, 3); None where all have the same."""
+        """Return alpha, beta and gamma of each atom, (n, 3); None if all atoms share them."""
         if not self.by_atom or self.elements is None:
             return None
         symbols = symbols_of(atoms, self.name)
@@ -138,9 +139,9 @@ class GBModel:
         return values
 
     def spheres(self, atoms: Atoms, offset: float, nearest_necks: bool = False) -> Spheres:
-        """Make the spheres of a molecule's atoms. offset : A; nearest_necks : of Necks.of
+        """Return the spheres of a molecule's atoms. offset : A; nearest_necks : `nearest` of Necks.of
 
-        Raises InputError for atoms that lack what the model needs, ParameterError for radii that have no necks.
+        Raises InputError for atoms that lack parameters of the model, ParameterError for radii outside the neck tables.
         """
         n = len(atoms)
         if self.vacuum:

@@ -1,6 +1,6 @@
-"""Necks of GBn and GBn2: the space between two close atoms that is too narrow for water, by their radii.
+"""Neck correction of GBn and GBn2 for the space between two atoms that is too narrow for water.
 
-The tables are of Mongan, Simmerling, McCammon, Case and Onufriev, J. Chem. Theory Comput. 3, 156 (2007).
+The tables are from Mongan, Simmerling, McCammon, Case and Onufriev, J. Chem. Theory Comput. 3, 156 (2007).
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from ..atoms import Atoms, Floats
 from ..common.errors import ParameterError
 from ..common.installation import shipped
 
-LEAST_RADIUS, MOST_RADIUS, STEP = 1.0, 2.0, 0.05  # of the tables, A
-REACH = 6.8  # necks end where two atoms are this far beyond the sum of their radii, A
-MOST_KINDS = 256  # different radii of a molecule: the tables grow with their square
+LEAST_RADIUS, MOST_RADIUS, STEP = 1.0, 2.0, 0.05  # radii in the tables, A
+REACH = 6.8  # a pair has no neck beyond the sum of its radii plus this distance, A
+MOST_KINDS = 256  # different radii in a molecule; the size of the tables is quadratic in their number
 
 
 @dataclass(frozen=True, eq=False)
 class Necks:
-    """Necks of pairs of atoms, by kinds: atoms of one kind have the same radius.
+    """Neck parameters for pairs of atoms. Atoms with equal radii form one kind.
 
-    An atom i takes m0 / (1 + (r - d0)^2 + 0.3 (r - d0)^6) from an atom j at distance r. This holds up to REACH beyond
-    the sum of their radii.
+    An atom j at distance r adds m0 / (1 + (r - d0)^2 + 0.3 (r - d0)^6) to the Born integral of atom i, if r is at most
+    REACH larger than the sum of their radii.
 
-    kinds : (n,) the kind of each atom
-    radii : (k,) A, of each kind
-    distances : (k, k) d0, A, by the kinds of j and of i
-    sizes : (k, k) m0 times the model's scale, 1/A, likewise
+    kinds : (n,) kind of each atom
+    radii : (k,) radius of each kind, A
+    distances : (k, k) d0, A, indexed by the kinds of j and i
+    sizes : (k, k) m0 times the neck scale of the model, 1/A, indexed likewise
     """
 
     kinds: NDArray[np.intp]
@@ -40,10 +40,10 @@ class Necks:
 
     @classmethod
     def of(cls, atoms: Atoms, scale: float, model: str, nearest: bool = False, radii_set: str | None = None) -> Necks:
-        """Make the necks of a molecule in a model of this scale and name.
+        """Return the neck parameters of a molecule for a model with this neck scale and name.
 
-        nearest : whether radii between the steps of the tables take the nearest one; otherwise straight lines
-        radii_set : the set of radii that the model was made with, for the error
+        nearest : True to round radii to the nearest entry of the tables, False to interpolate linearly
+        radii_set : set of radii that the model was parametrized with, for the error message
 
         Raises ParameterError for a radius outside the tables and for too many different radii.
         """
@@ -77,14 +77,14 @@ class Necks:
 
 @cache
 def tables() -> tuple[Floats, Floats]:
-    """d0 (A) and m0 (1/A), (21, 21) each, by the radii of j and of i."""
+    """Read the tables of d0 (A) and m0 (1/A), (21, 21) each, indexed by the radii of j and i."""
     values = np.loadtxt(shipped("data") / "gb_necks.csv", delimiter=",")
     distances, sizes = values.reshape(2, -1, values.shape[1])
     return distances, sizes
 
 
 def _between(table: Floats, places: Floats) -> Floats:
-    """Interpolate the table at places (k,) in steps of both dimensions, bilinearly between the steps, (k, k)."""
+    """Interpolate a table bilinearly at all pairs of the fractional indices `places` (k,); returns (k, k)."""
     steps = np.arange(len(table))
     along = np.array([np.interp(places, steps, row) for row in table])  # (21, k)
     return np.array([np.interp(places, steps, column) for column in along.T]).T

@@ -1,6 +1,6 @@
-"""Sentences about sets of intrinsic radii and the GB models that were made with them.
+"""Notes about sets of intrinsic radii that do not match the GB model.
 
-Which set a molecule gets: SolventModel.choose_radii. The sets: pele_ocl/atoms/radii.py.
+SolventModel.choose_radii selects the set of a molecule; pele_ocl/atoms/radii.py defines the sets.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import re
 
 from . import GB_MODELS
 
-_UNNAMED = {"": "of no named set", "file": "of the input file (no set named)"}  # words for radii of no set
+_UNNAMED = {"": "of no named set", "file": "of the input file (no set named)"}  # of unnamed sets
 
 
 def radii_note(gb: str, radii: str) -> str:
-    """A sentence where a model was not made for a set of radii, else "".
+    """Return a note if a model was not parametrized with a set of radii, otherwise "".
 
-    radii : name of the set, alone or within the longer one that tleap writes
+    radii : name of the set, alone or as part of the longer name that tleap writes
     """
     model = GB_MODELS[gb]
     named = re.findall(r"\b(m?bondi[23]?|openmm-obc|pele)\b", radii)
@@ -26,7 +26,7 @@ def radii_note(gb: str, radii: str) -> str:
 
 
 def is_radii_note(sentence: str) -> bool:
-    """Return whether a note is one of `radii_note`, of whatever model."""
+    """Return whether a note comes from `radii_note`, for any model."""
     return any(
         of.needs_its_radii and sentence.startswith(f"the GB model {name} was made with the radii")
         for name, of in GB_MODELS.items()
@@ -34,5 +34,5 @@ def is_radii_note(sentence: str) -> bool:
 
 
 def radii_words(radii: str) -> str:
-    """Name a set of radii, to follow the word "radii"; radii : as in Atoms.gb_radii_set"""
+    """Describe a set of radii so that it can follow the word "radii". radii : as in Atoms.gb_radii_set"""
     return _UNNAMED.get(radii, radii)

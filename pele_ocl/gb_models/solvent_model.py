@@ -1,4 +1,4 @@
-"""Constants of the implicit-solvent model that a user may set."""
+"""SolventModel: the user-defined constants of the implicit-solvent model."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..units import COULOMB_KCAL_A, debye_kappa, in_unit, molar
 from . import GB_MODELS, GBModel, Spheres, models_listed
 from .radii_of_models import is_radii_note, radii_note
 
-# Generalized Born energies screen with this share of the Debye-Hueckel kappa (Srinivasan et al., Theor. Chem. Acc.
-# 101, 426 (1999)), in PELE as in Amber.
+# Generalized Born energies use the Debye-Hueckel kappa times this factor (Srinivasan et al., Theor. Chem. Acc. 101, 426
+# (1999)), as in PELE and Amber.
 SCREENING_SCALE = 0.73
 
-# kappa of the Debye-Hueckel theory as programs compute it, 1/A: from ionic strength (mol/L), dielectric constant and
-# temperature (K). sander's is that of water at room temperature, whatever these two are.
+# Debye-Hueckel kappa (1/A) as different programs compute it from ionic strength (mol/L), dielectric constant and
+# temperature (K). sander always uses the value for water at room temperature.
 KAPPAS: Mapping[str, Callable[[float, float, float], float]] = {
     "debye": debye_kappa,
     "amber": lambda ionic_strength, dielectric, temperature: math.sqrt(0.10806 * ionic_strength),
@@ -31,32 +31,32 @@ KAPPAS: Mapping[str, Callable[[float, float, float], float]] = {
     ),
 }
 
-# Nonpolar terms and their surface tensions, kcal/mol/A^2: that of ACE in PELE and OpenMM, that of LCPO in MM/GBSA; in
-# SGB/NP each atom has its own.
+# Nonpolar terms and their default surface tensions, kcal/mol/A^2: for ACE as in PELE and OpenMM, for LCPO as in
+# MM/GBSA; in SGB/NP it is a parameter of each atom.
 SURFACES = {"ace": 0.0054, "lcpo": 0.0072, "sgb": 0.0, "none": 0.0}
 
-# How atoms that LCPO has no parameters for are treated: as carbon, as sander, NAB and cpptraj do, or not at all.
+# Treatment of atoms without LCPO parameters: as carbon, as in sander, NAB and cpptraj, or as an error.
 LCPO_UNKNOWN = ("carbon", "refuse")
 
-# How LCPO parameters are found: by elements and bonds, or by AMBER's types as cpptraj does.
+# Assignment of LCPO parameters: by elements and bonds, or by AMBER atom types as in cpptraj.
 LCPO_RULES = ("chemistry", "amber")
 
-# Programs whose reading of GBn and GBn2 may be chosen.
+# Programs whose interpretation of GBn and GBn2 can be chosen.
 GBN_CONVENTIONS = ("openmm", "amber")
 
-# Constants that count without solvent.
+# Constants that have an effect without solvent.
 IN_VACUUM = ("gb", "solute_dielectric", "coulomb_constant")
 
-# Fields that are no numbers.
+# Fields that are not numbers.
 _WORDS = ("gb", "kappa_convention", "surface", "gbn_convention", "lcpo_unknown", "default_radii", "lcpo_rule")
 
-OF_MODEL = "model"  # of default_radii: the set that the GB model was made with
+OF_MODEL = "model"  # value of default_radii: the set that the GB model was parametrized with
 
-# Dielectric constants of water in the programs of MM/GBSA, which else agree: NAB and sander inside MMPBSA.py, and
+# Dielectric constants of water in the MM/GBSA programs, whose other constants agree: NAB and sander in MMPBSA.py, and
 # gmx_MMPBSA.
 MMGBSA_DIELECTRICS = {"mmpbsa.py": 78.3, "sander": 80.0, "gmx": 78.5}
 
-# The constants of other programs where they are not the defaults of SolventModel; docs/theory/solvent.md, section 3.
+# Constants of other programs that differ from the defaults of SolventModel; see docs/theory/solvent.md, section 3.
 PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "amber": {
         "solvent_dielectric": 78.5, "coulomb_constant": 18.2223**2, "kappa_convention": "amber", "surface": "none",
@@ -74,58 +74,61 @@ PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "exact": {},
     "pele": {"coulomb_constant": 332.0637, "default_radii": "pele"},
 }  # fmt: skip
-# The same with one GB model alone.
+# Constants of other programs for a single GB model.
 PRESETS_OF_MODELS: Mapping[tuple[str, str], Mapping[str, float]] = {("openmm", "gbn"): {"beta": 1.907992938}}
 
 
-# Spheres of the last molecules: a plan, its checks and its tables ask for the same ones.
+# Cache of the spheres of recent molecules, which a plan, its checks and its tables all request.
 _spheres: deque[tuple[ref[Atoms], SolventModel, Spheres]] = deque(maxlen=8)
 
-# Fields whose defaults follow from others: from the GB model, and from the nonpolar term.
+# Fields whose defaults depend on the GB model or the nonpolar term.
 _FOLLOWING = ("surface", "surface_tension", "offset", "alpha", "beta", "gamma")
 
 
 class OwnWord(str):
-    """Value that a field has because nobody gave one; `dataclasses.replace` hands it on, and it is chosen again."""
+    """Default value of a text field. `dataclasses.replace` passes it on, and the new model chooses it again."""
 
 
 class OwnNumber(float):
-    """The same of a number."""
+    """Default value of a numeric field, as OwnWord for texts."""
 
 
 @dataclass(frozen=True)
 class SolventModel:
     """A Generalized Born model with a nonpolar term; the defaults are PELE's, except for Coulomb's constant.
 
-    gb : name of the model for Born radii, such as "obc2"; pele_ocl/gb_models/__init__.py has all of them. "none" means
-        no solvent
-    solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
+    gb : name of the model for Born radii, such as "obc2", from pele_ocl/gb_models/__init__.py; "none" for no solvent
+    solute_dielectric, solvent_dielectric : relative permittivities, between 0.001 and 1e6
     ionic_strength : mol/L, 0 to 20; 0 means no screening
-    temperature : K, 0.001 to 1e6; only used with ions, and not for kappa_convention "amber"
-    offset : A, subtracted from each radius; None for the model's own, 0.09, or 0.195141 for gbn2
-    alpha, beta, gamma : of the tanh polynomial of OBC and GBn; None for the model's own, in gbn2 by element
-    surface_tension : kcal/mol/A^2 of the nonpolar term, >= 0; None for 0.0054 with ACE, 0.0072 with LCPO
-    probe_radius : A, > 0
-    born_cutoff : A, > 0; cutoff for spheres in Born radii, as in sander. None for all
-    gbn_convention : how programs interpret gbn and gbn2 where the papers are not explicit. "openmm" interpolates necks
-        linearly between the steps of their tables (1 to 2 A by 0.05 A), and uses the closed form for every sphere.
-        "amber" uses the nearest step. Beyond 4 scaled radii it uses sander's series of 5 terms, also for overlaps. This
-        affects gbn2's sulphur, with a negative sphere, and oxygen of nucleic acids, with a small one
-    coulomb_constant : of all electrostatic energies, kcal A/(mol e^2), > 0; by default from CODATA 2018
-    kappa_convention : how kappa is computed from the ionic strength, with a factor of 0.73. "debye": from dielectric
-        constant and temperature. "amber": as in sander, sqrt(0.10806 I) at any temperature. "openmm": as in OpenMM's
-        applications
-    surface : the nonpolar term, by default "ace" or that of the GB model: "ace" (Schaefer, Bartels and Karplus 1998)
-        from Born radii, "lcpo" (Weiser, Shenkin and Still 1999) from the surface area. "none" leaves it out. sgbnp and
-        vdgbnp have "sgb" (Gallicchio, Zhang and Levy 2002) in place of "ace" and "lcpo", other models never
+    temperature : K, 0.001 to 1e6; only used to compute kappa, except with kappa_convention "amber"
+    offset : A, subtracted from each radius; None for the default of the GB model: 0.09, or 0.195141 for gbn2
+    alpha, beta, gamma : coefficients of the tanh polynomial of OBC and GBn; None for the defaults of the GB model,
+        which depend on the element in gbn2
+    surface_tension : surface tension of the nonpolar term, kcal/mol/A^2, >= 0; None for 0.0054 with ACE, 0.0072 with
+        LCPO
+    probe_radius : radius of the solvent probe, A, > 0
+    born_cutoff : cutoff of the Born integrals, A, > 0, as rgbmax in sander; None for no cutoff
+    gbn_convention : details of gbn and gbn2 that the papers leave open. "openmm" interpolates the neck tables (1 to 2 A
+        in steps of 0.05 A) linearly and uses the closed form for all spheres. "amber" takes the nearest table entry and
+        uses sander's 5-term series beyond 4 scaled radii, even for overlapping spheres; this affects sulphur in gbn2,
+        whose scaled radius is negative, and oxygen in nucleic acids, whose scaled radius is small
+    coulomb_constant : Coulomb's constant in all electrostatic energies, kcal A/(mol e^2), > 0; by default from CODATA
+        2018
+    kappa_convention : formula for kappa, which is always scaled by 0.73: "debye" for Debye-Hueckel theory with the
+        dielectric constant and temperature, "amber" for sqrt(0.10806 I) at any temperature as in sander, "openmm" as in
+        OpenMM's application layer
+    surface : nonpolar term: "ace" (Schaefer, Bartels and Karplus 1998) from Born radii, "lcpo" (Weiser, Shenkin and
+        Still 1999) from the surface area, or "none". The default is "ace". sgbnp and vdgbnp use "sgb" (Gallicchio,
+        Zhang and Levy 2002) instead, unless the term is "none"
     lcpo_unknown : "carbon" assigns carbon's parameters to atoms without LCPO parameters, as AMBER's programs do;
         "refuse" raises InputError for them
-    default_radii : set of GB radii for molecules without chosen radii: a name, or "model" for the set of the GB model.
-        By default this applies only to gbn (bondi) and gbn2 (mbondi3); other models use the force field's set
-    lcpo_rule : "chemistry" assigns LCPO parameters by elements and bonds; "amber" like cpptraj by the first letters of
-        AMBER's types, with chlorine, bromine and iodine as carbon, and ions without area
+    default_radii : set of GB radii for molecules whose radii were not chosen by the file or the user: a name, or
+        "model" for the set of the GB model. By default gbn uses bondi, gbn2 uses mbondi3, and other models use the
+        force field's set
+    lcpo_rule : "chemistry" assigns LCPO parameters by elements and bonds; "amber" assigns them by the first letters of
+        AMBER atom types like cpptraj, which treats chlorine, bromine and iodine as carbon and gives ions no area
 
-    Raises InputError for values outside these bounds, and for constants of a solvent with gb="none".
+    Raises InputError for values out of range, and for solvent parameters with gb="none".
 
     >>> model = pele_ocl.SolventModel(gb="gbn2", ionic_strength=0.15)
     >>> model.gb, round(model.kappa, 4)
@@ -136,7 +139,7 @@ class SolventModel:
     solvent_dielectric: float = 80.0
     ionic_strength: float = 0.0
     temperature: float = 298.15
-    # None stands for the model's own value, which __post_init__ puts in its place.
+    # __post_init__ replaces None by the default of the GB model.
     offset: float = None  # type: ignore[assignment]
     alpha: float = None  # type: ignore[assignment]
     beta: float = None  # type: ignore[assignment]
@@ -194,14 +197,14 @@ class SolventModel:
                 raise InputError(f"{f.name} is {value:g}; it cannot be negative")
 
     def _forget_own(self) -> bool:
-        """Leave out the values that nobody gave, as `replace` hands them on; tell if there are any."""
+        """Reset default values passed on by `dataclasses.replace` to None. Returns whether there were any."""
         own = [name for name in _FOLLOWING if isinstance(getattr(self, name), OwnWord | OwnNumber)]
         for name in own:
             object.__setattr__(self, name, None)
         return bool(own)
 
     def _take_own(self) -> None:
-        """Choose the values that nobody gave, in the order in which they follow from each other."""
+        """Fill in defaults that depend on other fields, in order of dependency."""
         if self.surface is None:
             object.__setattr__(self, "surface", OwnWord(self.gb_model.nonpolar or "ace"))
         if self.surface_tension is None:
@@ -211,8 +214,8 @@ class SolventModel:
                 object.__setattr__(self, name, OwnNumber(value))
 
     def _refuse_solvent(self) -> None:
-        """Raise InputError for constants of a solvent beside the model without one."""
-        same = {"surface": "none", "surface_tension": 0.0}  # which say it once more, as 0 mol/L do
+        """Raise InputError if solvent parameters are given with the model without solvent."""
+        same = {"surface": "none", "surface_tension": 0.0}  # redundant but allowed, like 0 mol/L
         for f in fields(self):
             value = getattr(self, f.name)
             plays = f.name not in (*IN_VACUUM, "default_radii")
@@ -222,13 +225,13 @@ class SolventModel:
                 )
 
     def in_vacuum(self) -> SolventModel:
-        """Make the model without a solvent, with the same Coulomb constant and dielectric of the solute."""
+        """Return the model without solvent, with the same Coulomb constant and solute dielectric constant."""
         return type(self)(
             gb="none", solute_dielectric=self.solute_dielectric, coulomb_constant=self.coulomb_constant
         )  # fmt: skip
 
     def _fit_surface(self) -> None:
-        """Take the nonpolar term that goes with the GB model; raise InputError for what does not go with it."""
+        """Set the nonpolar term of the GB model. Raises InputError for options that the model does not support."""
         if (nonpolar := self.gb_model.nonpolar) is not None:
             if self.born_cutoff is not None:
                 raise InputError(f"{self.gb} has Born radii of the whole surface; leave born_cutoff out")
@@ -242,12 +245,12 @@ class SolventModel:
             object.__setattr__(self, "surface", "none")
 
     def _may_be_none(self, name: str) -> bool:
-        """Return whether a value may be left out for good."""
+        """Return whether None is a valid final value of a field."""
         return name == "born_cutoff" or (self.gb_model.by_atom and name in ("alpha", "beta", "gamma"))
 
     @classmethod
     def or_default(cls, model: SolventModel | None) -> SolventModel:
-        """Return the model, by default the standard one; raise InputError for anything else."""
+        """Return the model, or the default model for None. Raises InputError for anything else."""
         if model is not None and not isinstance(model, cls):
             raise InputError(
                 f"model is {described(model)}; a SolventModel is needed: SolventModel(ionic_strength=0.15)"
@@ -256,10 +259,10 @@ class SolventModel:
 
     @classmethod
     def like(cls, program: str, **changes: float | str | None) -> SolventModel:
-        """Make the model with the constants of another program, and changes to it: like("amber", gb="obc1").
+        """Return a model with the constants of another program, with optional changes: like("amber", gb="obc1").
 
-        program : "amber" (sander), "openmm" (its applications) or "pele"
-        changes : fields of SolventModel, which have priority
+        program : name of the program, such as "amber" (sander), "openmm" (its application layer) or "pele"
+        changes : fields of SolventModel that override those constants
 
         Raises InputError for unknown programs or fields.
 
@@ -282,24 +285,25 @@ class SolventModel:
 
     @property
     def gb_model(self) -> GBModel:
-        """Generalized Born model of that name."""
+        """The GBModel named by `gb`."""
         return GB_MODELS[self.gb]
 
     @property
     def radii_set(self) -> str | None:
-        """Set of GB radii for molecules without chosen radii; None for that of the force field."""
+        """Set of GB radii for molecules whose radii were not chosen; None for the force field's set."""
         if self.default_radii not in (None, OF_MODEL):
             return self.default_radii
         own = self.gb_model
         return own.radii_set if self.default_radii == OF_MODEL or own.needs_its_radii else None
 
     def choose_radii(self, atoms: Atoms) -> Atoms:
-        """Assign the GB radii of this model, if neither the file nor a user chose others.
+        """Assign the GB radii of this model unless the file or the user chose others.
 
-        Every plan and every function with a model does this. Chosen radii are kept; a note says if they do not match
-        the GB model. Without a solvent nothing changes.
+        Functions that take a model call it. Chosen radii are kept, with a note if they do not match the GB model.
+        Without solvent, atoms are returned unchanged.
 
-        Raises ParameterError if a set lacks atoms, InputError if radii cannot be assigned without bonds.
+        Raises ParameterError if the set has no radius for an atom, InputError if radii cannot be assigned without
+        bonds.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> pele_ocl.SolventModel(gb="gbn2").choose_radii(atoms).gb_radii_set
@@ -312,7 +316,7 @@ class SolventModel:
             assert atoms.default_radii is not None
             name = self.radii_set or atoms.default_radii.name
             if name == atoms.default_radii.name and atoms.default_radii.lacking:
-                return atoms  # and what needs radii says what is lacking
+                return atoms  # functions that need radii raise the error
             if atoms.gb_radii_set != name:
                 atoms = with_default_set(atoms, name)
         if atoms.gb_radii is None:
@@ -324,7 +328,7 @@ class SolventModel:
         return atoms if tuple(told) == atoms.notes else noted(atoms, tuple(told))
 
     def spheres(self, atoms: Atoms) -> Spheres:
-        """Return the spheres of atoms in this model; raise InputError or ParameterError for missing data."""
+        """Return the spheres of atoms in this model. Raises InputError or ParameterError for missing parameters."""
         for of, model, spheres in list(_spheres):
             if of() is atoms and model == self:
                 return spheres
@@ -338,12 +342,12 @@ class SolventModel:
 
     @property
     def radius_definitions(self) -> dict[str, int]:
-        """Build definitions for kernels with the radius function; cl/physics/gb_radius.clh."""
+        """Macros of kernels that use the radius function (cl/physics/gb_radius.clh)."""
         return self.gb_model.definitions
 
     @property
     def integral_definitions(self) -> dict[str, int]:
-        """Build definitions for kernels that compute Born integrals or their derivatives."""
+        """Macros of kernels that compute Born integrals or their derivatives."""
         chosen = {
             "NECK": self.gb_model.neck_scale > 0, "RGB_MAX": self.born_cutoff is not None,
             "SERIES_FIRST": self.series_first,
@@ -352,17 +356,17 @@ class SolventModel:
 
     @property
     def series_first(self) -> bool:
-        """True if the series for far spheres has priority over overlaps, as in sander; only relevant for gbn2."""
+        """True if distant spheres use the series even where they overlap, as in sander; only relevant for gbn2."""
         return self.gbn_convention == "amber" and self.gb_model.has_negative
 
     @property
     def radius_constants(self) -> tuple[float, float, float, float]:
-        """Constants of the radius function for kernels: alpha, beta, gamma, and the offset in A."""
+        """Constants of the radius function: alpha, beta, gamma, and the offset in A."""
         return self.alpha, self.beta, self.gamma, self.offset
 
     @property
     def outside(self) -> float:
-        """Ratio of the dielectric constants of solute and solvent; 1 without solvent."""
+        """Solute dielectric constant divided by that of the solvent; 1 without solvent."""
         return 1.0 if self.gb_model.vacuum else self.solute_dielectric / self.solvent_dielectric
 
     @property
@@ -375,22 +379,22 @@ class SolventModel:
 
     @property
     def coulomb_factor(self) -> float:
-        """Coulomb's constant divided by the dielectric constant of the solute, kcal A/(mol e^2)."""
+        """Coulomb's constant divided by the solute dielectric constant, kcal A/(mol e^2)."""
         return self.coulomb_constant / self.solute_dielectric
 
     @property
     def ace_tension(self) -> float:
-        """Surface tension of the ACE term, kcal/mol/A^2: 0 with another nonpolar term, and without Born radii."""
+        """Surface tension of the ACE term, kcal/mol/A^2; 0 with another nonpolar term or without solvent."""
         return self.surface_tension if self.surface == "ace" and not self.gb_model.vacuum else 0.0
 
     @property
     def settings(self) -> dict[str, float | str | None]:
-        """Every constant by name, including kappa (1/A); None for those without effect.
+        """All constants by name, including kappa (1/A); None for those without effect.
 
-        Without a cutoff born_cutoff is None. Without solvent only the constants of the Coulomb energy are set.
+        born_cutoff is None without a cutoff. Without solvent, all but the constants of the Coulomb energy are None.
         """
         values = {**asdict(self), "kappa": self.kappa}
-        del values["default_radii"]  # which sets of molecules tell
+        del values["default_radii"]  # recorded with each molecule
         if self.surface != "lcpo":
             values["lcpo_unknown"] = None
         if self.gb_model.vacuum:
@@ -402,38 +406,40 @@ accept_former(SolventModel, rgb_max="born_cutoff")
 
 
 def choose_radii_of(model: SolventModel, molecules: Iterable[Atoms]) -> list[Atoms]:
-    """Choose the radii of many molecules; equal ones stay one object, and ones that the model refuses as they are."""
+    """Choose the radii of several molecules, once per distinct object. Molecules that raise errors are unchanged."""
     found: dict[int, Atoms] = {}
     given = list(molecules)
     for atoms in given:
         if id(atoms) not in found:
             try:
                 found[id(atoms)] = model.choose_radii(atoms)
-            except PeleError:  # which the plan of this molecule says again
+            except PeleError:  # the plan of this molecule raises it again
                 found[id(atoms)] = atoms
     return [found[id(atoms)] for atoms in given]
 
 
 def has_area(model: SolventModel, terms: Container[str]) -> bool:
-    """Return whether energies of these terms give the surface area, which follows from the nonpolar one of LCPO."""
+    """Return whether the surface area can be computed from these energy terms: from the LCPO nonpolar energy."""
     return model.surface == "lcpo" and model.surface_tension > 0 and "nonpolar" in terms
 
 
 def surface_area(model: SolventModel, nonpolar: float) -> float:
-    """Return the surface area, A^2, of a nonpolar energy, kcal/mol; raise InputError for models without one."""
+    """Return the surface area (A^2) for a nonpolar energy (kcal/mol). Raises InputError for models without an area."""
     if model.surface != "lcpo" or model.surface_tension == 0:
         raise InputError("there is a surface area with surface='lcpo' and a surface_tension above 0 alone")
     return nonpolar / model.surface_tension
 
 
-OF_SOLVENT = ("like", *(of.name for of in fields(SolventModel)))  # keywords of functions that make a SolventModel
-_SAYS_NONE = {"surface": "none", "ionic_strength": 0.0}  # values that say the same as `gb='none'`
+OF_SOLVENT = ("like", *(of.name for of in fields(SolventModel)))  # keywords for a SolventModel
+_SAYS_NONE = {"surface": "none", "ionic_strength": 0.0}  # values that agree with `gb='none'`
 
 
 def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventModel:
-    """Make the SolventModel of keywords: `like`, and its fields; vacuum : what leaves the solvent out, for messages
+    """Make a SolventModel from keywords: `like` and fields of SolventModel.
 
-    Raises InputError for constants of a solvent together with `gb="none"`.
+    vacuum : option that turns the solvent off, for messages
+
+    Raises InputError for solvent parameters with `gb="none"`.
     """
     given = {word: of for word, of in words.items() if word != "like"}
     like = words.get("like")

@@ -1,4 +1,4 @@
-"""Spheres of the SGB models: the points whose exposed ones make the surface, and the figures of atoms."""
+"""Surface points and atomic parameters of the SGB models."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from ..atoms import Atoms, Floats
 from ..common.errors import ParameterError
 
-WORDS = 64  # words of 32 points
-POINTS = 32 * WORDS  # of a sphere
+WORDS = 64  # bit masks of 32 points each
+POINTS = 32 * WORDS  # per sphere
 
 
 def unit_points(n: int = POINTS) -> Floats:
-    """Points of the unit sphere on Fibonacci's spiral, (n, 3), each for the same area."""
+    """Return n points of equal area on the unit sphere along a Fibonacci spiral, (n, 3)."""
     k = np.arange(n) + 0.5
     z, turn = 1 - 2 * k / n, np.pi * (1 + 5**0.5) * k
     r = np.sqrt(1 - z**2)
@@ -20,7 +20,7 @@ def unit_points(n: int = POINTS) -> Floats:
 
 
 def sgb_figures(atoms: Atoms, name: str) -> Floats:
-    """Atoms.sgb, (n, 4). name : of the GB model. Raises ParameterError if an atom lacks them."""
+    """Return Atoms.sgb, (n, 4). name : the GB model. Raises ParameterError if an atom has no SGB parameters."""
     assert atoms.sgb is not None
     lacking = np.flatnonzero(np.isnan(atoms.sgb).any(axis=1))
     if len(lacking):

@@ -1,7 +1,8 @@
-"""Atoms and residues that a structure lacks, built by PDBFixer a few at a time, among the residues near them.
+"""Building of missing atoms and residues with PDBFixer, a few at a time, together with nearby residues.
 
-PDBFixer's time grows with the atoms it builds times all others, and it tells no progress. So residues that a chain
-lacks are built in a process of its own for each gap. Only a process can be ended; it is this module, run with -m.
+The time of PDBFixer is proportional to the number of built atoms times the number of all others, and it reports no
+progress. The missing residues of each gap are built in a separate process, which can be terminated at the time limit:
+this module, run with -m.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ if TYPE_CHECKING:
     from openmm.app.topology import Atom, Chain, Residue
     from pdbfixer import PDBFixer
 
-SEED = 1  # the same file gives the same result
+SEED = 1  # for reproducible results
 Tell = Callable[[str, float], None]
-_MARGIN_NM = 1.2  # around the ends of a gap and the arc that PDBFixer lays between them
-_RESIDUE_NM = 0.3  # PDBFixer's length of a residue in this arc
-_BATCH, _NEAR_NM = 10, 0.8  # residues with missing atoms that are completed at once, and the others near them
-LINKS = (("C", "N"), ("O3'", "P"))  # atoms of a residue and of the next one that are bonded
-_LINK_NM, _NEIGHBOUR_NM = 0.4, 0.6  # most between bonded atoms of a broken model, and between neighbours' nearest ones
+_MARGIN_NM = 1.2  # margin around the ends of a gap and PDBFixer's arc between them
+_RESIDUE_NM = 0.3  # length of a residue in this arc
+_BATCH, _NEAR_NM = 10, 0.8  # number of residues completed together, and distance of the nearby residues to include
+LINKS = (("C", "N"), ("O3'", "P"))  # atoms bonded between consecutive residues
+_LINK_NM, _NEIGHBOUR_NM = 0.4, 0.6  # maximum distance of linking atoms, and of the nearest atoms of bonded neighbours
 
 
 class Gap(NamedTuple):
-    """Residues that a chain lacks between two others; before, after : chain, number and insertion code"""
+    """Residues missing between two others of a chain. before, after : chain, number and insertion code of these"""
 
     before: list[str]
     after: list[str]
@@ -47,7 +48,7 @@ class Gap(NamedTuple):
 
 
 class Loops(NamedTuple):
-    """Residues by the one they follow: built ones, and others with the reason why not."""
+    """Missing residues by the preceding residue: built ones, and others with the reason why they were not built."""
 
     built: dict[str, list[str]]
     not_built: dict[str, tuple[list[str], str]]
@@ -66,22 +67,22 @@ class _NewResidue(NamedTuple):
 
 
 def name(residue: Residue) -> str:
-    """`A:LYS12B`, as in Labels."""
+    """Return the name of a residue as in Labels, such as `A:LYS12B`."""
     chain = f"{residue.chain.id.strip()}:" if residue.chain.id.strip() else ""
     return f"{chain}{residue.name}{residue.id}{residue.insertionCode.strip()}"
 
 
 def build_loops(fixer: PDBFixer, gaps: list[Gap], seconds: float, tell: Tell) -> Loops:
-    """Build residues that are missing within chains.
+    """Build missing residues within chains.
 
-    seconds : limit of time a gap; 0 to build none
-    tell : called with each step and the share of the gaps that are done
+    seconds : time limit per gap; 0 to build none
+    tell : called with the name of each step and the completed fraction of the gaps
     """
     built, not_built = dict[str, list[str]](), dict[str, tuple[list[str], str]]()
     for k, gap in enumerate(gaps):
         found = _place(fixer.topology, [gap.before]) or _place(fixer.topology, [gap.after])
         if found is None:
-            continue  # the residues beside it were taken out
+            continue  # the adjacent residues were removed
         residues, place = list(found[0].residues()), found[1]
         where = name(residues[place - 1])
         number = f"{len(gap.names)} residues" if len(gap.names) > 1 else "a residue"
@@ -102,7 +103,7 @@ def build_loops(fixer: PDBFixer, gaps: list[Gap], seconds: float, tell: Tell) ->
 def _new_residues(
     fixer: PDBFixer, before: Residue, after: Residue, names: list[str], seconds: float
 ) -> list[_NewResidue] | str:
-    """Build the residues of a gap, or say why there are none."""
+    """Build the residues of a gap. Returns the reason if they cannot be built."""
     text, ends = _nearby(fixer, before, after, len(names)), [key_of(before), key_of(after)]
     request = {"text": text, "ends": ends, "names": names}
     try:
@@ -121,7 +122,7 @@ def _new_residues(
 
 
 def _nearby(fixer: PDBFixer, before: Residue, after: Residue, n_names: int) -> str:
-    """Write the PDB text of the residues that a loop may come near."""
+    """Return the residues that a loop may approach as PDB text."""
     positions = positions_nm(fixer)
     centers = [positions[[atom.index for atom in residue.atoms()]].mean(axis=0) for residue in (before, after)]
     middle, length = (centers[0] + centers[1]) / 2, float(np.linalg.norm(centers[1] - centers[0]))
@@ -137,9 +138,10 @@ def _nearby(fixer: PDBFixer, before: Residue, after: Residue, n_names: int) -> s
 def _part(
     fixer: PDBFixer, kept: set[Residue], positions: Floats, gaps: bool = False
 ) -> tuple[PDBFixer, dict[Residue, Residue]]:  # fmt: skip
-    """A fixer of some of the residues, and each of them there.
+    """Make a fixer with a subset of the residues. Also returns a mapping to its residues.
 
-    gaps : begin a new chain after a residue that is not bonded to the next one; PDBFixer would bond them
+    gaps : True to start a new chain after a residue that is not bonded to the next one, because PDBFixer would bond
+        them
     """
     part = copy.copy(fixer)
     part.topology = extra("openmm.app", "preparing a structure").Topology()
@@ -162,7 +164,7 @@ def _part(
 
 
 def _apart(before: Residue, after: Residue, positions: Floats) -> bool:
-    """Return whether two residues of a chain cannot be bonded, by the distance of their linking atoms, or of all."""
+    """Return whether two residues of a chain are too far apart to be bonded, by their linking atoms or by all atoms."""
     if after.index != before.index + 1:
         return True
     one, other = ({atom.name: positions[atom.index] for atom in residue.atoms()} for residue in (before, after))
@@ -174,7 +176,7 @@ def _apart(before: Residue, after: Residue, positions: Floats) -> bool:
 
 
 def build_atoms(fixer: PDBFixer, tell: Callable[[float], None]) -> None:
-    """Build `fixer.missingAtoms` and `fixer.missingTerminals`. tell : called with the fraction done"""
+    """Build `fixer.missingAtoms` and `fixer.missingTerminals`. tell : called with the completed fraction"""
     positions, all_residues = positions_nm(fixer), list(fixer.topology.residues())
     of_atoms = [atom.residue for atom in fixer.topology.atoms()]
     added = dict[int, list[_Atom]]()
@@ -199,18 +201,18 @@ def build_atoms(fixer: PDBFixer, tell: Callable[[float], None]) -> None:
 
 
 def positions_nm(fixer: PDBFixer) -> Floats:
-    """Positions of all atoms (n, 3), nm."""
+    """Return the positions of all atoms, (n, 3) nm."""
     unit = extra("openmm.unit", "preparing a structure")
     return np.array(fixer.positions.value_in_unit(unit.nanometer), np.float64).reshape(-1, 3)
 
 
 def key_of(residue: Residue) -> list[str]:
-    """Chain, number and insertion code, which identify a residue."""
+    """Return chain, number and insertion code, which identify a residue."""
     return [residue.chain.id.strip(), residue.id.strip(), residue.insertionCode.strip()]
 
 
 def _meets(fixer: PDBFixer, before: Residue, after: Residue, residues: list[_NewResidue]) -> bool:
-    """Return whether each residue is near enough to the next one to be bonded."""
+    """Return whether all consecutive residues are close enough to be bonded."""
     positions = positions_nm(fixer)
     first, last = ({atom.name: positions[atom.index] for atom in residue.atoms()} for residue in (before, after))
     run = [first, *({atom.name: np.array(atom.position) for atom in new.atoms} for new in residues), last]
@@ -221,7 +223,7 @@ def _meets(fixer: PDBFixer, before: Residue, after: Residue, residues: list[_New
 
 
 def quantity(places: Iterable[Iterable[float]]) -> object:
-    """Positions in nm as OpenMM wants them."""
+    """Convert positions in nm to an OpenMM Quantity."""
     vector, unit = extra("openmm", "preparing a structure").Vec3, extra("openmm.unit", "preparing a structure")
     return unit.Quantity([vector(*place) for place in places], unit.nanometer)
 
@@ -232,7 +234,7 @@ def _rebuild(
     residues: Iterable[_NewResidue] = (),
     atoms: dict[Residue, list[_Atom]] | None = None,
 ) -> None:
-    """Put residues between two of a chain, and atoms into residues. The first of the two loses its terminal oxygen."""
+    """Insert residues between two of a chain, and atoms into residues. The terminal oxygen in the gap is removed."""
     app = extra("openmm.app", "preparing a structure")
     before, after = gap or (None, None)
     old, new = fixer.topology, app.Topology()
@@ -267,7 +269,7 @@ def _rebuild(
 
 
 def delete(fixer: PDBFixer, parts: Sequence[object]) -> None:
-    """Take out atoms, residues and bonds, which are pairs of atoms."""
+    """Delete atoms, residues, and bonds given as pairs of atoms."""
     if parts:
         modeller = extra("openmm.app", "preparing a structure").Modeller(fixer.topology, fixer.positions)
         modeller.delete(list(parts))
@@ -275,7 +277,7 @@ def delete(fixer: PDBFixer, parts: Sequence[object]) -> None:
 
 
 def tidy_bonds(fixer: PDBFixer) -> None:
-    """Leave one bond a pair of atoms, and each sulphur its shortest bond to another, of at most 2.5 A."""
+    """Remove duplicate bonds and wrong disulphides: longer than 2.5 A, or not the shortest of a sulphur atom."""
     positions = positions_nm(fixer)
     counts = Counter(frozenset(bond) for bond in fixer.topology.bonds())
     twice = [bond for bond, n in counts.items() if n > 1]
@@ -296,7 +298,7 @@ def tidy_bonds(fixer: PDBFixer) -> None:
 
 
 def _built(text: str, ends: list[list[str]], names: list[str]) -> list[_NewResidue]:
-    """Build the residues of a gap of the structure in a PDB text; ends : keys of the residues beside it"""
+    """Build the residues of a gap in a PDB text. ends : keys of the adjacent residues"""
     platform = extra("openmm", "preparing a structure").Platform.getPlatformByName("CPU")
     fixer = extra("pdbfixer", "preparing a structure").PDBFixer(pdbfile=io.StringIO(text), platform=platform)
     found = _place(fixer.topology, ends)
@@ -314,7 +316,7 @@ def _built(text: str, ends: list[list[str]], names: list[str]) -> list[_NewResid
 
 
 def _near(positions: Floats, centers: Floats) -> list[int]:
-    """Find all positions (n, 3) that are near one of some centers (m, 3), nm."""
+    """Return the indices of positions (n, 3) near any of the centers (m, 3), nm."""
     inside = ((positions > centers.min(axis=0) - _NEAR_NM) & (positions < centers.max(axis=0) + _NEAR_NM)).all(axis=1)
     places = np.flatnonzero(inside)
     found = np.zeros(len(places), np.bool_)
@@ -325,7 +327,7 @@ def _near(positions: Floats, centers: Floats) -> list[int]:
 
 
 def _place(topology: Topology, keys: list[list[str]]) -> tuple[Chain, int] | None:
-    """Find the chain in which residues of these keys follow each other, and the place after the first."""
+    """Find the chain in which residues with these keys are consecutive, and the index after the first."""
     for chain in topology.chains():
         there = [key_of(residue) for residue in chain.residues()]
         for k in range(len(there)):

@@ -1,4 +1,4 @@
-"""PDB text of a structure file for PDBFixer: the atoms that our readers chose, and the sequences."""
+"""Conversion of a structure file to PDB text for PDBFixer: the atoms chosen by the reader, and the sequences."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from ..formats.pdb_writing import atom_lines
 from ..formats.registry import HeldFile, structure_format
 from .building import LINKS
 
-_NAME = 3  # letters of a residue's name in a PDB file
-_FREE_NAMES = ("LIG", "INH", "DRG", *(f"{k:02d}" for k in range(1, 100)))  # which the PDB keeps for users
+_NAME = 3  # maximum length of residue names in PDB files
+_FREE_NAMES = ("LIG", "INH", "DRG", *(f"{k:02d}" for k in range(1, 100)))  # names reserved for users in the PDB
 _BACKBONES = ({"N", "CA", "C"}, {"C1'", "C3'", "O3'"})
-_TRACES = {"CA", "P", "C1'"}  # an atom that each residue of a chain has, a trace no other
+_TRACES = {"CA", "P", "C1'"}  # atoms present even in a trace model
 
 
 def chosen_text(source: InputFile, structure: Structure) -> str:
-    """Write the text for the structure that was read from a file: one model, one alternate location without its mark.
+    """Return PDB text with the atoms of a structure: one model, without alternate locations.
 
-    Lines of a PDB file are kept, without atoms that were not chosen and TER records between bonded residues. The atoms
-    of an mmCIF file are rewritten, after SEQRES and MODRES records with the author's chains. A TER record separates a
-    chain from ligands, ions and waters with the same letter, so that its terminal residues are recognized.
+    For PDB files the original lines are kept, except atoms that were not chosen and TER records between bonded
+    residues. For mmCIF files the atoms are rewritten, after SEQRES and MODRES records with author chain identifiers. A
+    TER record separates a chain from ligands, ions and waters with the same identifier, so that terminal residues are
+    recognized.
 
-    Raises FormatError for names of an mmCIF file that do not fit into a PDB file.
+    Raises FormatError for names in an mmCIF file that do not fit into a PDB file.
     """
     ends = _ends(structure)
     if structure_format(source).has_pdb_records:
@@ -47,7 +48,7 @@ def chosen_text(source: InputFile, structure: Structure) -> str:
 
 
 def passed_ters(source: InputFile, structure: Structure) -> list[str]:
-    """Sentences about the TER records that part residues that are bonded."""
+    """Return notes about ignored TER records between bonded residues."""
     if not structure_format(source).has_pdb_records:
         return []
     residues, joints = structure.labels.residues, _joints(structure)
@@ -61,7 +62,7 @@ def passed_ters(source: InputFile, structure: Structure) -> list[str]:
 
 
 def require_backbones(source: InputFile, structure: Structure) -> None:
-    """Raise InputError if most residues lack atoms of their backbone, which no program can build from so little."""
+    """Raise InputError if most residues lack backbone atoms, which cannot be built."""
     labels = structure.labels
     ends = [*labels.residue_starts.tolist(), len(labels)]
     lacking, n = list[int](), 0
@@ -79,9 +80,9 @@ def require_backbones(source: InputFile, structure: Structure) -> None:
 
 
 def with_short_names(structure: Structure) -> tuple[Structure, dict[str, str]]:
-    """Rename residues whose names do not fit into a PDB file; return the structure and a mapping from old to new names.
+    """Rename residues whose names do not fit into a PDB file. Also returns the new names by the old ones.
 
-    Raises InputError if there are more than the PDB reserves for users.
+    Raises InputError if there are not enough names reserved for users.
     """
     labels = structure.labels
     names = labels.residue_names
@@ -97,7 +98,7 @@ def with_short_names(structure: Structure) -> tuple[Structure, dict[str, str]]:
 
 
 def _ends(structure: Structure) -> set[int]:
-    """First atoms of residues before which a chain ends, or behind ligands of its letter begins."""
+    """Return the first atoms of residues at boundaries between a chain and ligands with the same identifier."""
     labels = structure.labels
     starts = [*labels.residue_starts.tolist(), len(labels)]
     names = [set(labels.names[a:b].tolist()) for a, b in pairwise(starts)]
@@ -114,7 +115,7 @@ def _ends(structure: Structure) -> set[int]:
 
 
 def _joints(structure: Structure) -> dict[int, tuple[int, int]]:
-    """Find lines from a residue's last atom to the next one's first, by its place, if the two are bonded."""
+    """Find bonded residues in different segments. Returns the lines between their atoms, by index of the first."""
     names, positions = structure.labels.names.tolist(), structure.positions
     starts = [*structure.labels.residue_starts.tolist(), len(names)]
     there = [dict(zip(names[a:b], range(a, b), strict=True)) for a, b in pairwise(starts)]
@@ -129,10 +130,10 @@ def _joints(structure: Structure) -> dict[int, tuple[int, int]]:
 def _chosen(
     text: Iterable[str], places: Mapping[int, list[float]], passed: set[int], ends: set[int]
 ) -> Iterator[str]:  # fmt: skip
-    """Yield the lines of a PDB file without the atoms that were not chosen; alternate locations lose their mark.
+    """Yield the lines of a PDB file with only the chosen atoms, without alternate location indicators.
 
-    places : positions, A, of the atoms that were chosen, by their lines; passed : lines whose TER is left out; ends :
-        lines before which one stands
+    places : positions of the chosen atoms by line, A; passed : lines in which TER records are omitted; ends : lines
+        that are preceded by a TER record
     """
     is_ended = False
     for number, line in enumerate(text, 1):

@@ -1,4 +1,4 @@
-"""MDAnalysis' universes as Atoms, at the frame where they are."""
+"""Conversion of MDAnalysis Universes and AtomGroups to Atoms."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from MDAnalysis import AtomGroup, Universe
 
 _NAME = "the universe"
-_MOST_APART_E = 1e-3  # charges of a universe and of its topology file
+_MOST_APART_E = 1e-3  # tolerance for charges of a Universe and of its topology file
 
 
 @checked
 @takes("reading")
 def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str | None = None, **words: Any) -> Atoms:
-    """Convert an MDAnalysis Universe or AtomGroup, at its current frame.
+    """Convert an MDAnalysis Universe or AtomGroup to Atoms at its current frame.
 
-    forcefield : a ForceField, or a name that ForceField.load knows
-    words : as in pele_ocl.read: `select`, `ligands`, `ligand_template`, `radii`, `without`, `only` ...; `parameters`,
-        CHARMM's files, for a universe of a .psf
+    forcefield : a ForceField, or a name for ForceField.load
+    words : options of pele_ocl.read, such as `select`, `ligands`, `ligand_template`, `radii`, `without` and `only`;
+        `parameters`, CHARMM parameter files, for a Universe from a .psf
 
-    Without a force field the parameters are those of the universe's topology file, if pele_ocl.read supports it, such
-    as a .prmtop. A universe of another file with charges, such as a .tpr, has no Lennard-Jones parameters: the atoms
-    get its charges, types and bonds, with mbondi2 radii (bondi without bonds). With a force field, or without charges,
-    all parameters come from the force field, by default Amber99SB.
+    Without `forcefield`, parameters are read from the topology file of the Universe, such as a .prmtop, if
+    pele_ocl.read supports the format. For other files with charges, such as a .tpr, charges, types and bonds are those
+    of the Universe, with mbondi2 radii (bondi without bonds) and without Lennard-Jones parameters. With `forcefield`,
+    or if there are no charges, all parameters come from the force field, by default Amber99SB.
 
     >>> import MDAnalysis
     >>> universe = MDAnalysis.Universe("data/structures/trialanine.pdb")
@@ -58,7 +58,7 @@ def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str
     parameters = given.pop("parameters", ())
     held = held_universe(universe.atoms, parameters, forcefield is not None)
     reading = Reading(**given)
-    with collected_notes():  # the atoms have them
+    with collected_notes():  # they are in atoms.notes
         atoms = reading.one(held).atoms
     if forcefield is None:
         return atoms
@@ -68,9 +68,9 @@ def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str
 def held_universe(
     group: AtomGroup, parameters: str | PathLike[str] | Sequence[str | PathLike[str]] = (), by_names: bool = False
 ) -> HeldFile:
-    """Hold the atoms of a group at its universe's present frame as a file that is read.
+    """Wrap the atoms of a group at the current frame as a file.
 
-    parameters : CHARMM's parameter files, of a .psf; by_names : True for names and positions alone
+    parameters : CHARMM parameter files, for a .psf; by_names : True to use only labels and positions
     """
     cell = group.universe.trajectory.ts.triclinic_dimensions
     cell = None if cell is None or not np.any(cell) else np.array(cell, np.float64)
@@ -85,7 +85,7 @@ def held_universe(
 
 
 def _notes(group: AtomGroup) -> tuple[str, ...]:
-    """A sentence about segments that became chains."""
+    """Return a note about segments that were renamed to chain letters."""
     letters = chains_of_group(group)[1]
     if not letters:
         return ()
@@ -96,9 +96,9 @@ def _notes(group: AtomGroup) -> tuple[str, ...]:
 def _of_topology_file(
     group: AtomGroup, parameters: tuple[str | PathLike[str], ...], cell: Any
 ) -> Atoms | None:  # fmt: skip
-    """Make the atoms with the parameters of the universe's topology file; None if it is of no such kind.
+    """Make the atoms with the parameters of the topology file; None if the format is not supported.
 
-    Charges that were set in the universe win over the file's.
+    Charges that were changed in the Universe have priority.
     """
     universe = group.universe
     path = universe.filename
@@ -112,7 +112,7 @@ def _of_topology_file(
     except PeleError:
         if is_psf:
             raise
-        return None  # one that MDAnalysis alone understands
+        return None  # a file that only MDAnalysis can read
     everyone = universe.atoms
     assert isinstance(whole, Atoms)
     if len(whole) != len(everyone):
@@ -129,7 +129,7 @@ def _of_topology_file(
 
 
 def _with_charges(group: AtomGroup, found: Structure) -> Atoms | None:
-    """Make the atoms with charges, types and bonds of the universe; None if it has no charges."""
+    """Make the atoms with charges, types and bonds of the Universe; None if it has no charges."""
     charges = column(group, "charges")
     if charges is None or len(found.positions) < len(group):
         return None
@@ -157,7 +157,7 @@ def _with_charges(group: AtomGroup, found: Structure) -> Atoms | None:
 
 
 def _bonds(group: AtomGroup) -> Ints:
-    """(m, 2) bonds among the atoms of the group."""
+    """Return the bonds among the atoms of the group, (m, 2)."""
     places: dict[int, int] = {int(index): k for k, index in enumerate(group.indices)}
     try:
         pairs: Sequence[Sequence[int]] = group.bonds.indices.tolist()

@@ -1,4 +1,4 @@
-"""ParmEd's structures as Atoms."""
+"""Conversion of ParmEd Structures to Atoms."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def from_parmed(structure: Structure) -> Atoms:
-    """Convert a ParmEd Structure with all its parameters, through OpenMM; needs both libraries.
+    """Convert a ParmEd Structure to Atoms with all parameters. Requires ParmEd and OpenMM.
 
-    GB radii and scales are the structure's, or the set mbondi2 if it has none. Raises InputError as `from_openmm` does,
-    and for a structure without coordinates.
+    GB radii and scale factors are those of the Structure, or mbondi2 if it has none. Raises InputError like
+    `from_openmm`, and for a Structure without coordinates.
     """
     instance("structure", structure, extra("parmed", "a structure of ParmEd").Structure, "a Structure of ParmEd")
     app = extra("openmm.app", "a structure of ParmEd")
@@ -31,7 +31,7 @@ def from_parmed(structure: Structure) -> Atoms:
         raise InputError("the ParmEd structure has no coordinates; load it with those of its atoms")
     try:
         system = structure.createSystem(nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)
-    except Exception as error:  # ParmEd's own classes of errors, among others
+    except Exception as error:  # ParmEd has its own error classes
         raise InputError(f"ParmEd makes no System of the structure: {error}") from error
     places = np.asarray(structure.coordinates) / A_PER_NM
     atoms = atoms_of_system(structure.topology, system, places, residues=residues_of(structure))
@@ -52,9 +52,10 @@ def from_parmed(structure: Structure) -> Atoms:
 
 
 def residues_of(structure: Structure) -> Residues:
-    """List the residues with ParmEd's numbers and chains.
+    """Return the residues with ParmEd's numbers and chains.
 
-    Without numbers in its file ParmEd counts from 0, and knows no chains; we count from 1, as AMBER's programs do.
+    If the file has no residue numbers, ParmEd counts from 0, without chains; here they are numbered from 1, as in
+    AMBER.
     """
     found = structure.residues
     counted = all(of.number in (of.idx, -1) and not of.chain for of in found)

@@ -1,4 +1,4 @@
-"""pKa of residues in their surroundings, from PROPKA, and the forms of residues that follow at a pH."""
+"""pKa values from PROPKA, and protonation states of residues at a given pH."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 SOURCES = ("auto", "propka", "usual")
 USUAL = "usual"
-# Of each residue: its usual pKa, as in OpenMM's definitions of hydrogens, the form below and the form above it.
-# A form of None is left to OpenMM: neutral histidine takes the tautomer with the better hydrogen bond.
+# For each residue, the standard pKa as in OpenMM's hydrogen definitions, the form below it and the form above it. None
+# means that OpenMM chooses: neutral histidine gets the tautomer with the better hydrogen bond.
 _FORMS: dict[str, tuple[float, str, str | None]] = {
     "ASP": (4.4, "ASH", "ASP"),
     "GLU": (4.4, "GLH", "GLU"),
     "HIS": (6.5, "HIP", None),
     "LYS": (10.0, "LYS", "LYN"),
 }
-# Residues whose form above its pKa has no template in the force field: they keep the proton, and are told.
+# Residues whose deprotonated form has no template in the force field. They stay protonated, with a warning.
 _KEPT = ("CYS", "TYR", "ARG")
-NEUTRAL = 7.0  # at which OpenMM chooses a tautomer of histidine
-_NONE = 50.0  # PROPKA's 99.99 of a cysteine in a disulphide is no pKa
+NEUTRAL = 7.0  # pH at which OpenMM chooses a tautomer of histidine
+_NONE = 50.0  # PROPKA reports 99.99 for cysteines in disulphides
 _PURPOSE = "pKa of residues in their surroundings (`pka='propka'`)"
 
 
 @dataclass(frozen=True)
 class Forms:
-    """Forms of residues at a pH.
+    """Protonation states of residues at a pH.
 
     source : PROPKA with its version
-    pkas : pKa of side chains, by residue
-    variants : of each residue of the topology, by OpenMM's names; None where OpenMM is to choose
-    warnings : messages about forms that no force field here has
+    pkas : pKa of side chains by residue
+    variants : OpenMM's name of the form of each residue in the topology; None to let OpenMM choose
+    warnings : messages about forms without a template in the force field
     """
 
     source: str
@@ -52,7 +52,7 @@ class Forms:
 
 
 def asks_propka(source: str) -> bool:
-    """Return whether PROPKA is to be asked. Raises InputError if it is wanted and not installed."""
+    """Return whether to run PROPKA. Raises InputError if it is required but not installed."""
     if source == USUAL:
         return False
     try:
@@ -65,11 +65,11 @@ def asks_propka(source: str) -> bool:
 
 
 def forms_at(ph: float, topology: Topology, positions: Floats, text: str) -> Forms:
-    """Choose the form of each residue at a pH by PROPKA.
+    """Choose the form of each residue at a pH with PROPKA.
 
-    topology : whose residues they are; positions : (n, 3) A of its atoms; text : the same atoms as a PDB file
+    topology : topology of the structure; positions : (n, 3) A; text : the same atoms as PDB text
 
-    Raises InputError if PROPKA cannot take the structure.
+    Raises InputError if PROPKA fails for the structure.
     """
     version, at = _by_propka(text)
     pkas, variants, warnings = dict[str, float](), list[str | None](), list[str]()
@@ -89,24 +89,24 @@ def forms_at(ph: float, topology: Topology, positions: Floats, text: str) -> For
 
 
 def _form(residue: Residue, pka: float | None, ph: float) -> str | None:
-    """Choose the form of a residue; None where OpenMM is to choose it."""
+    """Choose the form of a residue; None to let OpenMM choose."""
     if residue.name not in _FORMS:
         return None
     usual, below, above = _FORMS[residue.name]
     if ph < (usual if pka is None else pka):
         return below
     hydrogens = {atom.name for atom in residue.atoms()} & {"HD1", "HE2"}
-    # Where a file has both, OpenMM would take it for the charged form.
+    # OpenMM would choose the charged form if the file has both hydrogens.
     return "HIE" if residue.name == "HIS" and len(hydrogens) == 2 else above
 
 
 def _written(place: Iterable[float]) -> tuple[str, ...]:
-    """Write coordinates as a PDB file has them."""
+    """Format coordinates as in a PDB file."""
     return tuple(f"{x:.3f}" for x in place)
 
 
 def _by_propka(text: str) -> tuple[str, dict[tuple[str, ...], float]]:
-    """Run PROPKA on a PDB file; its version, and the pKa of side chains by the place of an atom of each."""
+    """Run PROPKA on PDB text. Returns its version, and the pKa of side chains by the position of an atom."""
     module, run = extra("propka", _PURPOSE), extra("propka.run", _PURPOSE)
     try:
         with _quiet():
@@ -124,7 +124,7 @@ def _by_propka(text: str) -> tuple[str, dict[tuple[str, ...], float]]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep PROPKA's notes off the screen; what the caller has set holds again afterwards."""
+    """Context manager that suppresses log messages of PROPKA."""
     log = logging.getLogger("propka")
     level = log.level
     log.setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""List of all that `prepare` changed."""
+"""Result of `prepare`: a list of all changes."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from ..reading import read
 from ..report import Framed, Report
 from .pka import USUAL
 
-_SHOWN = 12  # residues in a list, for people
+_SHOWN = 12  # maximum number of residues in a list
 _OF_CALL = ("source", "output", "ph", "text")
 
 
 @dataclass(frozen=True)
 class Preparation(Framed, Suggests):
-    """All changes made by `prepare`; residues are written as `A:LYS12`.
+    """All changes made by `prepare`. Residues are named as `A:LYS12`.
 
     alternates : messages about chosen alternate locations and models
-    removed : number of removed residues, by name
-    renamed : names of ligands too long for a PDB file, with their new names
-    replaced : nonstandard residues, with the standard ones that replace them
-    charge_changes : change of the charge at pH 7 of replaced residues, e, if any
-    phosphates_removed : residues at the start of a strand whose phosphate was removed
-    residues_added, residues_missing : runs of missing residues of the sequence, by the preceding residue. The former
-        were built; the latter were not, because they are at chain ends or in `not_built`
-    not_built : reasons why runs within chains were not built, by the preceding residue
-    atoms_added : heavy atoms that were added, by residue
+    removed : number of removed residues by name
+    renamed : new names of ligands whose names are too long for a PDB file
+    replaced : standard residue that replaces each nonstandard one
+    charge_changes : charge changes of replaced residues at pH 7, e, if any
+    phosphates_removed : residues at the 5' end of a strand whose phosphate was removed
+    residues_added, residues_missing : missing residues that were built, and others, which are at chain ends or in
+        `not_built`, by the preceding residue
+    not_built : reasons why missing residues within chains were not built, by the preceding residue
+    atoms_added : added heavy atoms by residue
     disulphides : pairs of bonded cysteines
-    protonation : the chosen form, by residue, if there is a choice: HID, HIE, HIP, ASH, GLH, LYN, CYX
-    pka : source of the pKa: "usual", or PROPKA with its version
-    pkas : pKa of side chains from PROPKA, by residue; empty with usual ones
-    hydrogens_removed, hydrogens_added, hydrogens_moved : their numbers. Moved hydrogens had bond lengths off by more
-        than 5 %, which were corrected
-    left_alone : unknown residues, which got no hydrogens
-    not_relaxed : residues without parameters in AMBER's ff14SB. Other added atoms were minimized, with these residues
-        as uncharged spheres
-    relaxed : whether `not_relaxed` is empty
-    without_parameters : residues without a template in the built-in Amber99SB, which `energy` refuses
+    protonation : form of histidines, and of other residues in nonstandard forms: HID, HIE, HIP, ASH, GLH, LYN, CYX
+    pka : source of the pKa values: "usual", or PROPKA with its version
+    pkas : pKa of side chains from PROPKA by residue; empty with "usual"
+    hydrogens_removed, hydrogens_added, hydrogens_moved : numbers of hydrogens; those moved had bond lengths with an
+        error above 5 %
+    left_alone : unknown residues, to which no hydrogens were added
+    not_relaxed : residues without parameters in AMBER's ff14SB, which were treated as uncharged spheres in the
+        minimization of added atoms
+    relaxed : True if `not_relaxed` is empty
+    without_parameters : residues without a template in the built-in Amber99SB, for which `energy` raises an error
     warnings : possible problems in the output
     n_atoms : number of atoms in the output
-    source : the file; output : the file that was written, or None; ph : of the protonation
-    text : the structure with all its atoms, PDB
+    source : the input file; output : the file written, or None; ph : pH for the protonation
+    text : the complete structure as PDB text
 
     >>> made = pele_ocl.prepare("1abc.pdb")  # needs pdbfixer
     >>> made.save("ready.pdb")
@@ -101,33 +101,33 @@ class Preparation(Framed, Suggests):
         return self.table()._repr_html_()
 
     def save(self, path: str | PathLike[str], *, inputs: Iterable[str | PathLike[str]] = ()) -> None:
-        """Write the structure, .pdb; inputs : files that must not be overwritten. Raises FormatError."""
+        """Write the structure to a .pdb file. inputs : files that must not be overwritten. Raises FormatError."""
         require_pdb(path)
         with replacing(path, [*([] if self.source is None else [self.source]), *inputs]) as temporary:
             temporary.write_text(self.text, encoding="latin-1")
 
     def read(self, **options: Any) -> Atoms:
-        """Read the structure with parameters; options and errors as in `pele_ocl.read`."""
+        """Return the structure as Atoms with parameters; options and errors as in `pele_ocl.read`."""
         return read(self.as_structure(), **options)
 
     def as_structure(self) -> InputFile:
-        """Return the structure as a file in memory, which functions accept in place of a path."""
+        """Return the structure as a file in memory, which functions accept like a path."""
         name = "prepared.pdb" if self.source is None else f"{self.source.path.name.split('.')[0]}.pdb"
         return InputFile(file_path(name), self.text.encode("latin-1"))
 
     def to_json(self) -> dict[str, Any]:
-        """Record of all changes, as printed as JSON, without seconds."""
+        """Return all changes as a JSON-compatible dictionary."""
         changes = {of.name: getattr(self, of.name) for of in fields(self) if of.name not in _OF_CALL}
         return {**record_head(self.source), "output": self.output, "ph": self.ph, **changes}
 
     def table(self) -> Report:
-        """A row for each kind of change, for people."""
+        """Table of the changes, one row per kind."""
         rows = list(self.lines())
         title = f"{self.n_atoms:,} atoms, pH {self.ph:g}"
         return Report(title, {"what": [what for what, _ in rows], "changes": [text for _, text in rows]})
 
     def lines(self, rest: str = "`to_json` has them all") -> Iterator[tuple[str, str]]:
-        """List the changes, each with a heading on its first line; rest : where long lists are"""
+        """Yield the changes as lines with headings. rest : where to find the complete lists"""
         yield from _under("Chosen", self.alternates)
         yield from _under("Removed", [", ".join(f"{n:,} {name}" for name, n in self.removed.items())])
         if self.phosphates_removed:
@@ -171,13 +171,13 @@ class Preparation(Framed, Suggests):
 
 
 def require_pdb(path: str | PathLike[str]) -> None:
-    """Raise FormatError unless a file is named as a PDB file."""
+    """Raise FormatError unless a path has the suffix of a PDB file."""
     if not is_pdb(file_path(path, "output")):
         raise FormatError(f"{path}: prepared structures are written as PDB files; give it the suffix .pdb")
 
 
 def _some(names: list[str], rest: str) -> str:
-    """List the first names, and how many there are more."""
+    """List the first names and the number of the others."""
     more = f" and {len(names) - _SHOWN:,} more; {rest}" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 

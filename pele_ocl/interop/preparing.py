@@ -1,4 +1,4 @@
-"""Preparation of a Protein Data Bank structure for a force field, with PDBFixer, and a list of all changes."""
+"""Preparation of PDB structures for force fields with PDBFixer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from openmm.app.topology import Atom, Residue
     from pdbfixer import PDBFixer
 
-# The forms of residues that have several, by the hydrogens that distinguish them; the usual forms are not listed.
+# Protonation states by the hydrogens that distinguish them, without the standard forms.
 _TELLING: dict[str, tuple[set[str], dict[tuple[str, ...], str]]] = {
     "HIS": ({"HD1", "HE2"}, {("HD1", "HE2"): "HIP", ("HD1",): "HID", ("HE2",): "HIE", (): "HIN"}),
     "ASP": ({"HD1", "HD2"}, {("HD1",): "ASH", ("HD2",): "ASH"}),
@@ -54,12 +54,12 @@ _TELLING: dict[str, tuple[set[str], dict[tuple[str, ...], str]]] = {
     "LYS": ({"HZ1", "HZ2", "HZ3"}, {("HZ1", "HZ2"): "LYN", ("HZ2", "HZ3"): "LYN", ("HZ1", "HZ3"): "LYN"}),
     "CYS": ({"HG"}, {(): "CYX"}),
 }
-# AMBER's names of residues that carry a sugar. PDBFixer takes NLN, which is another one in the PDB, for a leucine.
+# AMBER's names of glycosylated residues. PDBFixer would replace NLN, a different residue in the PDB, by leucine.
 _CARRIERS = {"NLN": "ASN", "OLS": "SER", "OLT": "THR"}
 _PHOSPHATE = {"P", "OP1", "OP2", "OP3", "O1P", "O2P", "O3P", "HOP2", "HOP3"}
 _ORGANIC = frozenset("CNOPS")
-_READ = (".pdb", ".ent", ".cif", ".mmcif", ".pdbx")  # formats whose files have the residues of a sequence
-_NAME = 3  # letters of a residue's name in a PDB file
+_READ = (".pdb", ".ent", ".cif", ".mmcif", ".pdbx")  # formats that may contain sequences
+_NAME = 3  # maximum length of residue names in PDB files
 
 
 @arguments.checked
@@ -76,27 +76,29 @@ def prepare(
     progress: Tell | None = None,
     pka: str = "auto",
 ) -> Preparation:
-    """Write a structure with all its atoms, ready for a force field; needs the extra `openmm`, with PDBFixer.
+    """Prepare a structure for force fields by adding all missing atoms. Requires the extra `openmm`, with PDBFixer.
 
-    The best occupied alternate locations and the first model are kept, and nonstandard residues are replaced by
-    standard ones. Missing heavy atoms and residues within chains are built, chain ends are completed, disulphides are
-    bonded, and hydrogens are added. Heavy atoms of the file are not moved. Hydrogens too close to their atoms are moved
-    along the bond. Chains and numbers are kept. A phosphate at the start of a strand is removed, because force fields
-    have no parameters for it.
+    The first model and the alternate locations with the highest occupancy are kept, and nonstandard residues are
+    replaced by standard ones. Missing heavy atoms and missing residues within chains are built, chain ends are
+    completed, disulphide bonds are formed, and hydrogens are added. Heavy atoms in the file are not moved; bond lengths
+    of existing hydrogens are corrected. Chain identifiers and residue numbers are kept. 5' phosphates are removed,
+    because force fields have no parameters for them.
 
-    path : a .pdb or .cif file, also with .gz, or an object of another library (docs/libraries.md)
-    output : the .pdb file to write; without it `save` of the result writes one
-    ph : determines the protonation of residues by their pKa; chain ends are charged
-    keep_water, keep_hetero : keep waters; keep ligands and ions, without changes
-    loops : build missing residues within chains; otherwise the chain has gaps
-    loop_seconds : time limit for a run of missing residues, which is otherwise left out
-    replace : standard residues that replace others, by name: `{"BP5": "TYR"}`
-    progress : called with the name of each step and the fraction of the whole done, 0 to 1
-    pka : "usual", for a residue in water; "propka", in its surroundings, by PROPKA (extra `ph`); "auto", the latter if
-        PROPKA is installed
+    path : a .pdb or .cif file, optionally with .gz, or an object of another library (docs/libraries.md)
+    output : the .pdb file to write; the result can also be written with `save`
+    ph : pH that determines the protonation of side chains; chain ends are always charged
+    keep_water : True to keep water
+    keep_hetero : True to keep ligands and ions unchanged
+    loops : True to build missing residues within chains, False to leave gaps
+    loop_seconds : time limit for building the residues of a gap
+    replace : additional replacements of residues by standard ones: `{"BP5": "TYR"}`
+    progress : called with the name of each step and the completed fraction, 0 to 1
+    pka : "usual" for the pKa values of residues in water, "propka" for those predicted by PROPKA (extra `ph`), or
+        "auto" to use PROPKA if it is installed
 
-    Returns a Preparation: the changes, and `read` for the atoms. Raises InputError if PDBFixer is not installed, for a
-    pH outside 0 to 14 and for an impossible replacement. Raises FormatError for files that cannot be read or written.
+    Returns a Preparation with all changes, whose `read` returns the Atoms. Raises InputError if PDBFixer is not
+    installed, for a pH outside of 0 to 14, and for replacements that are not possible. Raises FormatError for files
+    that cannot be read or written.
 
     >>> pele_ocl.read("data/structures/trialanine.pdb").select("not element H").save("heavy.pdb")
     >>> made = pele_ocl.prepare("heavy.pdb", "ready.pdb")  # doctest: +SKIP
@@ -156,7 +158,7 @@ def prepare(
 
 @contextmanager
 def _target(output: str | PathLike[str] | None, source: InputFile) -> Iterator[Path]:
-    """A temporary file that becomes the output, or is deleted without one."""
+    """Context manager with a temporary file, which becomes the output or is deleted."""
     if output is not None:
         with replacing(output, [source]) as temporary:
             yield temporary
@@ -167,7 +169,7 @@ def _target(output: str | PathLike[str] | None, source: InputFile) -> Iterator[P
 
 @contextmanager
 def _seeded() -> Iterator[None]:
-    """Draw equal random numbers at every run; the caller's go on afterwards as if nothing had been."""
+    """Context manager with a fixed random seed. The previous random state is restored."""
     state = random.getstate()
     random.seed(SEED)
     try:
@@ -178,7 +180,7 @@ def _seeded() -> Iterator[None]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """OpenMM's CPU platform takes one thread, as several add forces up in another order at every run."""
+    """Context manager that uses one thread in OpenMM's CPU platform, for reproducible sums of forces."""
     platform, name = cpu(), "Threads"
     before = platform.getPropertyDefaultValue(name)
     platform.setPropertyDefaultValue(name, "1")
@@ -189,7 +191,7 @@ def _one_thread() -> Iterator[None]:
 
 
 class _Work:
-    """Steps that change the fixer's structure, and what they changed."""
+    """Steps of a preparation, with records of the changes."""
 
     def __init__(self, fixer: PDBFixer, notes: tuple[str, ...], tell: Tell) -> None:
         self.fixer, self.notes, self.tell = fixer, notes, tell
@@ -197,7 +199,7 @@ class _Work:
         self.pka, self.pkas = USUAL, dict[str, float]()
 
     def choose(self, keep_water: bool, keep_hetero: bool, replace: Mapping[str, str]) -> None:
-        """Replace residues that are not standard, and take out what is not to be kept."""
+        """Replace nonstandard residues, and remove unwanted ones."""
         fixer = self.fixer
         self.tell("reading", 0.01)
         fixer.findMissingResidues()
@@ -220,9 +222,9 @@ class _Work:
     def _accepted(
         self, wanted: list[tuple[Residue, str]], replace: Mapping[str, str]
     ) -> list[tuple[Residue, str]]:  # fmt: skip
-        """Examine replacements: what they change, and which ones are none, as names mean other atoms there.
+        """Return the possible replacements. Adds a warning about each residue that cannot be replaced.
 
-        Raises InputError for one of the latter that was asked for by name.
+        Raises InputError if a rejected replacement was requested by name.
         """
         positions, app = 10 * positions_nm(self.fixer), extra("openmm.app", "preparing a structure")
         neighbours = {
@@ -247,7 +249,7 @@ class _Work:
         return accepted
 
     def require_atoms(self, source: object) -> None:
-        """Raise InputError if nothing is left."""
+        """Raise InputError if no atoms are left."""
         if not self.fixer.topology.getNumAtoms():
             what = ", ".join(f"{n:,} {name}" for name, n in self.removed.items())
             raise InputError(
@@ -256,7 +258,7 @@ class _Work:
             )
 
     def build(self, seconds: float) -> None:
-        """Build missing residues, each run within so many seconds, and missing atoms. seconds : 0 for no residues"""
+        """Build missing residues and atoms. seconds : time limit per gap, 0 to build no residues"""
         fixer = self.fixer
         self.there = atom_keys(fixer.topology)
         self.added, self.not_built = build_loops(
@@ -275,7 +277,7 @@ class _Work:
         build_atoms(fixer, lambda share: self.tell("building missing atoms", 0.4 + 0.15 * share))
 
     def add_hydrogens(self, ph: float, with_propka: bool) -> None:
-        """Add hydrogens, and move all that was built to a minimum of its energy."""
+        """Add hydrogens, and minimize the energy of all added atoms."""
         fixer = self.fixer
         self.tell("adding hydrogens", 0.55)
         tidy_bonds(fixer)
@@ -286,11 +288,11 @@ class _Work:
             self.warnings += forms.warnings
         before, held = fixer.topology.getNumAtoms(), atom_keys(fixer.topology)
         modeller = extra("openmm.app", "preparing a structure").Modeller(fixer.topology, fixer.positions)
-        # Forms are given by PROPKA; what is left to OpenMM, such as tautomers, it chooses at a neutral pH.
+        # PROPKA determines the forms. All else, such as tautomers, is chosen by OpenMM at neutral pH.
         variants = {} if forms is None else {"variants": forms.variants}
         modeller.addHydrogens(pH=ph if forms is None else NEUTRAL, platform=cpu(), **variants)
         fixer.topology, fixer.positions = modeller.topology, modeller.positions
-        gone = len(held - atom_keys(fixer.topology))  # hydrogens of the file that a form lacks
+        gone = len(held - atom_keys(fixer.topology))  # hydrogens in the file that the chosen forms do not have
         self.warnings += _remove_surplus_hydrogens(fixer, self.there)
         self.hydrogens = fixer.topology.getNumAtoms() - before + gone
         self.strange += gone
@@ -298,7 +300,7 @@ class _Work:
         self.strangers = relax(fixer, self.there, lambda share: self.tell("relaxing built atoms", 0.7 + 0.3 * share))
 
     def _tell_gaps(self, written: Structure) -> None:
-        """Warn of gaps that are left, less those whose missing residues the file names."""
+        """Add warnings about remaining gaps, except those with known missing residues."""
         labels = written.labels
         for i, j, apart in gaps(written):
             if labels.residue(i) not in self.missing:
@@ -309,7 +311,7 @@ class _Work:
                 )
 
     def changes(self, ready: Path) -> Preparation:
-        """All that was changed. ready : the file that was written"""
+        """Return all changes. ready : the written file"""
         residues = list(self.fixer.topology.residues())
         written = read_structure(ready)
         self._tell_gaps(written)
@@ -351,12 +353,12 @@ class _Work:
 
 
 def _few(names: list[str]) -> str:
-    """List the first three names, and how many more there are."""
+    """List the first three names and the number of the others."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
 
 
 def _without_long_names(structure: Structure) -> tuple[Structure, dict[str, int]]:
-    """Leave out ligands whose names do not fit into a PDB file, and count them by name."""
+    """Remove ligands whose names do not fit into a PDB file. Also returns their numbers by name."""
     names = structure.labels.residue_names
     long = np.array([len(name) > _NAME and not is_polymer(name) for name in names.tolist()], np.bool_)
     if not long.any() or long.all():
@@ -366,7 +368,7 @@ def _without_long_names(structure: Structure) -> tuple[Structure, dict[str, int]
 
 
 def _missing_residues(fixer: PDBFixer) -> tuple[list[Gap], dict[str, list[str]]]:
-    """List runs of residues to build within chains, and runs at ends, which stay out, by the residue they follow."""
+    """Return the gaps within chains, and the missing residues at chain ends by the adjacent residue."""
     chains = list(fixer.topology.chains())
     gaps, missing = list[Gap](), dict[str, list[str]]()
     for (chain, place), names in fixer.missingResidues.items():
@@ -380,13 +382,13 @@ def _missing_residues(fixer: PDBFixer) -> tuple[list[Gap], dict[str, list[str]]]
 
 
 def _replacements(fixer: PDBFixer, replace: Mapping[str, str]) -> list[tuple[Residue, str]]:
-    """List PDBFixer's replacements of nonstandard residues, and the ones asked for by name."""
+    """List the replacements suggested by PDBFixer and those requested by name."""
     for name, standard in replace.items():
         if standard not in fixer.templates:
             raise InputError(f"{standard} cannot replace {name}: name a standard amino acid or nucleotide, such as TYR")
         if not any(residue.name == name for residue in fixer.topology.residues()):
             raise InputError(f"no residue is named {name}, which {standard} is to replace")
-    # MODRES records also name standard residues that carry sugars, whose atoms would lose their hydrogens.
+    # MODRES records also list glycosylated standard residues, whose replacement would remove hydrogens.
     found = {residue: standard for residue, standard in fixer.nonstandardResidues if residue.name != standard}
     found |= {
         residue: _CARRIERS[residue.name] for residue in fixer.topology.residues() if _carries_sugar(fixer, residue)
@@ -396,13 +398,13 @@ def _replacements(fixer: PDBFixer, replace: Mapping[str, str]) -> list[tuple[Res
 
 
 def _beside(residues: list[Residue]) -> Iterator[tuple[Residue, tuple[Residue | None, Residue | None]]]:
-    """Yield each residue of a chain with the ones before and after it."""
+    """Yield each residue of a chain with the previous and the next one."""
     for before, residue, after in zip([None, *residues], residues, [*residues[1:], None], strict=False):
         yield residue, (before, after)
 
 
 def _standard(fixer: PDBFixer, name: str) -> Standard:
-    """Heavy atoms and bonds of PDBFixer's template of a residue."""
+    """Return the heavy atoms and bonds in PDBFixer's template of a residue."""
     topology = fixer.templates[name].topology
     heavy = frozenset(atom.name for atom in topology.atoms() if atom.element.symbol != "H")
     bonds = tuple((a.name, b.name) for a, b in topology.bonds() if {a.name, b.name} <= heavy)
@@ -410,7 +412,7 @@ def _standard(fixer: PDBFixer, name: str) -> Standard:
 
 
 def _carries_sugar(fixer: PDBFixer, residue: Residue) -> bool:
-    """Return whether a residue is AMBER's form of a standard one with a sugar, by name and heavy atoms."""
+    """Return whether a residue is AMBER's glycosylated form of a standard residue, by name and heavy atoms."""
     standard = fixer.templates.get(_CARRIERS.get(residue.name, ""))
     if standard is None:
         return False
@@ -419,7 +421,7 @@ def _carries_sugar(fixer: PDBFixer, residue: Residue) -> bool:
 
 
 def _bond_strangers(fixer: PDBFixer) -> set[Residue]:
-    """Find residues without a standard name inside chains, and bond them to their neighbours from now on."""
+    """Find nonstandard residues within chains, and add bonds to their neighbours."""
     positions = positions_nm(fixer)
     linked: set[Residue] = set()
     there = {frozenset(bond) for bond in fixer.topology.bonds()}
@@ -436,7 +438,7 @@ def _bond_strangers(fixer: PDBFixer) -> set[Residue]:
 
 
 def _bond_rings(fixer: PDBFixer) -> None:
-    """Bond the last residue of each chain that is a ring to its first."""
+    """Add the bond between the last and first residue of cyclic chains."""
     positions = positions_nm(fixer)
     there = {frozenset(bond) for bond in fixer.topology.bonds()}
     for chain in fixer.topology.chains():
@@ -447,7 +449,7 @@ def _bond_rings(fixer: PDBFixer) -> None:
 
 
 def _rings(fixer: PDBFixer) -> set[tuple[Residue, Residue]]:
-    """First and last residues of chains that are rings, by their bonds."""
+    """Return the first and last residue of each cyclic chain."""
     ends = {
         (residues[0], residues[-1]) for chain in fixer.topology.chains() if len(residues := list(chain.residues())) > 2
     }
@@ -460,7 +462,7 @@ def _rings(fixer: PDBFixer) -> set[tuple[Residue, Residue]]:
 
 
 def _chain_bond(one: Residue, other: Residue, positions: Floats) -> tuple[Atom, Atom] | None:
-    """Find the atoms that bond a residue of a chain to the next, None if they are too far apart."""
+    """Return the atoms that link a residue to the next one; None if they are too far apart."""
     tails, heads = ({atom.name: atom for atom in residue.atoms()} for residue in (one, other))
     for tail, head in LINKS:
         if tail in tails and head in heads:
@@ -473,9 +475,9 @@ def _chain_bond(one: Residue, other: Residue, positions: Floats) -> tuple[Atom, 
 def _remove(
     fixer: PDBFixer, keep_water: bool, keep_hetero: bool, linked: set[Residue]
 ) -> tuple[dict[str, int], dict[str, list[str]]]:
-    """Take out what is not to be kept; the numbers of residues by name, and what they were bonded to.
+    """Remove unwanted residues. Returns their numbers by name, and the residues they were bonded to.
 
-    linked : residues without a standard name that chains go through
+    linked : nonstandard residues within chains
     """
     unwanted = {
         residue: None
@@ -488,9 +490,9 @@ def _remove(
 
 
 def _bonded_across(fixer: PDBFixer, unwanted: Mapping[Residue, None]) -> dict[str, list[str]]:
-    """List residues that unwanted ones are bonded to by distance, by the unwanted ones' names.
+    """Return the residues bonded to unwanted ones, by the names of the latter. Bonds are found by distance.
 
-    Bonds to metals do not count.
+    Bonds to metals are ignored.
     """
     organic = [a for a in fixer.topology.atoms() if a.element is not None and a.element.symbol in _ORGANIC]
     inside = [a for a in organic if a.residue in unwanted and not is_water(a.residue.name)]
@@ -509,7 +511,7 @@ def _bonded_across(fixer: PDBFixer, unwanted: Mapping[Residue, None]) -> dict[st
 
 
 def _remove_phosphates(fixer: PDBFixer) -> list[str]:
-    """Take the phosphate off each strand's first residue; the residues."""
+    """Remove 5' phosphates. Returns the affected residues."""
     firsts = [next(chain.residues(), None) for chain in fixer.topology.chains()]
     phosphates = {
         residue: [atom for atom in residue.atoms() if atom.name in _PHOSPHATE]
@@ -521,13 +523,13 @@ def _remove_phosphates(fixer: PDBFixer) -> list[str]:
 
 
 def _is_chain(residue: Residue) -> bool:
-    """Return whether a residue belongs to a protein or a nucleic acid; a free amino acid is a ligand."""
+    """Return whether a residue is part of a protein or a nucleic acid."""
     names = {atom.name for atom in residue.atoms()}
     return is_polymer(residue.name) and bool(names & {"CA", "CH3", "C1'", "N"})
 
 
 def _remove_unbonded_hydrogens(fixer: PDBFixer) -> int:
-    """Take out hydrogens whose names are unknown, so that they are added with the names they should have."""
+    """Remove hydrogens with unknown names, so that they are added again with standard names."""
     bonded = {atom for bond in fixer.topology.bonds() for atom in bond}
     strange = [
         atom
@@ -542,9 +544,9 @@ def _remove_unbonded_hydrogens(fixer: PDBFixer) -> int:
 
 
 def _remove_surplus_hydrogens(fixer: PDBFixer, there: Collection[Key]) -> list[str]:
-    """Remove hydrogens that a ring, a link or a bond to a ligand replaces; returns messages about the last two.
+    """Remove hydrogens replaced by ring closures, cross-links or bonds to ligands. Returns messages about the last two.
 
-    there : atoms that were not added, which stay if others can go
+    there : atoms in the file, which are kept if possible
     """
     firsts, told = {first for first, _ in _rings(fixer)}, list[str]()
     surplus = {a for a in fixer.topology.atoms() if a.residue in firsts and a.name in ("H2", "H3")}
@@ -560,7 +562,7 @@ def _remove_surplus_hydrogens(fixer: PDBFixer, there: Collection[Key]) -> list[s
             told.append(f"{_name(atom.residue)} has a bond from {atom.name} to {names} in place of a hydrogen")
     for atom, other in _cross_links(fixer):
         hydrogens = [h for h in bonded[atom] if h.element is not None and h.element.symbol == "H"]
-        is_nitrogen = atom.element.symbol == "N"  # one that is linked has three bonds and no charge
+        is_nitrogen = atom.element.symbol == "N"  # a linked nitrogen has three bonds and no charge
         spare = max(0, len(bonded[atom]) - 3) if is_nitrogen else min(1, len(hydrogens))
         surplus |= set(sorted(hydrogens, key=lambda h: (atom_key(h) in there, -h.index))[:spare])
         if atom.index < other.index:
@@ -570,9 +572,9 @@ def _remove_surplus_hydrogens(fixer: PDBFixer, there: Collection[Key]) -> list[s
 
 
 def _cross_links(fixer: PDBFixer) -> list[tuple[Atom, Atom]]:
-    """Bonds between standard residues other than those of chains and disulphides, from either end.
+    """Return cross-links between standard residues, in both directions, without disulphides.
 
-    An example is the bond of ubiquitin's last glycine to a lysine of another one.
+    An example is the isopeptide bond between the last glycine of ubiquitin and a lysine of another one.
     """
     ends = {frozenset(pair) for pair in _rings(fixer)}
     found: list[tuple[Atom, Atom]] = []
@@ -588,7 +590,7 @@ def _cross_links(fixer: PDBFixer) -> list[tuple[Atom, Atom]]:
 
 
 def _ligand_bonds(fixer: PDBFixer) -> list[tuple[Atom, list[Atom]]]:
-    """Atoms of standard residues with the atoms of ligands that they are bonded to; links of the chain do not count."""
+    """Return the atoms of standard residues bonded to ligands, with the atoms of these, except links of the chain."""
     organic = [a for a in fixer.topology.atoms() if a.element is not None and a.element.symbol in _ORGANIC]
     own = [a for a in organic if a.residue.name in fixer.templates]
     ligands = [a for a in organic if not _knows(fixer, a.residue)]
@@ -604,7 +606,7 @@ def _ligand_bonds(fixer: PDBFixer) -> list[tuple[Atom, list[Atom]]]:
 
 
 def _form(residue: Residue) -> str:
-    """HID, HIE, HIP, ASH, GLH, LYN or CYX, "" for the usual form."""
+    """Return HID, HIE, HIP, ASH, GLH, LYN or CYX; "" for the standard form."""
     telling, forms = _TELLING.get(residue.name, (set[str](), dict[tuple[str, ...], str]()))
     return forms.get(tuple(sorted(telling & {atom.name for atom in residue.atoms()})), "")
 
@@ -619,12 +621,12 @@ def _knows(fixer: PDBFixer, residue: Residue) -> bool:
 
 
 def _is_unknown(fixer: PDBFixer, residue: Residue) -> bool:
-    """Return whether a residue of several atoms is unknown to the definitions of hydrogens."""
+    """Return whether a residue with several atoms has no hydrogen definitions."""
     return not _knows(fixer, residue) and len(list(residue.atoms())) > 1
 
 
 def _as_pdb(fixer: PDBFixer) -> str:
-    """Write the lines of a PDB file, with chains and numbers as they were."""
+    """Return PDB text with the original chain identifiers and residue numbers."""
     text = io.StringIO()
     extra("openmm.app", "preparing a structure").PDBFile.writeFile(fixer.topology, fixer.positions, text, keepIds=True)
     return re.sub(r"^REMARK.*\n", "", text.getvalue(), count=1)

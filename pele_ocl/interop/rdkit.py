@@ -1,4 +1,4 @@
-"""RDKit's molecules as Atoms."""
+"""Conversion of RDKit molecules to Atoms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ _NAME = "RDKit's molecule"
 
 
 def from_rdkit(molecule: Mol, charges: str | ArrayLike = "gasteiger", conformer: int = -1) -> Atoms:
-    """Convert a molecule with all its hydrogens; see Atoms.from_rdkit.
+    """Convert an RDKit Mol with all hydrogens to Atoms, with mbondi2 radii and without Lennard-Jones parameters.
+
+    charges : "gasteiger", "mmff" for those of MMFF94, or an array (n,) e
+    conformer : id of the conformer, by default the first
+
+    Raises InputError for missing hydrogens or positions, ParameterError if the method has no charges for the molecule.
 
     >>> from rdkit import Chem
     >>> from rdkit.Chem import AllChem
@@ -62,7 +67,7 @@ def from_rdkit(molecule: Mol, charges: str | ArrayLike = "gasteiger", conformer:
 
 
 def polymer_of(molecule: Mol) -> Structure | None:
-    """Make the Structure of a Mol with the names of a PDB file; None of one without an amino acid or a nucleotide."""
+    """Convert a Mol with PDB residue information to a Structure; None without amino acids and nucleotides."""
     infos = [atom.GetPDBResidueInfo() for atom in molecule.GetAtoms()]
     if not infos or None in infos or not any(is_polymer(info.GetResidueName().strip()) for info in infos):
         return None
@@ -73,7 +78,7 @@ def polymer_of(molecule: Mol) -> Structure | None:
 
 
 def _charges(molecule: Mol, method: str) -> Floats:
-    """(n,) e. Raises InputError for another method, ParameterError if it has none for the molecule."""
+    """Compute charges (n,) e. Raises InputError for an unknown method, ParameterError if it fails for the molecule."""
     choice("charges", method, CHARGES)
     if method == "mmff":
         fields: Any = extra("rdkit.Chem.rdForceFieldHelpers", "MMFF94")
@@ -82,7 +87,7 @@ def _charges(molecule: Mol, method: str) -> Floats:
             raise ParameterError(f"MMFF94 has no charges for {_NAME}; choose charges='gasteiger', or give an array")
         return np.array([properties.GetMMFFPartialCharge(i) for i in range(molecule.GetNumAtoms())])
     partial: Any = extra("rdkit.Chem.rdPartialCharges", "Gasteiger's charges")
-    copied = type(molecule)(molecule)  # its atoms keep the charges
+    copied = type(molecule)(molecule)  # the charges are stored in its atoms
     partial.ComputeGasteigerCharges(copied)
     found = np.array([atom.GetDoubleProp("_GasteigerCharge") for atom in copied.GetAtoms()])
     if not np.isfinite(found).all():
@@ -95,7 +100,7 @@ def _charges(molecule: Mol, method: str) -> Floats:
 
 
 def _records(molecule: Mol, positions: Floats) -> ListedAtoms:
-    """Collect names and positions as a file would hold them: a PDB file's if RDKit read one, else elements counted."""
+    """Return the atoms as listed in a file, with names from a PDB file, or otherwise from numbered elements."""
     atoms = list(molecule.GetAtoms())
     n, infos = len(atoms), [atom.GetPDBResidueInfo() for atom in atoms]
     elements = np.array([atom.GetSymbol() for atom in atoms])

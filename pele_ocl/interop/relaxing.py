@@ -1,4 +1,4 @@
-"""Positions of the hydrogens and other atoms that were built: usual bond lengths, then a minimum of their energy."""
+"""Relaxation of added atoms: correction of bond lengths to hydrogens, and energy minimization."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
     from pdbfixer import PDBFixer
 
 Key = tuple[str, str, str, str]
-_STEPS = 200  # of the minimizer
-# A of bonds to hydrogen in force fields. Crystallographers place hydrogens nearer, where their electrons are.
+_STEPS = 200  # maximum iterations of the minimizer
+# Bond lengths to hydrogen in force fields, A. They are shorter in X-ray structures, which show the electron density.
 _LENGTH_A = {"C": 1.09, "N": 1.01, "O": 0.96, "S": 1.34}
-_OFF = 0.05  # of a length
-_GAP_NM = 0.4  # between atoms of two residues that are not bonded
-_POLAR_NM, _POLAR_DEPTH = 0.04, 0.1925  # of CHARMM36's polar hydrogens, nm and kJ/mol
-# OpenMM's names of bonded terms and the number of their atoms.
+_OFF = 0.05  # relative tolerance of bond lengths
+_GAP_NM = 0.4  # minimum distance of linking atoms at a gap
+_POLAR_NM, _POLAR_DEPTH = 0.04, 0.1925  # sigma and epsilon of polar hydrogens in CHARMM36, nm and kJ/mol
+# OpenMM's names of bonded terms, and their numbers of atoms.
 _BONDED = {"HarmonicBond": ("Bond", 2), "HarmonicAngle": ("Angle", 3), "PeriodicTorsion": ("Torsion", 4)}
-# Elements as spheres of the residues that the force field does not know, nm and kJ/mol.
+# Sigma of heavy atoms and of hydrogens, and epsilon, in residues without parameters, nm and kJ/mol.
 _SPHERE_NM, _HYDROGEN_NM, _DEPTH = 0.3, 0.2, 0.4
 
 
 def cpu() -> Platform:
-    """OpenMM's platform for CPUs."""
+    """Return OpenMM's CPU platform."""
     return extra("openmm", "preparing a structure").Platform.getPlatformByName("CPU")
 
 
 def atom_keys(topology: Topology) -> set[Key]:
-    """Chain, number, insertion code and name of each atom, which identify it."""
+    """Return the keys of all atoms."""
     return {atom_key(atom) for atom in topology.atoms()}
 
 
 def atom_key(atom: Atom) -> Key:
-    """Chain, number, insertion code and name of an atom."""
+    """Return chain, residue number, insertion code and name, which identify an atom."""
     return atom.residue.chain.id, atom.residue.id, atom.residue.insertionCode, atom.name
 
 
 def stretch(fixer: PDBFixer, there: set[Key]) -> int:
-    """Return bonds to hydrogen that are off their usual length; how many of them the file had."""
+    """Correct bond lengths to hydrogens. Returns the number of corrected hydrogens that were in the file."""
     positions, n_moved = positions_nm(fixer), 0
     for bond in fixer.topology.bonds():
         light, heavy = sorted(bond, key=lambda atom: atom.element is None or atom.element.symbol != "H")
@@ -65,7 +65,7 @@ def stretch(fixer: PDBFixer, there: set[Key]) -> int:
 
 
 def relax(fixer: PDBFixer, there: set[Key], tell: Callable[[float], None]) -> list[str]:
-    """Move the atoms that were not there to a minimum; the residues that the force field lacks, which stay."""
+    """Minimize the energy of added atoms. Returns the residues without parameters, which are not moved."""
     openmm, app = extra("openmm", "preparing a structure"), extra("openmm.app", "preparing a structure")
     field = app.ForceField("amber14-all.xml", "amber14/tip3p.xml")
     strangers = field.getUnmatchedResidues(fixer.topology)
@@ -81,7 +81,7 @@ def relax(fixer: PDBFixer, there: set[Key], tell: Callable[[float], None]) -> li
             system.setParticleMass(atom.index, 0)
 
     class Reporter(openmm.MinimizationReporter):  # type: ignore[misc,name-defined]
-        """Tells how many of the steps are done."""
+        """Reports the completed fraction of the iterations."""
 
         def report(self, iteration: int, *_: object) -> bool:
             tell(min(iteration / _STEPS, 1.0))
@@ -92,7 +92,7 @@ def relax(fixer: PDBFixer, there: set[Key], tell: Callable[[float], None]) -> li
         context.setPositions(fixer.positions)
         try:
             openmm.LocalEnergyMinimizer.minimize(context, maxIterations=_STEPS, reporter=Reporter())
-        except openmm.OpenMMException:  # its positions are no numbers any more
+        except openmm.OpenMMException:  # positions became NaN
             return None
         return context.getState(getPositions=True).getPositions()
 
@@ -108,7 +108,7 @@ def relax(fixer: PDBFixer, there: set[Key], tell: Callable[[float], None]) -> li
 
 
 def _release_gaps(fixer: PDBFixer, system: System) -> None:
-    """Take the forces off bonds between residues that are far apart: bonds that only the order of residues tells."""
+    """Remove forces between distant residues that were bonded only because they are consecutive."""
     positions = positions_nm(fixer)
     gaps = {
         frozenset((one.index, other.index))
@@ -130,7 +130,7 @@ def _release_gaps(fixer: PDBFixer, system: System) -> None:
 
 
 def _has_fallen(fixer: PDBFixer, there: set[Key], places: Any) -> bool:
-    """Return whether a hydrogen that was built is within 1 A of an atom that is not bonded to it."""
+    """Return whether an added hydrogen is within 1 A of an atom that is not bonded to it."""
     atoms = list(fixer.topology.atoms())
     bonds = {frozenset((one.index, other.index)) for one, other in fixer.topology.bonds()}
     unit = extra("openmm.unit", "preparing a structure")
@@ -144,7 +144,7 @@ def _has_fallen(fixer: PDBFixer, there: set[Key], places: Any) -> bool:
 
 
 def _give_sizes(system: System) -> None:
-    """Give hydrogens without a size that of CHARMM36, so that none falls into an oxygen that is too near."""
+    """Assign Lennard-Jones parameters of CHARMM36 to hydrogens without any, which could collapse onto oxygens."""
     for force in system.getForces():
         if type(force).__name__ == "NonbondedForce":
             for k in range(force.getNumParticles()):
@@ -154,7 +154,7 @@ def _give_sizes(system: System) -> None:
 
 
 def _spheres(templates: Mapping[Residue, str]) -> str:
-    """OpenMM's XML of residues that a force field lacks, by the names they get: spheres without charges and bonds."""
+    """Return OpenMM XML that defines unknown residues as uncharged spheres. templates : names of the templates"""
     elements = {atom.element for residue in templates for atom in residue.atoms()}
     if None in elements:
         residue, atom = next((of, atom) for of in templates for atom in of.atoms() if atom.element is None)

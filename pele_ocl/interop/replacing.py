@@ -1,7 +1,8 @@
-"""Changes of a residue that a standard one replaces: atoms, charge and configuration.
+"""Analysis of residue replacements: changes of atoms, charge and configuration.
 
-PDBFixer goes by the names of atoms. So these must mean the standard residue's atoms: bonds of the standard residue are
-bonds in the file, but for pseudouridine, whose ring is numbered from another atom and gets uridine's names.
+PDBFixer replaces residues by atom names, so these must have the same meaning in both residues: atoms bonded in the
+standard residue must be bonded in the file. An exception is pseudouridine, whose ring atoms are renamed to those of
+uridine.
 """
 
 from __future__ import annotations
@@ -20,39 +21,39 @@ from .building import LINKS, name
 if TYPE_CHECKING:
     from openmm.app.topology import Residue
 
-_STRETCHED = 2.3  # A between heavy atoms that the standard residue has bonded
-_LINK = 2.0  # A of a bond between residues
-_CHARGES = {"LYS": 1, "ARG": 1, "ASP": -1, "GLU": -1}  # e, of side chains at pH 7
-_TELLING = {"LYS": "NZ", "ARG": "CZ", "ASP": "CG", "GLU": "CD"}  # the atom without which a charge is not known
-# Nitrogens of bases that bear neither hydrogen nor sugar; with a substituent they are cations.
+_STRETCHED = 2.3  # maximum length of bonds between heavy atoms, A
+_LINK = 2.0  # maximum length of bonds between residues, A
+_CHARGES = {"LYS": 1, "ARG": 1, "ASP": -1, "GLU": -1}  # charges of side chains at pH 7, e
+_TELLING = {"LYS": "NZ", "ARG": "CZ", "ASP": "CG", "GLU": "CD"}  # atom required to determine the charge
+# Nitrogens of bases without hydrogen and sugar, which are cationic with a substituent.
 _BARE = {"A": ("N1", "N3", "N7"), "G": ("N3", "N7"), "C": ("N3",)}
 _BACKBONE = {"N", "CA", "C", "O", "OXT"}
 _STRAND = {"P", "OP1", "OP2", "OP3", "O5'", "C5'", "C4'", "O4'", "C3'", "O3'", "C2'", "C1'"}
-_AMINE = 1.41  # A: a C-N bond that is longer is single, and its nitrogen basic
-# Pseudouridine's ring is bonded to the sugar by C5. The atoms at its places in uridine: new name and element.
+_AMINE = 1.41  # A; longer C-N bonds are single bonds of basic nitrogens
+# In pseudouridine, C5 is bonded to the sugar. Corresponding atoms of uridine: name and element.
 _PSEUDOURIDINE = {
     "C5": ("N1", "N"), "N1": ("C5", "C"), "C4": ("C2", "C"), "C2": ("C4", "C"), "O4": ("O2", "O"), "O2": ("O4", "O"),
 }  # fmt: skip
 _PYRIMIDINES = ("U", "C", "DU", "DT", "DC")
-# Centres of L residues, and neighbours around which their volume is positive there.
+# Stereocentres of L residues, and neighbours with a positive signed volume.
 _CENTRES: dict[str, tuple[tuple[str, tuple[str, str, str]], ...]] = {
     "": (("CA", ("N", "C", "CB")),),
     "THR": (("CB", ("CA", "OG1", "CG2")),),
     "ILE": (("CB", ("CA", "CG1", "CG2")),),
 }
-_DOUBLE = 1.33  # A: a shorter C-O bond is a carbonyl's or a carboxylate's
-_FLAT = 0.5  # A^3, of a centre without configuration
+_DOUBLE = 1.33  # A; shorter C-O bonds belong to carbonyls or carboxylates
+_FLAT = 0.5  # A^3; smaller volumes mean a flat centre
 
 Near = Mapping[str, list[str]]
 
 
 @dataclass
 class Replaced:
-    """Changes of a residue that is replaced.
+    """Changes of a replaced residue.
 
-    residue : its name as it was, `A:SEP241`; kind : its residue name; standard : of the residue in its place
-    lost : heavy atoms that are taken out; charge : before and after at pH 7, e; None where it is not known
-    mirrored : centres that have the mirror image's configuration; renamed : atoms with new names
+    residue : the residue, such as `A:SEP241`; kind : its residue name; standard : name of the standard residue
+    lost : removed heavy atoms; charge : charges before and after at pH 7, e; None if unknown
+    mirrored : centres with inverted configuration; renamed : True if atoms are renamed
     """
 
     residue: str
@@ -65,12 +66,12 @@ class Replaced:
 
     @property
     def change(self) -> int:
-        """Change of the charge, e."""
+        """Charge change, e."""
         return 0 if self.charge is None else self.charge[1] - self.charge[0]
 
     @property
     def parts(self) -> list[str]:
-        """Texts about the changes, none for a change of the name alone."""
+        """Descriptions of the changes; empty if only the residue name changes."""
         told = []
         if self.renamed:
             told.append("its ring is bonded to the sugar by C5, and its atoms get the names of their places there")
@@ -88,7 +89,7 @@ class Replaced:
 
 
 def sentences(replaced: list[Replaced]) -> list[str]:
-    """Sentences about residues that changed by more than their names; equal ones in one."""
+    """Return messages about residues with changes other than the name, grouping equal ones."""
     groups: dict[tuple[str, ...], list[Replaced]] = {}
     for of in replaced:
         if of.parts:
@@ -105,7 +106,7 @@ def _few(names: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Standard:
-    """Heavy atoms and bonds of a standard residue, by names."""
+    """Heavy atoms and bonds of a standard residue, by name."""
 
     name: str
     atoms: frozenset[str]
@@ -115,9 +116,9 @@ class Standard:
 def examine(
     residue: Residue, standard: Standard, positions: Floats, before: Residue | None, after: Residue | None
 ) -> Replaced | str:  # fmt: skip
-    """Say what becomes of a residue, or why the standard one cannot take its place.
+    """Determine the changes of a residue, or the reason why it cannot be replaced.
 
-    positions : (n, 3) A of all atoms; before, after : residues beside it in its chain
+    positions : (n, 3) A of all atoms; before, after : adjacent residues in the chain
     """
     own = {a.name: a for a in residue.atoms() if a.element is not None and a.element.symbol not in "HD"}
     where = {atom: positions[of.index] for atom, of in own.items()}
@@ -148,7 +149,7 @@ def examine(
 
 
 def rename_ring(residue: Residue, elements: Mapping[str, object]) -> None:
-    """Give the atoms of a pseudouridine the names and elements of uridine. elements : OpenMM's, by symbol"""
+    """Rename the atoms of a pseudouridine to those of uridine. elements : OpenMM's elements by symbol"""
     for atom in residue.atoms():
         if atom.name in _PSEUDOURIDINE:
             atom.name, symbol = _PSEUDOURIDINE[atom.name]
@@ -156,7 +157,7 @@ def rename_ring(residue: Residue, elements: Mapping[str, object]) -> None:
 
 
 def _is_pseudouridine(standard: str, where: Mapping[str, Floats]) -> bool:
-    """Return whether the sugar is bonded to C5 of the ring, and not to N1."""
+    """Return whether the sugar is bonded to C5 of the ring instead of N1."""
     if standard not in _PYRIMIDINES or not {"C1'", "C5", "N1"} <= where.keys():
         return False
     return _apart(where, "C1'", "C5") < _LINK < _apart(where, "C1'", "N1")
@@ -175,7 +176,7 @@ def _as_uridine(
 def _other_link(
     where: Mapping[str, Floats], standard: Standard, positions: Floats, after: Residue | None
 ) -> str:  # fmt: skip
-    """Say if another atom than the standard residue's is bonded to the next residue of the chain, else nothing."""
+    """Describe a bond to the next residue from another atom than in the standard residue; "" if there is none."""
     if after is None:
         return ""
     there = {atom.name: positions[atom.index] for atom in after.atoms()}
@@ -199,7 +200,7 @@ def _apart(where: Mapping[str, Floats], one: str, other: str) -> float:
 def _charge(
     standard: Standard, where: Mapping[str, Floats], elements: Mapping[str, str], is_first: bool
 ) -> tuple[int, int] | None:
-    """Charges at pH 7, e, of a residue as it is and of the standard one, without backbones; None if not known."""
+    """Return the charges at pH 7, e, of a residue and of the standard one, without backbone; None if unknown."""
     after = _CHARGES.get(standard.name, 0)
     if standard.name in _TELLING and _TELLING[standard.name] not in where:
         return None
@@ -213,7 +214,7 @@ def _charge(
         any(of not in standard.atoms for of in near.get(atom, ())) for atom in ("ND1", "NE2")
     ):
         before += 1
-    if is_first and "N" in near:  # an acyl group takes the charge of the first residue's nitrogen
+    if is_first and "N" in near:  # an acyl group removes the charge of the N-terminal nitrogen
         is_acyl = any(_is_carbonyl(of, where, elements, near) for of in near["N"] if of != "CA")
         before, after = before + (not is_acyl), after + 1
     return before, after
@@ -224,7 +225,7 @@ def _stacked(where: Mapping[str, Floats]) -> Floats:
 
 
 def _of_base(standard: str, where: Mapping[str, Floats], elements: Mapping[str, str], near: Near) -> int:
-    """Charge of a modified base and of groups at its sugar."""
+    """Return the charge of a modified base and of groups on its sugar."""
     letter = standard.removeprefix("D")[:1]
     ring = {atom for atom in where if len(atom) == 2 and atom[0] in "NC" and atom[1].isdigit()}
     bare = sum(any(of not in ring for of in near.get(atom, ())) for atom in _BARE.get(letter, ()))
@@ -240,7 +241,7 @@ def _of_base(standard: str, where: Mapping[str, Floats], elements: Mapping[str, 
 
 
 def _of_atom(atom: str, where: Mapping[str, Floats], elements: Mapping[str, str], near: Near) -> int:
-    """Charge of the group that an atom is the centre of: phosphates, sulphates, carboxylates, amines, guanidines."""
+    """Return the charge of the group centred on an atom: phosphate, sulphate, carboxylate, amine or guanidine."""
     element = elements[atom]
     oxygens = sum(elements[of] == "O" and len(near[of]) == 1 for of in near[atom])
     if element == "P":
@@ -262,7 +263,7 @@ def _of_atom(atom: str, where: Mapping[str, Floats], elements: Mapping[str, str]
 
 
 def _is_carbonyl(atom: str, where: Mapping[str, Floats], elements: Mapping[str, str], near: Near) -> bool:
-    """Return whether an atom is carbon with an oxygen at the distance of a double bond."""
+    """Return whether an atom is a carbon with a double-bonded oxygen, by distance."""
     return elements[atom] == "C" and any(
         elements[of] == "O" and len(near[of]) == 1 and _apart(where, atom, of) < _DOUBLE for of in near[atom]
     )
@@ -272,13 +273,13 @@ def _is_carbonyl(atom: str, where: Mapping[str, Floats], elements: Mapping[str, 
 
 
 def _mirrored(standard: Standard, where: Mapping[str, Floats]) -> list[str]:
-    """Centres of an amino acid with the configuration of the mirror image."""
+    """Return the centres of an amino acid with inverted configuration."""
     centres = () if is_nucleotide(standard.name) else (*_CENTRES[""], *_CENTRES.get(standard.name, ()))
     return [centre for centre, around in centres if _volume(where, centre, around) < -_FLAT]
 
 
 def _volume(where: Mapping[str, Floats], centre: str, around: tuple[str, ...]) -> float:
-    """Signed volume of three neighbours around a centre, A^3; 0 where an atom is missing."""
+    """Return the signed volume of three neighbours around a centre, A^3; 0 if an atom is missing."""
     if not {centre, *around} <= where.keys():
         return 0.0
     return float(np.linalg.det(np.array([where[atom] - where[centre] for atom in around])))

@@ -1,4 +1,4 @@
-"""GROMACS topologies (.top) and CHARMM's (.psf with parameter files), through the readers of openmm.app."""
+"""Readers of GROMACS topologies (.top) and CHARMM topologies (.psf with parameter files), based on openmm.app."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from ..formats.registry import StructureFormat
 if TYPE_CHECKING:
     from openmm.app import CharmmPsfFile, GromacsTopFile
 
-_GROMACS = ("[", "#", ";")  # a directive, an instruction of the preprocessor, a comment
+_GROMACS = ("[", "#", ";")  # directive, preprocessor instruction, comment
 
 
 def read_top(file: InputFile) -> Topology:
-    """Read the topology of a .top file of AMBER or GROMACS, recognized by its first line."""
+    """Read a .top file of AMBER or GROMACS, which are distinguished by the first line."""
     first = next((line for line in lines(file, "topology") if line.strip()), "")
     return read_gromacs(file) if first.lstrip().startswith(_GROMACS) else read_prmtop(file)
 
 
 def read_gromacs(path: str | PathLike[str]) -> Topology:
-    """Read the topology of a GROMACS .top file with all that it includes; needs the extra `openmm`.
+    """Read a GROMACS .top file with its included files. Requires the extra `openmm`.
 
-    Residues have the names and numbers of [ atoms ]. Each molecule is a chain, numbered from "1". Included files are
-    searched in the file's folder, in the folders of GMXLIB, and in GROMACS' topology folder (GMXDATA). Raises
-    FormatError if it cannot be read, and InputError for unsupported terms.
+    Residue names and numbers are those in [ atoms ]. Each molecule is a separate chain, numbered from "1". Included
+    files are searched in the directory of the file, in GMXLIB, and in the topology directory of GROMACS (GMXDATA).
+    Raises FormatError if a file cannot be read, and InputError for unsupported terms.
     """
     app = extra("openmm.app", "a GROMACS topology")
     file = _plain(path, "a GROMACS topology")
@@ -54,7 +54,7 @@ def read_gromacs(path: str | PathLike[str]) -> Topology:
             return replace(found, parameters=replace(found.parameters, types=_types_of_gromacs(made)))
     except PeleError:
         raise
-    except Exception as error:  # openmm.app raises whatever comes
+    except Exception as error:  # openmm.app raises many types of errors
         if missing := re.search(r"#include file: *(\S+)", str(error)):
             raise FormatError(
                 f"{file}: includes {quoted(missing[1])}, which is neither beside it nor in a folder of GMXLIB or "
@@ -65,12 +65,11 @@ def read_gromacs(path: str | PathLike[str]) -> Topology:
 
 
 def read_charmm(path: str | PathLike[str], parameters: Sequence[str | PathLike[str]]) -> Topology:
-    """Read the topology of a CHARMM .psf file; needs the extra `openmm`.
+    """Read a CHARMM .psf file. Requires the extra `openmm`.
 
-    parameters : CHARMM's parameter, topology and stream files (.prm, .par, .rtf, .top, .str), all that are needed
+    parameters : all required parameter, topology and stream files of CHARMM (.prm, .par, .rtf, .top, .str)
 
-    Raises FormatError if a file cannot be read, and InputError without parameters and for terms that are not computed
-    here.
+    Raises FormatError if a file cannot be read, and InputError without parameters and for unsupported terms.
     """
     if not parameters:
         raise InputError(f"{path}: a PSF has no parameters; name CHARMM's files of them: `parameters`")
@@ -93,14 +92,14 @@ def read_charmm(path: str | PathLike[str], parameters: Sequence[str | PathLike[s
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Without what openmm.app prints, and without warnings of files that it leaves open."""
+    """Context manager that suppresses output and warnings of openmm.app."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         yield
 
 
 def _plain(path: str | PathLike[str], kind: str) -> Path:
-    """Return the path of a file that OpenMM opens by itself."""
+    """Return the path of an uncompressed file that OpenMM can open."""
     file = read_file(path).path
     if file.suffix.lower() == ".gz":
         raise FormatError(f"{file}: {kind} is read with the files beside it; unpack it with gunzip")
@@ -108,9 +107,9 @@ def _plain(path: str | PathLike[str], kind: str) -> Path:
 
 
 def _gromacs_residues(made: GromacsTopFile) -> Residues:
-    """List the residues as [ atoms ] has them; openmm.app counts them all and takes other names for some.
+    """Return the residues as in [ atoms ], because openmm.app renumbers all residues and renames some.
 
-    A residue ends where the number or the name changes, as in GROMACS.
+    As in GROMACS, a new residue begins if the number or the name changes.
     """
     index, each = list[int](), list[Residue]()
     molecule = 0
@@ -132,7 +131,7 @@ def _gromacs_residues(made: GromacsTopFile) -> Residues:
 def _topology(
     made: GromacsTopFile | CharmmPsfFile, file: Path, *parameters: object, residues: Residues | None = None
 ) -> Topology:
-    """Read the parameters of a file that openmm.app has read, without positions."""
+    """Convert a topology of openmm.app."""
     app = extra("openmm.app", str(file))
     system = made.createSystem(*parameters, nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)
     places = np.zeros((system.getNumParticles(), 3))
@@ -144,7 +143,7 @@ def _topology(
 
 
 def _folder_of_includes(file: Path) -> str | None:
-    """Folder with the force field that a topology includes: of GMXLIB or GMXDATA; None for OpenMM's own choice."""
+    """Find the directory of the included force field in GMXLIB or GMXDATA; None to let OpenMM choose."""
     folders = [folder for folder in os.environ.get("GMXLIB", "").split(os.pathsep) if folder]
     if data := os.environ.get("GMXDATA"):
         folders += [os.path.join(data, "top"), data]
@@ -155,7 +154,7 @@ def _folder_of_includes(file: Path) -> str | None:
 
 
 def _check_sites(made: GromacsTopFile) -> None:
-    """Raise ValueError for virtual sites with too few numbers, which OpenMM finds too late to name the line."""
+    """Raise ValueError for incomplete lines of virtual sites, because OpenMM reports them without the line."""
     for name, molecule in made._moleculeTypes.items():
         for kind, rows in (("2", molecule.vsites2), ("3", molecule.vsites3)):
             for fields in rows:
@@ -172,7 +171,7 @@ def _check_sites(made: GromacsTopFile) -> None:
 
 
 def _types_of_gromacs(made: GromacsTopFile) -> Strings:
-    """Atom types of all molecules, (n,)."""
+    """Return the atom types of all molecules, (n,)."""
     return np.array([
         fields[1] for name, count in made._molecules for _ in range(count) for fields in made._moleculeTypes[name].atoms
     ])  # fmt: skip

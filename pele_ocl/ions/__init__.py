@@ -1,4 +1,4 @@
-"""Ions placed one by one where the electrostatic potential is most favourable, as cionize does."""
+"""Place ions one by one where the electrostatic potential is most favourable, like cionize."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = ["SPECIES", "IonsResult", "Requests", "Species", "ions", "place_ions"]
 MOST_DISTANCE = 1e6  # A
 UNIT = "kcal/mol/e"
 DEFAULT_IONS: Requests = {"NA": "auto", "CL": "auto"}
-CLOSE = 1e-3  # A; points closer to an atom get the potential of this distance
+CLOSE = 1e-3  # A; minimum distance of the potential of an atom
 
 
 @arguments.checked
@@ -79,17 +79,17 @@ def ions(
 ) -> IonsResult:
     """Place ions around a molecule, one by one at the lowest energy in the potential of the molecule and previous ions.
 
-    what : Atoms with charges, or the path of a structure. Its ions are part of the molecule
-    output : file for the molecule and its ions, .pdb
-    add : number of ions of each species, or "auto": {"NA": 12, "CL": "auto"}; by default "auto" of NA and CL
-    neutralize, concentration : meaning of "auto", as in `place_ions`; one of them or `add`
-    map_output : file for a map of the potential with all ions
-    reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
+    what : Atoms with charges, or the path of a structure. Ions in the structure are part of the molecule
+    output : PDB file to write, with the molecule and the ions
+    add : number of ions of each species, or "auto": {"NA": 12, "CL": "auto"}; by default "auto" for NA and CL
+    neutralize, concentration : meaning of "auto", as in `place_ions`; required unless `add` is given
+    map_output : map file to write, with the potential of the molecule and all ions
+    reading, read : options for reading files, as a jobs.Reading or as its keywords: `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
-    call : returns facts of the call for files, for a structure's path
-    and all others as in `place_ions`
+    call : function that returns metadata about the call for the path of the structure, to be written to files
+    All other arguments are those of `place_ions`.
 
-    Returns an IonsResult. Raises InputError for options that cannot be combined, and else as `place_ions` does.
+    Returns an IonsResult. Raises InputError for options that cannot be combined, and the errors of `place_ions`.
 
         >>> import pele_ocl
         >>> solute = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[-2.0])
@@ -130,7 +130,7 @@ def ions(
     result = replace(result, source=molecule.source, model=model, heard=tuple(heard), call=call)
     inputs = [] if molecule.source is None else [molecule.source]
     with ExitStack() as files:
-        if output is not None:  # which stays away if the map cannot be written
+        if output is not None:  # not created if the map cannot be written
             written = files.enter_context(replacing(output, inputs))
             result.save(written)
         if map_output is not None:
@@ -139,7 +139,7 @@ def ions(
 
 
 def _ions_of(atoms: Atoms) -> Counter[str]:
-    """Count the ions that a structure brings, by name."""
+    """Count the ions already present in a structure, by name."""
     if atoms.labels is None:
         return Counter()
     alone = np.bincount(atoms.labels.residue_index)[atoms.labels.residue_index] == 1
@@ -147,7 +147,7 @@ def _ions_of(atoms: Atoms) -> Counter[str]:
 
 
 def _why_none(result: IonsResult, neutralize: bool, concentration: float | None) -> str:
-    """Say why no ion was placed."""
+    """Explain why no ion was placed."""
     if neutralize:
         left = f"no ion that was asked for brings the net charge of {result.net_charge:+.3f} e nearer to 0"
         return f"{left}; `concentration` adds a salt"
@@ -179,38 +179,38 @@ def place_ions(
 ) -> IonsResult:
     """Place ions around a molecule, one by one at the lowest energy in the potential of the molecule and previous ions.
 
-    docs/theory/ions.md has the rules. Species alternate in the order given. Among equivalent points the first one in
-    the map, along x fastest, is chosen.
+    docs/theory/ions.md describes the method. Species alternate in the order given. Among equivalent points, the first
+    one in the map is chosen, with x running fastest.
 
     atoms : Atoms with charges
-    ions : name of a species -> how many, or "auto": {"NA": 12, "CL": "auto"}; keys of SPECIES
-    neutralize : "auto" is the number that brings the total charge closest to 0
-    concentration : mol/L, of the salt of the two "auto" species in the free volume; it also neutralizes. With only one
-        "auto" species it is the concentration of that ion
-    spacing, padding : of the grid around the molecule, A; ignored if a grid or a map is given
-    solute_distance, ion_distance : no ion is placed within this distance of an atom, or another ion, A
+    ions : number of ions of each species, or "auto": {"NA": 12, "CL": "auto"}. The keys are those of SPECIES
+    neutralize : True to choose the "auto" number that brings the total charge closest to 0
+    concentration : mol/L in the free volume, of the salt of the two "auto" species, which also neutralizes; with a
+        single "auto" species, the concentration of that ion
+    spacing, padding : spacing and padding of the grid around the molecule, A; ignored if a grid or a map is given
+    solute_distance, ion_distance : minimum distance of an ion to an atom and to another ion, A
     dielectric : relative permittivity, > 0
-    grid : points for ions
-    map : the molecule's potential in kcal/mol/e on such a grid, which is otherwise computed
-    keep_map : return the map with the ions
-    variant : of `potmap`
+    grid : grid whose points are possible positions of ions
+    map : potential of the molecule on such a grid, kcal/mol/e; by default it is computed
+    keep_map : True to return the potential of the molecule and all ions
+    variant : algorithm of `potmap`
     precision, device : as in `solvent`
-    progress : called with the fraction done, 0 to 1, of the map and then of the ions
+    progress : called with the completed fraction, 0 to 1, first of the map and then of the ions
 
-    Returns an IonsResult. Raises InputError if there is no room for all ions, or for invalid values. Raises DeviceError
-    if the device does not support it.
+    Returns an IonsResult. Raises InputError for invalid values, or if there is no room for all ions. Raises DeviceError
+    if the device does not support the precision.
 
     >>> atoms = pele_ocl.read("data/structures/hexapeptide.pdb")
     >>> placed = pele_ocl.place_ions(atoms, {"NA": 2}, spacing=2.0)
     >>> placed.positions.shape
     (2, 3)
     """
-    # OpenCL is loaded when it is first needed: reading files and the command's help do without.
+    # OpenCL is imported only here, because reading files and printing help do not need it.
     from ..opencl.device import get_device
 
     start = time.perf_counter()
     _check(atoms, grid, map, keep_map, solute_distance, ion_distance, dielectric, precision, progress)
-    count_ions(ions, 0.0, 0.0, neutralize, concentration)  # says what is wrong before anything takes long
+    count_ions(ions, 0.0, 0.0, neutralize, concentration)  # raises errors before the expensive steps
     device = get_device(device)
     device.require_precision(precision)
     molecule: PotmapResult | None = None
@@ -239,10 +239,10 @@ def _placed(
     atoms: Atoms, map_: Map, counts_in: Callable[[float], dict[Species, int]], solute_distance: float,
     ion_distance: float, scale: float, keep_map: bool, precision: str, device: Device, progress: Progress | None,
 ) -> IonsResult:  # fmt: skip
-    """Place the ions in a map.
+    """Place ions in a potential map.
 
-    counts_in : gives how many there are to be in a free volume, A^3
-    scale : Coulomb's constant over the dielectric one, kcal A/(mol e^2)
+    counts_in : returns the number of ions of each species for a free volume (A^3)
+    scale : Coulomb's constant divided by the dielectric constant, kcal A/(mol e^2)
     """
     from ..opencl.queue import Queue
 
@@ -276,14 +276,14 @@ def _ions(n: int) -> str:
 
 
 def _clamp(atoms: Atoms, grid: Grid) -> float:
-    """Choose the minimum distance of the map: 0, which is faster, if no point lies on an atom."""
+    """Choose the minimum distance of the map: 0, which is faster, if no grid point coincides with an atom."""
     off = grid.index(atoms.positions)
     apart = np.linalg.norm((off - np.round(off)) * grid.spacing, axis=1)
     return CLOSE if (apart < CLOSE).any() else 0.0
 
 
 def interleaved(counts: dict[Species, int]) -> list[Species]:
-    """List the species in turn, each as often as it is counted."""
+    """List all ions with species alternating; each species appears as often as its count."""
     rounds = max(counts.values(), default=0)
     return [species for turn in range(rounds) for species, count in counts.items() if turn < count]
 
@@ -307,7 +307,7 @@ def _check(
             raise InputError(f"the {name} must be 0 or more Angstrom, not {given}; {MOST_DISTANCE:,.0f} at most")
     if not arguments.is_finite(dielectric) or dielectric <= 0:
         raise InputError(f"the dielectric constant must be positive, not {arguments.described(dielectric)}")
-    PotentialModel(dielectric)  # checks its bounds
+    PotentialModel(dielectric)  # validates the range
     atoms.require(("charges",), "the placement of ions")
 
 

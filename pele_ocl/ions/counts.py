@@ -1,4 +1,4 @@
-"""Counts of ions that neutralise a molecule, or give a salt its concentration (docs/theory/ions.md)."""
+"""Number of ions for a neutral system or a given salt concentration (docs/theory/ions.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..common.errors import InputError
 from ..units import AVOGADRO_PER_MOL, METER_PER_ANGSTROM, molar
 from .species import Species, find_species
 
-# Name of a species -> how many, "auto" where a rule says so; in the order of placement.
+# Number of ions of each species, or "auto"; the order is that of placement.
 Requests = Mapping[str, int | Literal["auto"]]
 
 LITERS_PER_CUBIC_ANGSTROM = 1000 * METER_PER_ANGSTROM**3
@@ -23,17 +23,17 @@ MOST_IONS = 1_000_000
 def count_ions(
     requests: Requests, charge: float, volume: float, neutralize: bool = False, concentration: float | None = None
 ) -> dict[Species, int]:
-    """Count the ions of each species that there are to be, in the order of the requests.
+    """Return the number of ions to place of each species, in the order of the requests.
 
-    requests : species with their counts
-    charge : of the molecule, e
-    volume : free for ions, A^3
-    neutralize : "auto" is the number that brings the total charge closest to 0
-    concentration : of the salt in the volume, mol/L; two "auto" stand for eqs. 5 and 6, which neutralise too, a single
-        one for the ion's own concentration, eq. 7
+    requests : number of ions of each species, or "auto"
+    charge : net charge of the molecule, e
+    volume : volume available to ions, A^3
+    neutralize : True to choose the "auto" number that brings the total charge closest to 0
+    concentration : mol/L; with two "auto" species the concentration of the salt, which also neutralizes (eqs. 5 and 6),
+        with a single one the concentration of that ion (eq. 7)
 
-    Raises InputError for unknown species, negative or absurd counts, and an "auto" that no rule settles or that is
-    missing.
+    Raises InputError for unknown species, counts out of range, and if "auto" is given without a rule or a rule without
+    "auto".
     """
     asked = _checked(requests)
     automatic = [species for species, count in asked.items() if count is None]
@@ -44,7 +44,7 @@ def count_ions(
     anion = next((species for species in automatic if species.charge < 0), None)
     positive, negative = cation.charge if cation else 0, -anion.charge if anion else 0
     dissolved = (concentration or 0.0) * AVOGADRO_PER_MOL * LITERS_PER_CUBIC_ANGSTROM * volume
-    if not dissolved <= MOST_IONS:  # NaN where the product overflows, and there is no room
+    if not dissolved <= MOST_IONS:  # False for NaN, if the concentration overflows and the volume is 0
         raise InputError(f"{concentration:g} mol/L are more than {MOST_IONS:,} ions; choose a lower concentration")
     if concentration is None:
         ideal = max(-charge, 0) / max(positive, 1), max(charge, 0) / max(negative, 1)
@@ -58,11 +58,11 @@ def count_ions(
 
 
 def salt_ions(charge: float, formula_units: float, positive: int, negative: int) -> tuple[float, float]:
-    """Eqs. 5 and 6: how many cations and anions of a salt neutralise a charge, in equilibrium with the bulk.
+    """Return the numbers of cations and anions that neutralize a charge in equilibrium with the bulk (eqs. 5 and 6).
 
-    charge : what they neutralise, e
-    formula_units : of the salt, in as much of the bulk
-    positive, negative : valence of the ions, >= 1
+    charge : charge to neutralize, e
+    formula_units : formula units of the salt in the same volume of bulk solution
+    positive, negative : valences of the cation and the anion, >= 1
     """
     divisor = math.gcd(positive, negative)
     bulk = formula_units * negative / divisor, formula_units * positive / divisor
@@ -70,7 +70,7 @@ def salt_ions(charge: float, formula_units: float, positive: int, negative: int)
     def counts(donnan: float) -> tuple[float, float]:
         return bulk[0] * math.exp(-positive * donnan), bulk[1] * math.exp(negative * donnan)
 
-    low, high = -50.0, 50.0  # of the Donnan potential, kT/e
+    low, high = -50.0, 50.0  # Donnan potential, kT/e
     for _ in range(100):
         middle = (low + high) / 2
         cations, anions = counts(middle)
@@ -79,7 +79,7 @@ def salt_ions(charge: float, formula_units: float, positive: int, negative: int)
 
 
 def _whole(ideal: tuple[float, float], charge: float, positive: int, negative: int) -> tuple[int, int]:
-    """Choose whole numbers of cations and anions that leave the smallest charge, and are then nearest to the ideal."""
+    """Choose the integer counts with the smallest net charge; among these, the ones closest to the ideal counts."""
 
     def candidates(count: float, valence: int, other: int) -> range:
         return range(max(0, math.floor(count) - other), math.ceil(count) + other + 1) if valence else range(1)
@@ -92,7 +92,7 @@ def _whole(ideal: tuple[float, float], charge: float, positive: int, negative: i
 
 
 def _checked(requests: Requests) -> dict[Species, int | None]:
-    """Return the species asked for, None for "auto"."""
+    """Validate the requests. Returns the count of each species, None for "auto"."""
     if not isinstance(requests, Mapping):
         given = arguments.described(requests)
         raise InputError(f'ions are {given}; a dictionary of numbers by name is needed: {{"NA": 12, "CL": "auto"}}')

@@ -1,4 +1,4 @@
-"""Steps of a placement on a device; docs/theory/ions.md, section 3, says how they work."""
+"""Placement of ions on a device; docs/theory/ions.md, section 3, describes the steps."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ if TYPE_CHECKING:
 
 BLOCK = (16, 8, 8)  # points along x, y, z
 TILE = 32
-STEPS = 16  # ions between two looks at how far the device is
-# Squared distances up to this share beyond the limit count as within it, so that rounding never decides about points
-# that stand exactly at the limit.
+STEPS = 16  # ions between two progress checks
+# Relative tolerance of squared distance limits, so that rounding does not decide about points exactly at the limit.
 ROUNDING = {"float32": 1e-6, "float64": 1e-9}
 
 
 @dataclass(frozen=True)
 class WorkSplit:
-    """Layout of the work on a device.
+    """Work distribution on a device.
 
-    width : points in a vector
-    vectors : that a work-item holds at a time
-    group : work-items that share a block
-    choosing : work-items that choose among all blocks
+    width : points per vector
+    vectors : vectors per work-item
+    group : work-items per block
+    choosing : work-items that search all blocks for the best point
     """
 
     width: int
@@ -44,9 +43,9 @@ class WorkSplit:
 
     @classmethod
     def of(cls, kind: str, width: int) -> WorkSplit:
-        """Choose the split for a device of this kind.
+        """Choose the work distribution for a kind of device.
 
-        On CPUs a work-item holds a slice of a block, or 16 registers of it.
+        On CPUs, a work-item holds a slice of a block, but at most 16 vectors.
         """
         if kind == "CPU":
             return cls(width, min(16, BLOCK[0] * BLOCK[1] // width), 1, 1)
@@ -54,13 +53,13 @@ class WorkSplit:
 
 
 class Placement:
-    """A map on a device that takes ions one by one.
+    """A potential map on a device, to which ions are added one by one.
 
-    potential : (nz, ny, nx) kcal/mol/e, before the first ion
-    positions : (n, 3) of the molecule's atoms, A
-    solute_distance, ion_distance : no ion is placed within this distance of an atom, or another ion, A
+    potential : (nz, ny, nx) kcal/mol/e, without ions
+    positions : (n, 3) positions of the molecule's atoms, A
+    solute_distance, ion_distance : minimum distance of an ion to an atom and to another ion, A
 
-    n_allowed is the number of points that were free for an ion at first.
+    n_allowed is the number of points available to the first ion.
     """
 
     def __init__(
@@ -77,10 +76,10 @@ class Placement:
         self.reach2 = self._squared(ion_distance)
 
     def place(self, charges: Sequence[float], progress: Progress | None = None) -> tuple[NDArray[np.intp], Floats]:
-        """Place ions of `charges` [kcal A/mol/e], in this order; to be called once.
+        """Place ions with these `charges` (kcal A/mol/e) in order. Call it only once.
 
-        Returns their points, (k, 3) indices along x, y, z, and the potentials before each, (k,) kcal/mol/e. If no point
-        was left, k is less than the number of charges.
+        Returns the grid indices of the ions along x, y, z, (k, 3), and the potential at each before it was placed, (k,)
+        kcal/mol/e. k is smaller than the number of charges if there was not enough room.
         """
         queue, n_ions = self.queue, len(charges)
         placed, strengths = queue.empty(4 * n_ions), queue.upload(charges)
@@ -119,9 +118,9 @@ class Placement:
     def with_ions(
         self, potential: NDArray[np.floating], points: NDArray[np.intp], potentials: Floats, charges: Sequence[float]
     ) -> NDArray[np.floating]:
-        """Add the placed ions to the map that was given, (nz, ny, nx) kcal/mol/e; each adds nothing to its own point.
+        """Add the potential of the placed ions to a map, (nz, ny, nx) kcal/mol/e, except at each ion's own point.
 
-        points, potentials : as `place` gave them
+        points, potentials : result of `place`
         """
         queue = self.queue
         queue.write(self.map, self._padded(potential))
@@ -143,7 +142,7 @@ class Placement:
         return values
 
     def _exclude(self, positions: Floats, reach2: np.floating) -> int:
-        """Exclude points near an atom; give the number of points left."""
+        """Exclude points near atoms. Returns the number of remaining points."""
         queue, spacing = self.queue, self.grid.spacing
         tiles = Tiles.of(positions, TILE)
         middle = (positions.min(axis=0) + positions.max(axis=0)) / 2
@@ -163,7 +162,7 @@ class Placement:
         return int(queue.download(n_allowed, self.n_blocks, np.int32).sum(dtype=np.int64))
 
     def _kernel(self, file: str, name: str, local_reals: int = 0) -> tuple[Kernel, int]:
-        """Build the kernel of a file over blocks of points, and its group."""
+        """Build a kernel over blocks of points. Returns it with its work-group size."""
         split = self.split
         macros = {"BLOCK_X": BLOCK[0], "BLOCK_Y": BLOCK[1], "BLOCK_Z": BLOCK[2], "VECTORS": split.vectors}
         return self.queue.group_kernel(file, name, local_reals, split.group, width=split.width, **macros)
@@ -181,7 +180,7 @@ class Placement:
 
     @property
     def _padded_shape(self) -> tuple[int, ...]:
-        """(nz, ny, nx) of the map in whole blocks."""
+        """Shape (nz, ny, nx) of the map, rounded up to whole blocks."""
         return tuple(n * size for n, size in zip(self.blocks[::-1], BLOCK[::-1], strict=True))
 
     def _padded(self, values: NDArray[np.floating]) -> NDArray[Any]:
@@ -190,5 +189,5 @@ class Placement:
 
 
 def _four(values: Floats) -> Floats:
-    """(n, 3) as (n, 4)."""
+    """Pad (n, 3) to (n, 4) with zeros."""
     return np.column_stack([values, np.zeros(len(values))])

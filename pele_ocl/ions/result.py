@@ -28,20 +28,20 @@ from .species import Species
 
 @dataclass(frozen=True, eq=False)
 class IonsResult(Framed):
-    """m ions in the order of placement, and how they were placed.
+    """Result of an ion placement: m ions in the order of placement.
 
-    species : of each ion, (m,)
+    species : (m,) species of each ion
     positions : (m, 3) A
-    potentials : (m,) kcal/mol/e, at each ion, of the molecule and all previous ions
-    free_volume : available to the first ion, A^3
-    map : the potential of the molecule and all ions, kcal/mol/e, without an ion's own potential at its point. None if
-        not requested
-    variant : of the molecule's map; None if the map was given
-    seconds : of the kernels, "map", the molecule's; "exclusion", of what is near its atoms; "ions", their placement;
-        "total", including overhead
-    source : the file of the structure, None if atoms were given; model : the number of its model, None for the first
-    settings : constants of the potential by name
-    heard : notes reported while it was computed; call : returns facts of the call, for files
+    potentials : (m,) kcal/mol/e, potential of the molecule and all previous ions at each ion
+    free_volume : volume available to the first ion, A^3
+    map : potential of the molecule and all ions, kcal/mol/e; at an ion's point, its own contribution is left out. None
+        if not requested
+    variant : algorithm used for the molecule's map; None if the map was given
+    seconds : kernel times in seconds: "map" for the molecule's potential, "exclusion" for excluding points near atoms,
+        "ions" for the placement; "total" is the elapsed time including overhead
+    source : structure file, None if Atoms were given; model : number of the model in the file, None for the first
+    settings : parameters of the potential by name
+    heard : notes reported during the calculation; call : function that returns metadata about the call, for files
 
     >>> result = pele_ocl.ions("data/structures/hexapeptide.pdb", add={"NA": 1, "CL": 1}, spacing=2.0)
     >>> result.table()["ion"].tolist()
@@ -75,33 +75,33 @@ class IonsResult(Framed):
 
     @property
     def charges(self) -> Floats:
-        """(m,) e."""
+        """Charges of the ions, (m,) e."""
         return np.array([species.charge for species in self.species], np.float64)
 
     @property
     def energies(self) -> Floats:
-        """(m,) kcal/mol, of each ion in the potential before it was placed: q phi."""
+        """Energy of each ion in the potential before it was placed, q phi, (m,) kcal/mol."""
         energies: Floats = self.charges * self.potentials
         return energies
 
     @property
     def energy(self) -> float:
-        """Energy of all ions with the molecule and each other, kcal/mol."""
+        """Total energy of the ions with the molecule and with each other, kcal/mol."""
         return float(self.energies.sum())
 
     @property
     def counts(self) -> dict[str, int]:
-        """Numbers of ions of each species, in the order of their first placement."""
+        """Number of ions of each species, in the order of first placement."""
         names = [species.name for species in self.species]
         return {name: names.count(name) for name in dict.fromkeys(names)}
 
     @property
     def net_charge(self) -> float:
-        """Charge of the molecule and its ions, e."""
+        """Net charge of the molecule and the ions, e."""
         return float(self.atoms.charges.sum() + self.charges.sum())
 
     def table(self) -> Report:
-        """Position, potential and energy of each ion, in the order of placement."""
+        """Table of the position, potential and energy of each ion, in the order of placement."""
         x, y, z = self.positions.reshape(-1, 3).T
         columns: dict[str, Any] = {
             "ion": [species.name for species in self.species],
@@ -115,7 +115,7 @@ class IonsResult(Framed):
         return self.table()._repr_html_()
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the ions, as printed as JSON, without seconds."""
+        """Return the result as a JSON-compatible dictionary."""
         rows = zip(self.species, self.positions, self.potentials, self.energies, strict=True)
         record = {
             **record_head(self.source),
@@ -148,11 +148,11 @@ class IonsResult(Framed):
     def save(
         self, path: str | PathLike[str], *, inputs: Iterable[str | PathLike[str]] = (), progress: Progress | None = None
     ) -> None:
-        """Write the molecule and its ions, .pdb, or the potential of both as a map, such as .dx.
+        """Write the molecule and the ions to a .pdb file, or their potential to a map file such as .dx.
 
-        inputs : files that must not be overwritten; progress : called with the fraction of a map written
+        inputs : files that must not be overwritten; progress : called with the written fraction of a map, 0 to 1
 
-        Raises FormatError for another suffix, and InputError if the map was not kept.
+        Raises FormatError for other suffixes, InputError if the map was not kept.
         """
         own = [*([] if self.source is None else [self.source]), *inputs]
         if map_suffix(file_path(path)) is not None:
@@ -171,7 +171,7 @@ class IonsResult(Framed):
 
 
 def require_pdb(path: str | PathLike[str]) -> None:
-    """Raise FormatError unless a file is named as a PDB file."""
+    """Raise FormatError unless a path has the suffix of a PDB file."""
     target = file_path(path)
     if not is_pdb(target):
         raise FormatError(f"{target}: unknown suffix {target.suffix!r}; molecules are written as .pdb")

@@ -10,7 +10,7 @@ from ..common.errors import InputError
 
 @dataclass(frozen=True)
 class Species:
-    """A monatomic ion: `name` is its residue's in the PDB, `charge` in e."""
+    """A monatomic ion. name : residue name in the PDB; charge : e"""
 
     name: str
     charge: int
@@ -18,7 +18,7 @@ class Species:
 
     @property
     def atom(self) -> str:
-        """Name of its atom in the PDB: the element's symbol."""
+        """Atom name in the PDB: the element symbol in capitals."""
         return self.element.upper()
 
 
@@ -52,14 +52,14 @@ SPECIES = {
         Species("IOD", -1, "I"),
     )
 }
-# Names that people write; the PDB's I is inosine, and its name of iodide is IOD.
+# Common other names. In the PDB, I is inosine, and iodide is IOD.
 _ALIASES = {"I": "IOD", "MG2": "MG", "CA2": "CA", "ZN2": "ZN", "FE3": "FE", "CU2": "CU"}
 
 
 def find_species(name: str) -> Species:
-    """Find the species of a name in any case, which a charge may follow (`Na+`).
+    """Return the species with a name, in upper or lower case and with or without the charge sign (`Na+`).
 
-    Raises InputError for an unknown one.
+    Raises InputError for an unknown name.
     """
     if not isinstance(name, str):
         raise InputError(f"the name of an ion is {described(name)}; choose one of {', '.join(SPECIES)}")

@@ -1,4 +1,4 @@
-"""Small molecules: their graphs out of SDF, mol2 and SMILES, and their parameters by AmberTools' programs."""
+"""Small molecules: read them from SDF, mol2 and SMILES, and assign parameters by AmberTools or OpenFF."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names, refuse_calls
 
-if TYPE_CHECKING:  # the same names as below, for checkers and editors
+if TYPE_CHECKING:  # the same names as below, for type checkers and editors
     from .files import read_sdf
     from .molecule import (
         ELEMENTS,
@@ -52,7 +52,7 @@ __all__ = [
     "read_sdf",
 ]
 
-if not TYPE_CHECKING:  # names by the file that has them
+if not TYPE_CHECKING:  # names by module
     __getattr__ = lazy_names(
         __name__,
         {

@@ -1,7 +1,7 @@
-"""Parameters of GAFF and GAFF2 by AmberTools' programs, called in a folder of their own, and kept on disk.
+"""Assign GAFF and GAFF2 parameters by AmberTools' programs, run in a temporary folder and cached on disk.
 
-antechamber gives types and charges, parmchk2 what the force field lacks, and tleap a topology, which our reader of
-AMBER's topologies knows whole. Nothing of AmberTools is imported.
+antechamber assigns types and charges, parmchk2 estimates missing parameters, and tleap writes a topology, which is read
+like any AMBER topology. AmberTools' Python modules are not imported.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ KEEPS = True
 CHARGES: Mapping[str, str] = METHODS
 
 PROGRAMS = ("antechamber", "parmchk2", "tleap")
-_DATE = re.compile(rb"DATE = \d\d/\d\d/\d\d +\d\d:\d\d:\d\d")  # of a topology, which equal ones should not have
-# Numbers by which parmchk2 knows the force fields. By the name gaff2, that of AmberTools 26 takes GAFF's
-# parameters in a third of its runs, at random.
+_DATE = re.compile(rb"DATE = \d\d/\d\d/\d\d +\d\d:\d\d:\d\d")  # removed, so that equal topologies have equal bytes
+# Numbers of the force fields in parmchk2. With the name gaff2, parmchk2 of AmberTools 26 randomly uses GAFF parameters
+# in a third of its runs.
 _SETS = {"gaff": "1", "gaff2": "2"}
-LOST = 0.01  # e that the charges of a program may lack of the formal charge
+LOST = 0.01  # e, tolerance for the sum of charges to differ from the formal charge
 _INSTALL = (
     "AmberTools' {program} is needed for the parameters of a small molecule, and is not on the PATH: "
     "conda install -c conda-forge ambertools; on Linux (x86-64) also pip install 'pele-ocl[ligands]'"
@@ -49,7 +49,7 @@ _INSTALL = (
 
 
 def knows(forcefield: str) -> bool:
-    """Return whether this is GAFF or GAFF2."""
+    """Return whether a force field is GAFF or GAFF2."""
     return forcefield in ATOM_TYPES
 
 
@@ -60,19 +60,19 @@ def check(forcefield: str, charges: str) -> None:
 
 
 def atoms_of(ligand: Molecule, forcefield: str) -> Atoms:
-    """Raise NotImplementedError: what the programs compute is kept as a topology."""
+    """Raise NotImplementedError, since results are cached as topologies."""
     raise NotImplementedError
 
 
 def told(forcefield: str, charges: str, topology: bytes) -> tuple[str, str]:
-    """Words for people."""
+    """Return display names of force field and charges."""
     return forcefield.upper(), "Gasteiger's charges by RDKit" if is_by_rdkit(topology) else CHARGES[charges]
 
 
 def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | None = None) -> bytes:
-    """Topology (prmtop) of a ligand, its atoms in its order; parameters as in Ligand.parametrize.
+    """Compute the topology (prmtop) of a ligand, in its order of atoms; parameters as in Ligand.parametrize.
 
-    Raises InputError if a program is not installed, ParameterError if one finds no parameters.
+    Raises InputError if a program is not installed, ParameterError if parameters cannot be assigned.
     """
     molecule: Mol = ligand.molecule
     charge, source = ligand.charge, ligand.source
@@ -114,12 +114,12 @@ def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | 
 
 
 def is_by_rdkit(topology: bytes) -> bool:
-    """Return whether the charges of a topology are RDKit's."""
+    """Return whether the charges of a topology were computed by RDKit."""
     return topology.endswith(_BY_RDKIT)
 
 
 def program(name: str) -> str:
-    """Find one of AmberTools' programs: on the PATH, or next to this Python. Raises InputError if there is none."""
+    """Find an AmberTools program on the PATH or next to Python. Raises InputError if it is not installed."""
     found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
     if found is None:
         raise InputError(_INSTALL.format(program=name))
@@ -128,12 +128,12 @@ def program(name: str) -> str:
 
 @cache
 def version() -> str:
-    """Version of the programs: size and time of antechamber's executable, which every release changes."""
+    """Return an identifier of AmberTools' version: the size of antechamber's executable."""
     path = Path(program("antechamber")).resolve()
     return f"{path.stat().st_size}"
 
 
-# Section of a topology whose charges are by RDKit, as antechamber's lack the formal charge.
+# Section appended to topologies with RDKit's charges, used if the sum of antechamber's is not the formal charge.
 _BY_RDKIT = b"%FLAG PELE_OCL_CHARGES\n%FORMAT(20a4)\nGASTEIGER BY RDKIT\n"
 
 
@@ -149,7 +149,7 @@ def _gasteiger(molecule: Any, charge: int, source: str) -> Floats:
 
 
 def _charges_of(path: Path) -> Floats:
-    """Charges of the atoms of a mol2 file, (n,) e."""
+    """Read the atomic charges of a mol2 file, (n,) e."""
     lines = path.read_text().splitlines()
     first = lines.index("@<TRIPOS>ATOM") + 1
     last = next(k for k in range(first, len(lines) + 1) if k == len(lines) or lines[k].startswith("@"))
@@ -157,7 +157,7 @@ def _charges_of(path: Path) -> Floats:
 
 
 def _refuse_guesses(path: Path, source: str) -> None:
-    """Raise ParameterError if parmchk2 found no parameters and wrote zeros, which ATTN marks."""
+    """Raise ParameterError if parmchk2 found no parameters; it then writes zeros marked by ATTN."""
     bad = [line for line in path.read_text().splitlines() if "ATTN" in line]
     if bad:
         raise ParameterError(
@@ -167,7 +167,7 @@ def _refuse_guesses(path: Path, source: str) -> None:
 
 
 def run(name: str, words: list[str], folder: Path, source: str, until: float | None) -> None:
-    """Run a program in a folder. Raises ParameterError with what it said where it fails, or takes too long."""
+    """Run a program in a folder. Raises ParameterError with its message if it fails, and if it takes too long."""
     left = None if until is None else max(until - time.monotonic(), 0.01)
     path = Path(program(name))
     with subprocess.Popen(
@@ -188,10 +188,10 @@ def run(name: str, words: list[str], folder: Path, source: str, until: float | N
 
 
 def environment() -> dict[str, str]:
-    """Environment that AmberTools' programs run in: those of the wheel are told where its data and libraries are."""
+    """Return the environment for AmberTools' programs; those of the wheel need the paths of its data and libraries."""
     found = {**os.environ, "OMP_NUM_THREADS": "1"}
     libraries = Path(program(PROGRAMS[0])).resolve().parent.parent / "lib" / "ambertools"
-    if libraries.is_dir():  # of the wheel, which tells its programs nothing
+    if libraries.is_dir():  # the wheel does not set these variables
         found.setdefault("AMBERHOME", str(libraries))
         own = str(libraries / "lib")
         found["LD_LIBRARY_PATH"] = ":".join(filter(None, (own, os.environ.get("LD_LIBRARY_PATH"))))
@@ -199,7 +199,7 @@ def environment() -> dict[str, str]:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """End a program and those that it started."""
+    """Kill a program and its child processes."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, AttributeError):
@@ -207,7 +207,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 def _reason(said: str, folder: Path) -> str:
-    """The line that says what went wrong, without the folder."""
+    """Return the line of the output that describes the error, without the folder."""
     lines = [" ".join(line.split()).replace(str(folder), "") for line in said.splitlines()]
     words = ("error", "fatal", "cannot", "could not", "fail", "odd")
     fatal = [after for line, after in pairwise(lines) if line.endswith("Fatal Error!") and after]

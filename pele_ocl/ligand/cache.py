@@ -1,4 +1,4 @@
-"""Topologies of small molecules that are kept on disk, a file each, by what they depend on."""
+"""Disk cache of small-molecule topologies, keyed by everything that they depend on."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..common.errors import ParameterError
 
 VARIABLE = "PELE_OCL_LIGANDS"
 LOCKS = ".locks"  # folder of the locks
-_FORMAT = "2"  # of what is kept; another one finds no older file
+_FORMAT = "2"  # version of the cache; changing it invalidates older files
 
 
 def folder() -> Path:
-    """Folder of the topologies: PELE_OCL_LIGANDS, or a folder of the user's cache."""
+    """Return the folder of the cache: PELE_OCL_LIGANDS, or a subfolder of the user's cache."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
@@ -29,19 +29,18 @@ def folder() -> Path:
 
 
 def entry(*depends_on: str) -> Path:
-    """File of a topology that depends on these texts alone."""
+    """Return the file of a topology that depends only on these texts."""
     key = "\n".join((_FORMAT, *depends_on))
     return folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.prmtop"
 
 
 @contextmanager
 def held(path: Path, source: str, limit: float | None = None) -> Iterator[None]:
-    """A block that one process at a time is in, of those that make the same entry; the others wait.
+    """Lock an entry, so that only one process at a time computes it.
 
-    source : of the molecule, for messages; limit : seconds after which waiting is given up, as a ParameterError
+    source : source of the molecule, for messages; limit : time limit, s, after which a ParameterError is raised
 
-    The lock is the operating system's, which a process that dies gives back. A folder that cannot be written to has
-    none.
+    The operating system releases the lock if a process crashes. There is no lock if the folder is not writable.
     """
     try:
         (path.parent / LOCKS).mkdir(parents=True, exist_ok=True)
@@ -61,7 +60,7 @@ def held(path: Path, source: str, limit: float | None = None) -> Iterator[None]:
 
 
 def keep(path: Path, topology: bytes) -> None:
-    """Write a topology, whole or not at all; a folder that cannot be written to keeps nothing."""
+    """Write a topology atomically; nothing is stored if the folder is not writable."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as stream:

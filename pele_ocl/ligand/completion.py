@@ -1,4 +1,4 @@
-"""Molecules whose files lack bond orders or hydrogens, completed by a template: a SMILES or a code of the PDB's CCD."""
+"""Add bond orders and hydrogens to molecules from a template: a SMILES, or a code of the PDB's CCD."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from ..common.textfiles import plain_bytes
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
 
-COMPONENTS = "PELE_OCL_CCD"  # names the PDB's file of components, or a folder of files such as BEN.cif
-ADDED = "_pele_ocl_added"  # property of a molecule: how many hydrogens were added
+COMPONENTS = "PELE_OCL_CCD"  # environment variable: path of components.cif, or of a folder of files such as BEN.cif
+ADDED = "_pele_ocl_added"  # property of a molecule: number of added hydrogens
 _PURPOSE = "a template of bond orders"
 _CODE = re.compile(r"(?:ccd:)?([A-Za-z0-9]{1,5})", re.IGNORECASE)
 _ORDERS = {"SING": "SINGLE", "DOUB": "DOUBLE", "TRIP": "TRIPLE", "AROM": "AROMATIC"}
-_REACHES = (1.2, 1.3, 1.12)  # of the sum of two covalent radii, up to which atoms are taken as bonded, tried in order
+_REACHES = (1.2, 1.3, 1.12)  # bond cutoffs to try in order, as factors of the sum of two covalent radii
 
 
 def template_of(text: str, source: InputFile | None = None) -> Mol:
-    """Make the molecule of a template, a SMILES or a code of the PDB's chemical components, `ccd:BEN` or `BEN`.
+    """Return the molecule of a template: a SMILES, or a code of the PDB's chemical components, `ccd:BEN` or `BEN`.
 
     source : an mmCIF file that may describe the component
 
-    Raises InputError for a text that is neither, and for a code whose component is not found.
+    Raises InputError for a text that is neither, and for an unknown component.
     """
     arguments.text("template", text)
     chem: Any = extra("rdkit.Chem", _PURPOSE)
@@ -52,7 +52,7 @@ def template_of(text: str, source: InputFile | None = None) -> Mol:
 
 
 def parsed_smiles(text: str) -> Mol | None:
-    """Read a SMILES; None where RDKit cannot."""
+    """Parse a SMILES; None if RDKit fails."""
     chem: Any = extra("rdkit.Chem", "a SMILES")
     block = extra("rdkit.rdBase", "a SMILES").BlockLogs()
     try:
@@ -63,7 +63,7 @@ def parsed_smiles(text: str) -> Mol | None:
 
 
 def without_hydrogens(chem: Any, molecule: Mol) -> Mol:
-    """Leave the heavy atoms alone, whose valences then say how many hydrogens there are."""
+    """Remove all explicit hydrogens; their numbers remain as implicit hydrogens."""
     if not any(atom.GetAtomicNum() > 1 for atom in molecule.GetAtoms()):
         raise InputError("the template has no atom but hydrogens")
     found: Mol = chem.RemoveAllHs(molecule)
@@ -71,15 +71,15 @@ def without_hydrogens(chem: Any, molecule: Mol) -> Mol:
 
 
 def graph_of(molecule: Mol) -> Graph:
-    """Elements and bonds of a molecule of RDKit."""
+    """Return the graph of an RDKit molecule: its elements and bonds."""
     elements = [atom.GetSymbol() for atom in molecule.GetAtoms()]
     return Graph.of(elements, [(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in molecule.GetBonds()])
 
 
 def match(template: Graph, elements: Sequence[str], positions: Floats) -> tuple[Indices | None, str]:
-    """Find the atom of a residue, without its hydrogens, for each heavy atom of a template; or say why there is none.
+    """Match the heavy atoms of a template to those of a residue; return the mapping, or the reason if this fails.
 
-    elements, positions : (k,), (k, 3) A of the residue's heavy atoms, whose bonds follow from distances
+    elements, positions : (k,) and (k, 3) A of the residue's heavy atoms; bonds are determined by distance
     """
     names = {i: f"its atom {i + 1}" for i in range(len(template))}
     why = ""
@@ -93,10 +93,10 @@ def match(template: Graph, elements: Sequence[str], positions: Floats) -> tuple[
 
 
 def completed(template: Mol, positions: Floats, hydrogens: Sequence[tuple[int, Floats]] = ()) -> Mol:
-    """Place the heavy atoms of a template and add its hydrogens, by the geometry of their atoms.
+    """Set the positions of a template's heavy atoms, and add its hydrogens by bond geometry.
 
-    positions : (k, 3) A of the template's heavy atoms
-    hydrogens : those that are known, each by its heavy atom and its place (3,) A; no others of that atom move
+    positions : positions of the heavy atoms, (k, 3) A
+    hydrogens : known hydrogens, each as index of its heavy atom and position (3,) A
     """
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     geometry: Any = extra("rdkit.Geometry", _PURPOSE)
@@ -125,7 +125,7 @@ def completed(template: Mol, positions: Floats, hydrogens: Sequence[tuple[int, F
 
 
 def parents_of(positions: Floats, hydrogens: Floats) -> list[int]:
-    """Find the heavy atom that each hydrogen is nearest to. positions, hydrogens : (k, 3), (m, 3) A"""
+    """Return the nearest heavy atom of each hydrogen. positions, hydrogens : (k, 3), (m, 3) A"""
     if not len(hydrogens):
         return []
     return [int(k) for k in np.linalg.norm(hydrogens[:, None] - positions, axis=2).argmin(axis=1)]
@@ -135,7 +135,7 @@ def parents_of(positions: Floats, hydrogens: Floats) -> list[int]:
 
 
 def _component(code: str, source: InputFile | None) -> Mol | None:
-    """Make the molecule of a component; None if it is nowhere."""
+    """Return the molecule of a component. Raises InputError if it is not found."""
     for block in _blocks(code, source):
         found = _of_block(block, code)
         if found is not None:
@@ -147,13 +147,16 @@ def _component(code: str, source: InputFile | None) -> Mol | None:
 
 
 def _blocks(code: str, source: InputFile | None) -> list[gemmi.cif.Block]:
-    """Blocks of files that may describe a component: the structure's own, NAME.cif here, and the named dictionary."""
+    """Return the CIF blocks that may describe a component.
+
+    They are those of the structure's file, of CODE.cif in the working directory, and of the file or folder COMPONENTS.
+    """
     found = list[gemmi.cif.Block]()
     if source is not None:
         try:
             found += gemmi.cif.read_string(plain_bytes(source).decode("utf-8", "replace"))
         except (ValueError, RuntimeError):
-            pass  # no mmCIF
+            pass  # not an mmCIF file
     named = os.environ.get(COMPONENTS, "")
     paths = [Path(f"{code}.cif")]
     paths += [Path(named) / f"{code}.cif"] if named and Path(named).is_dir() else [Path(named)] if named else []
@@ -168,7 +171,7 @@ def _blocks(code: str, source: InputFile | None) -> list[gemmi.cif.Block]:
 
 
 def _of_block(block: gemmi.cif.Block, code: str) -> Mol | None:
-    """Make the molecule of a component that a block describes; None if it does not."""
+    """Build the molecule of a component from a CIF block; None if the block does not describe it."""
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     atoms = block.find("_chem_comp_atom.", ["comp_id", "atom_id", "type_symbol", "?charge"])
     bonds = block.find("_chem_comp_bond.", ["comp_id", "atom_id_1", "atom_id_2", "value_order"])

@@ -1,4 +1,4 @@
-"""Poses of AutoDock Vina and AutoDock-GPU: PDBQT and DLG files, whose remarks by Meeko have the molecule's SMILES."""
+"""Read poses of AutoDock Vina and AutoDock-GPU from PDBQT and DLG files with the SMILES in Meeko's remarks."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from rdkit.Chem import Mol
 
 SCORE = "docking_score"  # property of a pose, kcal/mol
-# Types of AutoDock that are no element; those of glue atoms (G0, ...) and water have none.
+# Elements of AutoDock atom types that are not element symbols; glue atoms (G0, ...) and water have no element.
 _ELEMENTS = {
     "A": "C", "NA": "N", "NS": "N", "OA": "O", "OS": "O", "SA": "S", "HD": "H", "HS": "H", "CL": "Cl", "BR": "Br",
     "FE": "Fe", "MG": "Mg", "MN": "Mn", "ZN": "Zn", "CA": "Ca", "SI": "Si",
 }  # fmt: skip
-_CLOSURE = re.compile(r"CG\d+")  # a carbon of a ring that was opened
+_CLOSURE = re.compile(r"CG\d+")  # a carbon of a broken ring
 _NO_ATOM = re.compile(r"W|G\d*")
 _PREFIX = "DOCKED: "
 _SCORES = (
@@ -36,12 +36,12 @@ _SCORES = (
 
 @dataclass
 class Pose:
-    """A pose as its lines come.
+    """A pose while its lines are read.
 
-    line : its first in the file, from 1; fault : why it cannot be read, "" if it can
-    elements, positions : by the serial number of an atom; A
-    smiles : of the molecule, "" where no remark has it; serials : atom of the SMILES, from 0 -> serial number
-    parents : serial number of a hydrogen -> its atom of the SMILES
+    line : number of its first line, from 1; fault : error message, "" for none
+    elements, positions : elements and positions (A) by serial number
+    smiles : SMILES of the molecule, "" without a remark; serials : SMILES atom, from 0 -> serial number
+    parents : serial number of a hydrogen -> its SMILES atom
     """
 
     line: int
@@ -55,9 +55,9 @@ class Pose:
     positions: dict[int, list[float]] = field(default_factory=dict)
 
     def molecule(self, template: Mol | None) -> Mol:
-        """Make the molecule with bond orders and all hydrogens, at the pose's positions.
+        """Build the molecule with bond orders and all hydrogens at the pose's positions.
 
-        template : in place of the SMILES of the remarks; its heavy atoms
+        template : heavy atoms of the molecule, used instead of the SMILES in the remarks
 
         Raises FormatError if the remarks contradict the atoms, InputError if there is no SMILES.
         """
@@ -109,7 +109,7 @@ class Pose:
 
 
 def poses(file: InputFile, is_dlg: bool) -> Iterator[Pose]:
-    """Read the poses of a PDBQT or DLG file; remarks before the first one, or of the input, hold for all."""
+    """Read the poses of a PDBQT or DLG file; remarks before the first pose, or of the input ligand, apply to all."""
     pose, shared, is_open, skipping = Pose(1), Pose(1), False, False
     for k, line in enumerate(plain_bytes(file).decode("utf-8", "replace").splitlines(), 1):
         if is_dlg:
@@ -138,7 +138,7 @@ def poses(file: InputFile, is_dlg: bool) -> Iterator[Pose]:
 
 
 def _completed(pose: Pose, shared: Pose) -> Pose:
-    """Add the data of the input's remarks to a pose."""
+    """Add the data of shared remarks to a pose."""
     if not pose.smiles:
         pose.smiles, pose.serials, pose.parents = shared.smiles, shared.serials, shared.parents
     pose.name = pose.name or shared.name
@@ -164,7 +164,7 @@ def _take_remark(pose: Pose, line: str) -> None:
 
 
 def _pairs(words: list[str]) -> list[tuple[int, int]]:
-    """Read whole numbers, two and two; what is none is left out."""
+    """Parse pairs of integers; other words are ignored."""
     values = [int(word) for word in words if word.isdecimal()]
     return list(zip(values[::2], values[1::2], strict=False))
 

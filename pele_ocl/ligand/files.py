@@ -1,4 +1,4 @@
-"""SDF files as molecules of every command: parameters of GAFF2 or GAFF for a molecule that has none."""
+"""Read molecules from SDF files with parameters, for all commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_sdf(
 
 
 def sdf_models(file: InputFile) -> list[int]:
-    """Numbers of the molecules, from 1, of those that cannot be read, too."""
+    """Return the numbers of all molecules, from 1, including unreadable ones."""
     return list(range(1, count_molecules(file) + 1))
 
 

@@ -1,6 +1,6 @@
-"""A user's own parameters of a molecule: an OpenMM XML file, an AMBER topology or a PELE template.
+"""Read user-supplied parameters of a molecule from an OpenMM XML file, an AMBER topology or a PELE template.
 
-The file's atoms are found among the ligand's by elements and bonds, so that they may have any order and names.
+Atoms are matched by elements and bonds, so that they may have any order and names.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SUFFIXES = (".xml", ".prmtop", ".parm7", ".top")
 
 
 def knows(forcefield: str) -> bool:
-    """Return whether this is the path of a file."""
+    """Return whether a force field is the path of a parameter file."""
     return forcefield.lower().endswith(_SUFFIXES) or (Path(forcefield).is_file() and not forcefield.endswith(".offxml"))
 
 
@@ -39,22 +39,22 @@ def check(forcefield: str, charges: str) -> None:
 
 
 def version() -> str:
-    """Nothing is kept."""
+    """Return "", since nothing is cached."""
     return ""
 
 
 def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | None = None) -> bytes:
-    """Raise NotImplementedError: the file is read again."""
+    """Raise NotImplementedError, since the file is read each time."""
     raise NotImplementedError
 
 
 def told(forcefield: str, charges: str, topology: bytes) -> tuple[str, str]:
-    """Words for people."""
+    """Return display names of force field and charges."""
     return forcefield, "its charges"
 
 
 def atoms_of(ligand: Molecule, forcefield: str) -> Atoms:
-    """Atoms with the parameters of the file. Raises ParameterError if it is about another molecule."""
+    """Return atoms with the parameters of the file. Raises ParameterError if it describes another molecule."""
     path = Path(forcefield)
     if path.suffix.lower() == ".xml":
         return _by_field(ligand, ForceField.load(forcefield), ligand.labels)
@@ -83,7 +83,7 @@ def _by_field(ligand: Molecule, field: ForceField, labels: Labels) -> Atoms:
 
 
 def _order(ligand: Molecule, theirs: Graph, source: str) -> Indices:
-    """Find the file's atom for each of the ligand's."""
+    """Return the file's atom for each atom of the ligand. Raises ParameterError if they do not match."""
     ours = Graph.of(ligand.elements, ligand.bonds)
     found = Matching(ours, theirs).best()
     if found is None:

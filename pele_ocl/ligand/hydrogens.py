@@ -1,4 +1,4 @@
-"""Hydrogens that a residue lacks of the molecule that it is: placed by the molecule's own geometry."""
+"""Add missing hydrogens to a residue from the geometry of its molecule."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from ..atoms import Floats, Labels, Structure
 from ..atoms.graphs import Graph, Indices, Matching, bonds_by_distance
 
-_SECOND = 0.1  # weight of neighbours' neighbours, where a local frame is laid on another
+_SECOND = 0.1  # weight of second neighbours in superpositions
 _NEW = -1
 
 
 def lacking(ours: Graph, positions: Floats, elements: Sequence[str], theirs: Floats) -> Indices | None:
-    """Find the residue's atom for each of the molecule, -1 for hydrogens that it lacks; None if it is another molecule.
+    """Return the residue's atom for each atom of the molecule, -1 for missing hydrogens; None if they do not match.
 
-    positions : (n, 3) A of the molecule; elements, theirs : (k,), (k, 3) A of the residue's atoms
+    positions : (n, 3) A of the molecule; elements, theirs : elements (k,) and positions (k, 3) A of the residue
     """
     symbols = ["H" if of in ("D", "T") else of for of in elements]
     heavy = [k for k, of in enumerate(symbols) if of != "H"]
@@ -36,16 +36,16 @@ def lacking(ours: Graph, positions: Floats, elements: Sequence[str], theirs: Flo
         parent = heavy[int(np.linalg.norm(theirs[heavy] - theirs[k], axis=1).argmin())]
         free = [i for i in ours.neighbours[back[parent]] if ours.elements[i] == "H" and order[i] == _NEW]
         if not free:
-            return None  # more hydrogens than the molecule has there
+            return None  # this atom has more hydrogens than in the molecule
         order[min(free, key=lambda i: float(np.linalg.norm(placed[i] - theirs[k])))] = k
     return order
 
 
 def with_hydrogens(ours: Graph, positions: Floats, order: Indices, theirs: Floats) -> Floats:
-    """Place the atoms of a molecule on a residue, (n, 3) A; those that it lacks as they stand to their neighbours.
+    """Return the positions of all atoms of a molecule in a residue, (n, 3) A; missing ones are placed by geometry.
 
-    The local frame of an atom, its neighbours and theirs, is laid on the residue's. The hydrogen of an atom with three
-    others stands opposite to them, whatever their handedness.
+    The neighbourhood of an atom, up to second neighbours, is superposed on the residue. The hydrogen of an atom with
+    three other neighbours is placed opposite to them, regardless of chirality.
     """
     found = np.where((order >= 0)[:, None], theirs[order], positions)
     for i in ours.heavy.tolist():
@@ -70,7 +70,7 @@ def with_hydrogens(ours: Graph, positions: Floats, order: Indices, theirs: Float
 
 
 def _rotation(one: Floats, other: Floats, weights: Floats) -> Floats:
-    """Rotation (3, 3) that lays vectors on others best (Kabsch 1976)."""
+    """Return the rotation (3, 3) that best superposes vectors on others (Kabsch 1976)."""
     u, _, v = np.linalg.svd((one * weights[:, None]).T @ other)
     sign = np.sign(np.linalg.det(u @ v)) or 1.0
     rotation: Floats = (u @ np.diag([1.0, 1.0, sign]) @ v).T
@@ -78,9 +78,9 @@ def _rotation(one: Floats, other: Floats, weights: Floats) -> Floats:
 
 
 def inserted(structure: Structure, behind: Sequence[int], names: Sequence[str], positions: Floats) -> Structure:
-    """Add hydrogens after the atoms of a structure, in their residues.
+    """Insert hydrogens after given atoms of a structure, in the same residues.
 
-    behind : (m,) atoms that the new ones follow; names, positions : (m,), (m, 3) A
+    behind : (m,) atoms after which to insert; names, positions : (m,) and (m, 3) A
     """
     at, labels = np.array(behind, np.intp) + 1, structure.labels
     own = np.array(behind, np.intp)

@@ -1,4 +1,4 @@
-"""RDKit's Mol of a molecule of a mol2 file, whose formal charges its partial ones decide."""
+"""Convert molecules of mol2 files to RDKit Mol objects, deriving formal charges from partial charges."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 _AS_SDF = "give the molecule as an SDF file, which has formal charges"
 _PURPOSE = "a file of small molecules"
-# Orders of bonds around a neutral atom with all its hydrogens, in sum; a charge is what is above or below.
+# Sum of bond orders of a neutral atom with all hydrogens; a deviation is the formal charge.
 _VALENCES = {
     "H": (1,), "B": (3,), "C": (4,), "N": (3,), "O": (2,), "F": (1,), "Si": (4,), "P": (3, 5), "S": (2, 4, 6),
     "Cl": (1, 3, 5, 7), "Br": (1, 3, 5, 7), "I": (1, 3, 5, 7),
 }  # fmt: skip
-_LIKE_BORON, _LIKE_CARBON = ("B", "Si"), ("C",)  # more bonds make the one negative, fewer the other
+_LIKE_BORON, _LIKE_CARBON = ("B", "Si"), ("C",)  # negative if they have more bonds, or fewer bonds, than neutral atoms
 _SECOND_ROW = ("B", "C", "N", "O", "F")
 ATOM_NAME, PARTIAL_CHARGE = "_TriposAtomName", "_TriposPartialCharge"  # properties of atoms that RDKit sets
-_MOST_STEPS = 100_000  # of RDKit's search for orders of bonds
-_NOISE = 0.1  # e, of the sum of partial charges
+_MOST_STEPS = 100_000  # maximum number of iterations of RDKit's search for bond orders
+_NOISE = 0.1  # e, tolerance for the sum of partial charges
 
 
 def mol_of_mol2(block: str) -> Mol:
-    """Make RDKit's Mol of the text of one molecule. Raises FormatError.
+    """Convert the mol2 block of one molecule to an RDKit Mol. Raises FormatError.
 
-    A mol2 file has no formal charges. RDKit has them from Tripos' types and bonds. Where these are GAFF's types, or
-    contradict the sum of the partial charges, as with antechamber's nitro groups and anions, the charges follow from
-    the orders of bonds, or the orders from that sum.
+    mol2 files have no formal charges. RDKit derives them from Tripos types and bonds. If the file has GAFF types, or
+    the charges contradict the sum of the partial charges, as for nitro groups and anions written by antechamber,
+    charges are derived from the bond orders, or bond orders from the total charge.
     """
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     file = InputFile(Path("molecule"), block.encode())
@@ -57,10 +57,10 @@ def mol_of_mol2(block: str) -> Mol:
 
 
 def _contradiction(molecule: Mol, charge: float | None) -> str:
-    """Say why the formal charges that RDKit gives types and bonds cannot be right; "" if they can.
+    """Return why the formal charges derived by RDKit are inconsistent, "" if they are consistent.
 
-    charge : sum of the partial charges. Without them, the types of oxygens and nitrogens must have the double bonds
-        that they name.
+    charge : sum of the partial charges; if None, oxygen and nitrogen types are checked for the double bonds that they
+        imply
     """
     atoms = list(molecule.GetAtoms())
     total = sum(atom.GetFormalCharge() for atom in atoms)
@@ -78,12 +78,12 @@ def _contradiction(molecule: Mol, charge: float | None) -> str:
 
 
 def _perceived(file: InputFile, charge: int) -> Mol | None:
-    """Make a Mol of elements and bonds that has a charge, by the file's orders of bonds or, if need be, by others."""
+    """Build a Mol with a given total charge from elements and bonds, with the bond orders of the file if possible."""
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     determine: Any = extra("rdkit.Chem.rdDetermineBonds", _PURPOSE)
     try:
         elements, positions, pairs, kinds = mol2_graphs(file)[0]()
-    except FormatError:  # which RDKit did not read, either
+    except FormatError:  # RDKit could not read it either
         return None
     if not len(pairs) or not set(elements) <= set(_VALENCES):
         return None
@@ -102,7 +102,7 @@ def _perceived(file: InputFile, charge: int) -> Mol | None:
 
 
 def _charges(elements: list[str], pairs: Ints, orders: list[int]) -> list[int]:
-    """Formal charges of atoms with all their hydrogens, (n,) e."""
+    """Return the formal charges of atoms with all hydrogens, (n,) e."""
     sums = [0] * len(elements)
     for (i, j), order in zip(pairs.tolist(), orders, strict=True):
         sums[i] += order
@@ -122,7 +122,10 @@ def _charge(element: str, orders: int) -> int:
 
 
 def _is_odd(elements: list[str], pairs: Ints, charges: list[int]) -> bool:
-    """True if an atom below the second row has a charge beside an opposite one: a double bond was written as single."""
+    """Return whether a charged atom below the second row has a neighbour of opposite charge.
+
+    This indicates a double bond that was written as a single bond.
+    """
     return any(
         charges[i] * charges[j] < 0 and not {elements[i], elements[j]} <= set(_SECOND_ROW) for i, j in pairs.tolist()
     )

@@ -1,4 +1,4 @@
-"""Ligand: a small molecule as a graph with positions, read from SDF, mol2 or SMILES through RDKit, and checked."""
+"""Ligand: a small molecule with bonds and positions, read from SDF, mol2 or SMILES by RDKit, and checked."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from .settings import CHARGES, HYDROGENS, REPLACED, Hydrogens
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
 
-ELEMENTS = ("H", "C", "N", "O", "F", "P", "S", "Cl", "Br", "I")  # which GAFF has parameters for
-MOLECULES = (".sdf", ".mol", ".mol2", ".smi", ".pdbqt", ".dlg")  # suffixes of files of molecules
-SUFFIXES = (*MOLECULES, ".pdb", ".ent", ".cif", ".mmcif", ".pdbx")  # and of structures, with a template
+ELEMENTS = ("H", "C", "N", "O", "F", "P", "S", "Cl", "Br", "I")  # elements that GAFF supports
+MOLECULES = (".sdf", ".mol", ".mol2", ".smi", ".pdbqt", ".dlg")  # suffixes of molecule files
+SUFFIXES = (*MOLECULES, ".pdb", ".ent", ".cif", ".mmcif", ".pdbx")  # also structure files, which need a template
 _SYMBOLS = {gemmi.Element(k).name for k in range(1, 119)}
 _PURPOSE = "a molecule without parameters"
-# Lengths of bonds as parts of the sum of the covalent radii, outside which positions are a drawing or wrong.
+# Bounds of bond lengths, as factors of the sum of covalent radii; others indicate a drawing or wrong positions.
 _SHORTEST, _LONGEST = 0.6, 1.35
-_MOST_WRITTEN = 1e6  # A that messages have in full
-MOST_ATOMS = 400  # of a ligand, beyond which parameters by analogy are no longer meant
-_RADII = "openmm-obc"  # GB radii where nobody chose, as of the built-in force field
-_CHARGES_IN_SDF = "atom.dprop.PartialCharge"  # as RDKit and OpenFF write them
-_RESIDUE = "_pele_ocl_residue"  # property of a molecule that was a residue of a structure
+_MOST_WRITTEN = 1e6  # A, largest length written in full in messages
+MOST_ATOMS = 400  # maximum number of atoms of a ligand; general force fields are not meant for larger molecules
+_RADII = "openmm-obc"  # default GB radii, as in the built-in force field
+_CHARGES_IN_SDF = "atom.dprop.PartialCharge"  # property name used by RDKit and OpenFF
+_RESIDUE = "_pele_ocl_residue"  # property of a molecule that was read from a residue of a structure
 _NAME = re.compile(r"[A-Za-z0-9]{1,3}")
 
 
@@ -57,14 +57,14 @@ _NAME = re.compile(r"[A-Za-z0-9]{1,3}")
 class Ligand:
     """A small molecule with all its hydrogens.
 
-    molecule : Mol of RDKit with explicit hydrogens and one conformer, in A
-    name : of the molecule, as in its file; "" if it has none
-    residue_name : three letters or digits
-    source : its file, for messages
-    notes : messages about what was added or changed
+    molecule : RDKit Mol with explicit hydrogens and one conformer, in A
+    name : name of the molecule in its file, "" for none
+    residue_name : up to three letters or digits
+    source : name of the file, for messages
+    notes : messages about additions and changes
     properties : data of the molecule in the file, by name: fields of an SDF file, `docking_score` of a docked pose
 
-    Atoms have the order of the file, followed by added hydrogens.
+    Atoms are in the order of the file, followed by added hydrogens.
 
         >>> ligand = pele_ocl.Ligand.from_smiles("CC(=O)Oc1ccccc1C(=O)[O-]")
         >>> ligand
@@ -95,17 +95,18 @@ class Ligand:
         """Read a molecule from a file.
 
         path : SDF (.sdf, .mol; V2000, V3000), mol2, SMILES (.smi), poses of Vina and AutoDock-GPU (.pdbqt, .dlg) with
-            Meeko's remarks, or a PDB or mmCIF file with a `template`, also with .gz
-        number : of the molecule in the file, from 1
-        hydrogens : "given" if the file has all; "add" completes valences, with notes. Formal charges are not changed.
-            Poses and residues with a template get the hydrogens of their SMILES
-        residue_name : of the resulting residue; by default that of the residue in the file, or LIG
-        template : SMILES, or code of the PDB's components (`ccd:BEN`), for molecules whose file has no bond orders; in
-            PDB and mmCIF files, the residues with the template's atoms and bonds are read
-        ph : protonate by the usual pKa of groups, and add hydrogens; formal charges of the file are then ignored
+            Meeko's remarks, or a PDB or mmCIF file with a `template`; optionally with .gz
+        number : number of the molecule in the file, from 1
+        hydrogens : "given" if the file contains all hydrogens; "add" completes valences, with notes, without changing
+            formal charges. Poses and residues with a template get the hydrogens of their SMILES
+        residue_name : residue name to assign, by default that of the residue in the file, or LIG
+        template : SMILES, or code of the PDB's chemical components (`ccd:BEN`), for files without bond orders; in PDB
+            and mmCIF files, residues that match the template are read
+        ph : protonate by typical pKa values of functional groups, and add hydrogens; formal charges of the file are
+            then ignored
 
-        Raises FormatError for a file that cannot be read, and InputError, with the molecule and the atom, for molecules
-        that are not supported: fragments, radicals, other elements, two-dimensional drawings.
+        Raises FormatError for a file that cannot be read, and InputError for unsupported molecules: fragments,
+        radicals, other elements, and 2D drawings.
         """
         return _numbered(path, number, Ways(hydrogens, residue_name, template, ph))
 
@@ -113,10 +114,10 @@ class Ligand:
     def from_smiles(
         cls, smiles: str, name: str = "", *, residue_name: str = "LIG", ph: float | None = None
     ) -> Ligand:  # fmt: skip
-        """Make a molecule from a SMILES, with positions by RDKit's distance geometry (ETKDG) and MMFF94.
+        """Build a molecule from a SMILES, with positions from RDKit's distance geometry (ETKDG) and MMFF94.
 
-        Charges and protonation are those of the SMILES, or with `ph` as in `read`. The same SMILES always gives the
-        same positions.
+        Charges and protonation are those of the SMILES, or determined by `ph` as in `read`. The same SMILES always
+        yields the same positions.
 
         Raises InputError for an invalid SMILES, and for molecules that cannot be embedded.
         """
@@ -133,11 +134,11 @@ class Ligand:
 
     @classmethod
     def from_template(cls, template: str, source: InputFile | None = None, *, ph: float | None = None) -> Ligand:
-        """Make the molecule of a SMILES or a component code of the PDB (`ccd:BEN`), with generated positions.
+        """Build a molecule from a SMILES or a component code of the PDB (`ccd:BEN`), with generated positions.
 
         source : an mmCIF file that may describe the component; ph : as in `read`
 
-        Raises InputError for other texts.
+        Raises InputError for an invalid template.
         """
         molecule, notes = template_of(template, source), list[str]()
         named = f"the template {template}"
@@ -155,7 +156,7 @@ class Ligand:
 
     @property
     def formula(self) -> str:
-        """Sum formula with the charge, in Hill's order."""
+        """Molecular formula in Hill order, with the charge."""
         from rdkit.Chem.rdMolDescriptors import CalcMolFormula
 
         return str(CalcMolFormula(self.molecule))
@@ -167,12 +168,12 @@ class Ligand:
 
     @property
     def elements(self) -> tuple[str, ...]:
-        """Symbols of the elements, one per atom."""
+        """Element symbol of each atom."""
         return tuple(atom.GetSymbol() for atom in self.molecule.GetAtoms())
 
     @property
     def bonds(self) -> Ints:
-        """Pairs of atoms, (m, 2), from 0."""
+        """Bonded pairs of atom indices, (m, 2)."""
         pairs = [(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in self.molecule.GetBonds()]
         return np.sort(np.array(pairs, np.int32).reshape(-1, 2), axis=1)
 
@@ -189,14 +190,14 @@ class Ligand:
 
     @property
     def short_smiles(self) -> str:
-        """Canonical isomeric SMILES without hydrogens that follow from valences."""
+        """Canonical isomeric SMILES with implicit hydrogens."""
         from rdkit import Chem
 
         return str(Chem.MolToSmiles(Chem.RemoveHs(self.molecule)))
 
     @property
     def canonical_order(self) -> Ints:
-        """Atoms in the order of `smiles`, (n,)."""
+        """Atom indices in the order of `smiles`, (n,)."""
         return self._canonical[1]
 
     @cached_property
@@ -210,13 +211,13 @@ class Ligand:
         return text, np.array(list(plain.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"]), np.int32)
 
     def in_canonical_order(self) -> Ligand:
-        """Make the same molecule with its atoms in the order of `smiles`."""
+        """Return the molecule with its atoms in the order of `smiles`."""
         from rdkit import Chem
 
         return replace(self, molecule=Chem.RenumberAtoms(self.molecule, self.canonical_order.tolist()))
 
     def moved(self, positions: Floats) -> Ligand:
-        """Copy the molecule with other positions, (n, 3) A; bond lengths are not checked."""
+        """Return a copy with other positions, (n, 3) A; bond lengths are not checked."""
         from rdkit import Chem
 
         there = arguments.positions_of(positions)
@@ -232,10 +233,10 @@ class Ligand:
 
     @property
     def labels(self) -> Labels:
-        """Names of the atoms in one residue: those of the file, else element and number (C1, C2, H1)."""
+        """Labels of the atoms, in one residue. Names are those of the file, otherwise element and number (C1, H1)."""
         n = len(self)
         names = [atom.GetProp(ATOM_NAME) if atom.HasProp(ATOM_NAME) else "" for atom in self.molecule.GetAtoms()]
-        if self.molecule.HasProp(_RESIDUE):  # whose hydrogens are named again
+        if self.molecule.HasProp(_RESIDUE):  # its hydrogens have no names
             names = _with_hydrogens_named(names, self.elements)
         if not all(names) or len(set(names)) < n or max(map(len, names)) > 4:
             names = counted_names(self.elements)
@@ -249,18 +250,19 @@ class Ligand:
     def parametrize(self, forcefield: str = "gaff2", charges: str = "mmff", *, limit: float | None = None) -> Atoms:
         """Assign parameters of a general force field, or of a file.
 
-        forcefield : "gaff2" or "gaff", by AmberTools' antechamber, parmchk2 and tleap; an OpenFF force field such as
-            "openff-2.2.1", by its toolkit; or a file with the molecule's parameters: .xml of OpenMM, .prmtop, a PELE
-            template
-        charges : "mmff", MMFF94 by RDKit; "gas", Gasteiger; "bcc", AM1-BCC; "abcg2", ABCG2 (only with gaff2); "file",
-            those of the molecule's file, mol2 or SDF (atom.dprop.PartialCharge). Files with parameters have their own
-        limit : time limit in seconds, by default none; AM1-BCC for 70 atoms takes ten minutes
+        forcefield : "gaff2" or "gaff", assigned by AmberTools' antechamber, parmchk2 and tleap; an OpenFF force field
+            such as "openff-2.2.1", assigned by the OpenFF Toolkit; or a file with the molecule's parameters: OpenMM
+            .xml, .prmtop, or a PELE template
+        charges : "mmff" for MMFF94 by RDKit, "gas" for Gasteiger, "bcc" for AM1-BCC, "abcg2" for ABCG2 (only with
+            gaff2), "file" for those of the molecule's mol2 or SDF file (atom.dprop.PartialCharge). Parameter files
+            include charges
+        limit : time limit, s, by default none; AM1-BCC for 70 atoms takes ten minutes
 
-        Parameters are cached on disk by graph, force field, charges and program version, so a molecule is computed
-        once, for any order and positions of its atoms; other processes wait for it. Charges of AM1-BCC and ABCG2 are
-        computed for one conformer generated by RDKit.
+        Parameters are cached on disk by molecular graph, force field, charges and program version, so a molecule is
+        parametrized only once, for any order and positions of its atoms; other processes wait for the result. AM1-BCC
+        and ABCG2 charges are computed for one conformer generated by RDKit.
 
-        Raises InputError if the programs are not installed, ParameterError if they have no parameters for the molecule.
+        Raises InputError if the programs are not installed, ParameterError if parameters cannot be assigned.
         """
         check_choice(forcefield, charges)
         if limit is not None:
@@ -285,7 +287,7 @@ class Ligand:
         return given_default_radii(named, _RADII) if by.KEEPS else named
 
     def _kept(self, by: Parametriser, forcefield: str, charges: str, limit: float | None) -> tuple[Atoms, bytes]:
-        """Take parameters that are kept, or compute and keep them; the atoms in this order, and the topology."""
+        """Read parameters from the cache, or compute and cache them; return the atoms and the topology."""
         order = self.canonical_order
         kept = cache.entry(self.smiles, forcefield, charges, by.version())
 
@@ -293,14 +295,14 @@ class Ligand:
             try:
                 topology = kept.read_bytes()
                 return _placed(topology, self.positions[order])[np.argsort(order)], topology
-            except (OSError, FormatError, InputError):  # not there, or damaged
+            except (OSError, FormatError, InputError):  # missing or damaged
                 return None
 
         found = read()
         if found is not None:
             return found
         with cache.held(kept, self.source, limit):
-            found = read()  # by another process, meanwhile
+            found = read()  # another process may have computed it
             if found is None:
                 molecule = replace(self, molecule=self._computed_molecule(charges))
                 topology = by.topology_of(molecule, forcefield, charges, limit)
@@ -309,13 +311,13 @@ class Ligand:
         return found
 
     def _own_charges(self, charges: str) -> Floats | None:
-        """Charges that take the place of the computed ones, (n,) e, or None."""
+        """Return charges that replace those of the force field, (n,) e, or None."""
         if charges not in REPLACED:
             return None
         return self._file_charges() if charges == "file" else self._mmff_charges()
 
     def _file_charges(self) -> Floats:
-        """Partial charges that the molecule's file has, (n,) e. Raises InputError if it has none."""
+        """Return the partial charges in the molecule's file, (n,) e. Raises InputError if it has none."""
         atoms = list(self.molecule.GetAtoms())
         if all(atom.HasProp(PARTIAL_CHARGE) for atom in atoms):
             texts = [atom.GetProp(PARTIAL_CHARGE) for atom in atoms]
@@ -336,7 +338,7 @@ class Ligand:
         return found + lost / len(found)
 
     def _mmff_charges(self) -> Floats:
-        """Partial charges of MMFF94, which follow from the graph, (n,) e. Raises ParameterError if it has none."""
+        """Compute MMFF94 charges, which depend only on the graph, (n,) e. Raises ParameterError if this fails."""
         fields: Any = extra("rdkit.Chem.rdForceFieldHelpers", "charges of MMFF94")
         properties = fields.MMFFGetMoleculeProperties(type(self.molecule)(self.molecule))
         if properties is None:
@@ -344,7 +346,10 @@ class Ligand:
         return np.array([properties.GetMMFFPartialCharge(k) for k in range(len(self))])
 
     def _computed_molecule(self, charges: str) -> Mol:
-        """Molecule in canonical order, for charges that depend on it with the conformer that follows from its graph."""
+        """Return the molecule in canonical order.
+
+        For charges that depend on the conformer, it is generated from the graph.
+        """
         from rdkit import Chem
 
         own = self.in_canonical_order().molecule
@@ -362,7 +367,7 @@ class Ligand:
 
 
 def _recharged(atoms: Atoms, charges: Floats) -> Atoms:
-    """Give atoms other charges, and their 1-4 pairs products of these, scaled as before."""
+    """Replace charges, and the charge products of 1-4 pairs, with the same scaling as before."""
     assert atoms.bonded is not None
     table = atoms.bonded.one_four
     i, j = table.atoms.T.reshape(2, -1)
@@ -373,7 +378,7 @@ def _recharged(atoms: Atoms, charges: Floats) -> Atoms:
 
 
 def _with_hydrogens_named(names: list[str], elements: tuple[str, ...]) -> list[str]:
-    """Name hydrogens without names H1, H2 ..., past those that are there."""
+    """Name unnamed hydrogens H1, H2, ..., avoiding existing names."""
     free = (name for k in range(1, 1000) if (name := f"H{k}") not in set(names))
     return [name or (next(free) if element == "H" else "") for name, element in zip(names, elements, strict=True)]
 
@@ -384,9 +389,9 @@ def _placed(topology: bytes, positions: Floats) -> Atoms:
 
 @dataclass(frozen=True)
 class Ways:
-    """How molecules of a file are made: parameters of `Ligand.read`. Raises InputError for what they cannot be.
+    """Parameters of `Ligand.read`. Raises InputError for invalid values.
 
-    word : keyword of the caller that adds hydrogens, for messages
+    word : the caller's keyword for `hydrogens`, for messages
     """
 
     hydrogens: Hydrogens = "given"
@@ -416,16 +421,16 @@ def _numbered(path: str | PathLike[str], number: int, ways: Ways) -> Ligand:
 def ligand_beside(
     path: str | PathLike[str], number: int = 1, *, hydrogens: Hydrogens = "given", ph: float | None = None
 ) -> Ligand:  # fmt: skip
-    """Read a molecule as `Ligand.read`, for functions whose keywords are `ligand_hydrogens` and `ligand_ph`."""
+    """Read a molecule as in `Ligand.read`, for functions with the keywords `ligand_hydrogens` and `ligand_ph`."""
     return _numbered(path, number, Ways(hydrogens, ph=ph, word="ligand_hydrogens"))
 
 
 def number_of_residue(
     path: str | PathLike[str], structure: Structure | None, *, hydrogens: Hydrogens = "given", ph: float | None = None
 ) -> int | None:  # fmt: skip
-    """Number (from 1) of the first molecule in a file whose elements and bonds match a residue; None if none does.
+    """Return the number, from 1, of the first molecule in a file that matches a residue by elements and bonds, or None.
 
-    A molecule with exactly the residue's hydrogens is preferred. Parameters as in `Ligand.read`
+    A molecule with exactly the residue's hydrogens is preferred. Parameters are as in `Ligand.read`.
     """
     if structure is None:
         return None
@@ -457,8 +462,8 @@ def read_ligands(
 ) -> list[Ligand]:  # fmt: skip
     """Read all molecules of a file; parameters as in `Ligand.read`.
 
-    failed : receives the reasons why molecules cannot be used, by number from 1; these are left out of the list. By
-        default the first failure is an error
+    failed : dict to store error messages of unusable molecules, by number from 1; these are omitted from the list. By
+        default the first failure raises an error
     """
     ligands = []
     ways = Ways(hydrogens, residue_name, template, ph)
@@ -475,7 +480,7 @@ def read_ligands(
 
 
 def is_mol(value: object) -> TypeGuard[Mol]:
-    """Return whether this is a Mol of RDKit, which is not imported here."""
+    """Return whether a value is an RDKit Mol, without importing RDKit."""
     return type(value).__module__.partition(".")[0] == "rdkit" and hasattr(value, "GetConformers")
 
 
@@ -483,21 +488,21 @@ def ligand_of_mol(
     molecule: Mol, source: str, *, hydrogens: Hydrogens = "given", ph: float | None = None,
     word: str = "ligand_hydrogens",
 ) -> Ligand:  # fmt: skip
-    """Make a Ligand of a Mol, as for a record of a file, with its name and properties; parameters as in `Ligand.read`.
+    """Convert an RDKit Mol to a Ligand, with its name and properties; parameters as in `Ligand.read`.
 
-    source : what it is, for messages; word : the keyword that adds hydrogens, for messages
+    source : description of the molecule, for messages; word : the caller's keyword for `hydrogens`, for messages
     """
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     return _of_file(chem.Mol(molecule), source, 1, Ways(hydrogens, ph=ph, word=word))
 
 
 def count_molecules(path: str | PathLike[str], template: str | None = None) -> int:
-    """Count the molecules of a file, including unreadable ones; template : as in `Ligand.read`"""
+    """Count the molecules of a file, including unreadable ones. template : as in `Ligand.read`"""
     return sum(1 for _ in _records(read_file(path), Ways(template=template)))
 
 
 def embedded(molecule: Mol, source: str) -> Mol:
-    """Add hydrogens and one conformer to a molecule. Raises InputError if distance geometry finds none."""
+    """Add hydrogens and generate a conformer. Raises InputError if RDKit fails to embed the molecule."""
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     all_chem: Any = extra("rdkit.Chem.AllChem", _PURPOSE)
     whole: Mol = chem.AddHs(molecule)
@@ -515,9 +520,9 @@ def embedded(molecule: Mol, source: str) -> Mol:
 
 @dataclass(frozen=True)
 class Maker:
-    """A molecule of a file that is not made yet: calling it gives the Ligand, or raises why there is none.
+    """A molecule in a file that is built on demand: calling it returns the Ligand, or raises an error.
 
-    title : its name in the file, "" where it has none
+    title : its name in the file, "" for none
     """
 
     title: str
@@ -527,17 +532,17 @@ class Maker:
         return self.make()
 
 
-# Of a molecule: its line or what names it in the file, its title, and the function that makes it.
+# Line (or description) of a molecule in its file, its title, and the function that builds it.
 _Found = tuple[int | str, str, Callable[[Ways], "Mol | Ligand"]]
 
 
 def is_molecule_file(path: str | PathLike[str]) -> bool:
-    """Return whether a path has a suffix of files that Ligands are read from."""
+    """Return whether a path has a suffix that `Ligand.read` supports."""
     return _suffix_of(str(path)) in SUFFIXES
 
 
 def molecules_among(poses: object) -> list[Any]:
-    """List the molecules among poses, which have a ligand's parameters: files, Ligands and Mols of RDKit."""
+    """Return the molecules among poses, for which parameters can be assigned: files, Ligand and RDKit Mol objects."""
     every = poses if isinstance(poses, list | tuple) else [poses]
     return [
         of
@@ -550,9 +555,9 @@ def ligand_makers(
     path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "", template: str | None = None,
     ph: float | None = None, word: str = "hydrogens",
 ) -> Iterator[Maker]:  # fmt: skip
-    """Yield the molecules of a file, to be made one by one; parameters as in `Ligand.read`.
+    """Yield a Maker for each molecule of a file; parameters as in `Ligand.read`.
 
-    word : keyword of the caller that adds hydrogens, for messages
+    word : the caller's keyword for `hydrogens`, for messages
     """
     return _records(read_file(path), Ways(hydrogens, residue_name, template, ph, word))
 
@@ -562,7 +567,7 @@ def _suffix_of(path: str) -> str:
 
 
 def _records(file: InputFile, ways: Ways) -> Iterator[Maker]:
-    """Yield each molecule of a file."""
+    """Yield a Maker for each molecule of a file."""
     suffix = _suffix_of(str(file))
     if suffix not in SUFFIXES:
         raise FormatError(f"{file}: is no file of small molecules; these are {', '.join(SUFFIXES)}")
@@ -575,7 +580,7 @@ def _records(file: InputFile, ways: Ways) -> Iterator[Maker]:
                     found = mol(ways)
             except FormatError as error:
                 raise FormatError(f"{where}: molecule {place:,} cannot be read: {error}") from None
-            except InputError as error:  # of a SMILES, or a template
+            except InputError as error:  # invalid SMILES or template
                 raise InputError(f"{where}: {error}") from None
             except (RuntimeError, ValueError) as error:
                 raise _refused(where, error) from None
@@ -590,7 +595,7 @@ _Reader = Callable[[InputFile, Ways], Iterator[_Found]]
 
 
 def _of_sdf(file: InputFile, _: Ways) -> Iterator[_Found]:
-    """Yield the first line of each molecule of an SDF file, and a function that makes RDKit's Mol of it."""
+    """Yield the molecules of an SDF file."""
     for record in sdf_records(file):
         yield record.line, record.lines[0].strip(), partial(_mol_of, record)
 
@@ -622,7 +627,7 @@ def _of_poses(file: InputFile, _: Ways, is_dlg: bool = False) -> Iterator[_Found
 
 
 def _of_residues(file: InputFile, ways: Ways) -> Iterator[_Found]:
-    """Yield the residues of a structure, of each model, that have the atoms and bonds of a template."""
+    """Yield the residues of all models of a structure that match a template."""
     if ways.template is None:
         raise InputError(
             f"{file}: has no bond orders; give the molecule's SMILES, or its code among the PDB's components, as "
@@ -666,7 +671,7 @@ def _of_words(smiles: str, name: str, ways: Ways) -> Ligand:
 
 
 def _of_pose(pose: docked.Pose, ways: Ways) -> Mol:
-    """Make the molecule of a docked pose, with the hydrogens of its SMILES."""
+    """Build the molecule of a docked pose, with the hydrogens of its SMILES."""
     found = pose.molecule(None if ways.template is None else template_of(ways.template))
     found.SetProp("_Name", pose.name)
     if pose.score:
@@ -677,7 +682,7 @@ def _of_pose(pose: docked.Pose, ways: Ways) -> Mol:
 def _of_residue(
     template: Mol, structure: Structure, heavy: Indices, hydrogens: Indices, order: Indices, _: Ways
 ) -> Mol:  # fmt: skip
-    """Make the molecule of a residue: the template's bonds and hydrogens at the residue's positions, with its names."""
+    """Build the molecule of a residue: bonds and hydrogens of the template, positions and names of the residue."""
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     places, labels = structure.positions[heavy], structure.labels
     back = np.argsort(order)
@@ -692,7 +697,7 @@ def _of_residue(
 
 
 def _mol_of(record: SdfRecord, _: Ways) -> Mol:
-    """Make RDKit's Mol of what a file says: elements, charges, bonds and positions. Raises FormatError."""
+    """Build an RDKit Mol from elements, charges, bonds and positions of an SDF record. Raises FormatError."""
     molecule = record.molecule()
     chem: Any = extra("rdkit.Chem", "a file of small molecules")
     geometry: Any = extra("rdkit.Geometry", "a file of small molecules")
@@ -732,14 +737,14 @@ def _mol_of(record: SdfRecord, _: Ways) -> Mol:
 
 
 def _refused(where: str, error: Exception) -> InputError:
-    """Make the error about a molecule that RDKit fails for in a way that nothing above names."""
+    """Build the error for a molecule for which RDKit fails with an unexpected error."""
     return InputError(
         f"{where}: RDKit makes no molecule of it: {_tidy(str(error)).partition(' Violation occurred')[0]}"
     )
 
 
 def _of_file(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
-    """Make a Ligand of the molecule of a record. Raises InputError for whatever RDKit fails for."""
+    """Convert the Mol of a record to a Ligand. Raises InputError if RDKit fails."""
     try:
         return _of_record(molecule, where, number, ways)
     except PeleError:
@@ -791,7 +796,7 @@ def _of_record(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
 
 
 def _protonated(molecule: Mol, ph: float, source: str) -> tuple[Mol, list[str]]:
-    """Protonate a molecule by its groups; hydrogens are added where it has positions. Raises InputError."""
+    """Protonate a molecule by its functional groups; hydrogens are added if it has positions. Raises InputError."""
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     arguments.number("ph", ph, "a pH of 0 to 14", least=0, most=14)
     _check_elements(molecule, source)
@@ -805,7 +810,7 @@ def _protonated(molecule: Mol, ph: float, source: str) -> tuple[Mol, list[str]]:
 
 
 def _check(molecule: Mol, source: str) -> None:
-    """Raise InputError for molecules that general force fields do not describe, and for drawings."""
+    """Raise InputError for molecules that general force fields do not support, and for drawings."""
     if not molecule.GetNumConformers():
         raise InputError(f"{source}: has no positions; embed it: Ligand.from_smiles makes some")
     lacking = sum(atom.GetTotalNumHs() for atom in molecule.GetAtoms())
@@ -816,14 +821,14 @@ def _check(molecule: Mol, source: str) -> None:
 
 
 def _within_size(molecule: Mol, source: str) -> Mol:
-    """Return the molecule; raise InputError if it has too many atoms."""
+    """Return the molecule unchanged. Raises InputError if it has too many atoms."""
     if molecule.GetNumAtoms() > MOST_ATOMS:
         raise InputError(f"{source}: has {molecule.GetNumAtoms():,} atoms; a ligand has {MOST_ATOMS} at most")
     return molecule
 
 
 def _check_elements(molecule: Mol, source: str) -> None:
-    """Raise InputError for atoms of other elements."""
+    """Raise InputError for unsupported elements."""
     for atom in molecule.GetAtoms():
         if atom.GetSymbol() not in ELEMENTS:
             raise InputError(
@@ -851,7 +856,7 @@ def _check_graph(molecule: Mol, source: str) -> None:
 
 
 def _check_lengths(molecule: Mol, source: str) -> None:
-    """Raise InputError if bonds have lengths that no molecule has, as in drawings."""
+    """Raise InputError for unphysical bond lengths, as in drawings."""
     from rdkit import Chem
 
     positions = np.array(molecule.GetConformer().GetPositions())
@@ -871,13 +876,13 @@ def _check_lengths(molecule: Mol, source: str) -> None:
 
 
 def _tidy(message: str) -> str:
-    """RDKit's words on one line."""
+    """Return a message of RDKit on one line."""
     return " ".join(message.split())
 
 
 @contextmanager
 def _quiet_rdkit() -> Iterator[None]:
-    """Keep RDKit from printing what it thinks of a molecule."""
+    """Suppress RDKit's log messages."""
     base: Any = extra("rdkit.rdBase", _PURPOSE)
     block = base.BlockLogs()
     try:

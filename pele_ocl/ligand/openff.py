@@ -1,4 +1,4 @@
-"""SMIRNOFF force fields of the Open Force Field Initiative, through its toolkit where that can be imported."""
+"""Assign SMIRNOFF force fields of the Open Force Field Initiative by the OpenFF Toolkit, if it is installed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RADII = "mbondi2"
 
 
 def knows(forcefield: str) -> bool:
-    """Return whether this is the name of an OpenFF force field."""
+    """Return whether a force field is the name of an OpenFF force field."""
     return _NAME.fullmatch(forcefield) is not None
 
 
@@ -37,7 +37,7 @@ def check(forcefield: str, charges: str) -> None:
 
 
 def version() -> str:
-    """Version of the toolkit. Raises InputError if it is not installed."""
+    """Return the version of the toolkit. Raises InputError if it is not installed."""
     _toolkit()
     try:
         return f"openff-toolkit {installed('openff-toolkit')}"
@@ -46,14 +46,14 @@ def version() -> str:
 
 
 def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | None = None) -> bytes:
-    """Topology of a ligand; the toolkit has no limit of time."""
+    """Compute the topology of a ligand; the toolkit does not support a time limit."""
     toolkit = _toolkit()
     try:
         molecule = toolkit.Molecule.from_rdkit(ligand.molecule, allow_undefined_stereo=True)
         molecule.assign_partial_charges(_METHODS[charges])
         field = toolkit.ForceField(forcefield if forcefield.endswith(".offxml") else f"{forcefield}.offxml")
         system = field.create_openmm_system(molecule.to_topology(), charge_from_molecules=[molecule])
-    except Exception as error:  # the toolkit has dozens of classes of them
+    except Exception as error:  # the toolkit raises many unrelated classes
         why = " ".join(str(error).split())[:300]
         raise ParameterError(f"{ligand.source}: {forcefield} gives no parameters: {why}") from error
     atoms = from_openmm(_openmm_topology(ligand), system, ligand.positions / 10, _RADII)
@@ -61,12 +61,12 @@ def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | 
 
 
 def atoms_of(ligand: Molecule, forcefield: str) -> Atoms:
-    """Raise NotImplementedError: what the toolkit computes is kept as a topology."""
+    """Raise NotImplementedError, since results are cached as topologies."""
     raise NotImplementedError
 
 
 def told(forcefield: str, charges: str, topology: bytes) -> tuple[str, str]:
-    """Words for people."""
+    """Return display names of force field and charges."""
     return forcefield, CHARGES.get(charges, "")
 
 
@@ -83,7 +83,7 @@ def _toolkit() -> Any:
 
 
 def _openmm_topology(ligand: Molecule) -> Any:
-    """Topology of OpenMM with the ligand's atoms and bonds."""
+    """Return an OpenMM Topology with the ligand's atoms and bonds."""
     app: Any = extra("openmm.app", "a force field of OpenFF")
     topology = app.Topology()
     residue = topology.addResidue(ligand.residue_name, topology.addChain())

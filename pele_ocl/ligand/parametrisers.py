@@ -1,4 +1,4 @@
-"""Programs and files that give a molecule parameters: one table by name, so that the next one is one file."""
+"""Registry of the programs and file formats that assign parameters; each is implemented in one module."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .settings import ATOM_TYPES, CHARGES
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
 
-# Modules of this room with a Parametriser's functions, in the order in which they are asked.
+# Modules of this package that implement Parametriser, in the order in which they are tried.
 _MODULES = ("given", "antechamber", "openff")
 
 
 class Molecule(Protocol):
-    """Part of a Ligand that parametrisers go by."""
+    """Interface of Ligand that parametrisers use."""
 
     @property
     def molecule(self) -> Mol: ...
@@ -40,37 +40,37 @@ class Molecule(Protocol):
 
 
 class Parametriser(Protocol):
-    """A module that gives parameters by a program, kept on disk, or by a user's file.
+    """Module that assigns parameters by a program, with results cached on disk, or from a user's file.
 
-    KEEPS : whether what it computes is kept; CHARGES : its methods of charges, with what they are for people
+    KEEPS : whether results are cached; CHARGES : display names of its charge methods
     """
 
     KEEPS: bool
     CHARGES: Mapping[str, str]
 
     def knows(self, forcefield: str) -> bool:
-        """Return whether it has a force field of this name."""
+        """Return whether the module supports this force field."""
 
     def check(self, forcefield: str, charges: str) -> None:
-        """Raise InputError for charges that do not go with a force field."""
+        """Raise InputError for charges that the force field does not support."""
 
     def version(self) -> str:
-        """Version of the program, on which what is kept depends. Raises InputError if it is not installed."""
+        """Return the version of the program, used as cache key. Raises InputError if it is not installed."""
 
     def topology_of(self, ligand: Molecule, forcefield: str, charges: str, limit: float | None = None) -> bytes:
-        """Topology (prmtop) of a ligand in the order of its atoms. Raises InputError or ParameterError."""
+        """Compute the topology (prmtop) of a ligand, in its order of atoms. Raises InputError or ParameterError."""
 
     def atoms_of(self, ligand: Molecule, forcefield: str) -> Atoms:
-        """Atoms with the parameters of a user's file, in the ligand's order, at its positions; if nothing is kept."""
+        """Return atoms with parameters, in the ligand's order and at its positions; only without caching."""
 
     def told(self, forcefield: str, charges: str, topology: bytes) -> tuple[str, str]:
-        """Words for the parameters and for the charges, for people."""
+        """Return display names of force field and charges."""
 
 
 def parametriser_of(forcefield: str, what: str = "forcefield") -> Parametriser:
-    """Find the parametriser of a force field; what : the keyword, for messages
+    """Return the parametriser of a force field. what : keyword, for messages
 
-    Raises InputError for a name that none knows.
+    Raises InputError for an unknown force field.
     """
     name = arguments.text(what, forcefield)
     for module in _MODULES:
@@ -84,9 +84,9 @@ def parametriser_of(forcefield: str, what: str = "forcefield") -> Parametriser:
 
 
 def check_choice(forcefield: str, charges: str, prefix: str = "") -> None:
-    """Raise InputError for a force field that no parametriser knows, and for charges that it has not.
+    """Raise InputError for an unknown force field, and for charges that it does not support.
 
-    prefix : of the keywords, for messages
+    prefix : prefix of the keywords, for messages
     """
     found = parametriser_of(forcefield, f"{prefix}forcefield")
     arguments.choice(f"{prefix}charges", charges, CHARGES)

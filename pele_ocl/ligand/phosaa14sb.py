@@ -1,6 +1,6 @@
-"""Phosphorylated residues of AMBER's phosaa14SB as an OpenMM XML file that extends ff14SB, made of AmberTools' files.
+"""Convert AMBER's phosaa14SB for phosphorylated residues to an OpenMM XML file that extends ff14SB.
 
-Nothing of AMBER's files is kept here: its library and parameters are read from AmberTools' folder.
+Library and parameters are read from the AmberTools installation; they are not part of this package.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from ..common.errors import FormatError
 
 _KCAL = 4.184  # kJ
 _NAMES = ("SEP", "TPO", "PTR", "S1P", "T1P", "Y1P")
-# Types that phosaa14SB adds, with their elements; others are ff14SB's.
+# Atom types that phosaa14SB adds, with their elements; all others are those of ff14SB.
 _OWN = {"OP": "O", "OQ": "O", "OR": "O", "OT": "O", "OV": "O", "OX": "O", "OZ": "O", "CG": "C", "P": "P"}
 _MASSES = {"O": 16.0, "C": 12.01, "P": 30.97}  # Da
-_PHOSPHORUS = 2.1, 0.2  # radius, A, and depth, kcal/mol, of parm10.dat
+_PHOSPHORUS = 2.1, 0.2  # radius (A) and well depth (kcal/mol) from parm10.dat
 
 
 def xml_of(folder: Path) -> str:
-    """Return the text of the file. folder : AmberTools' dat/leap
+    """Return the text of the XML file. folder : AmberTools' folder dat/leap
 
-    Raises OSError if a file cannot be read, FormatError for a line of parameters that is none.
+    Raises OSError if a file cannot be read, FormatError for an invalid line of parameters.
     """
     library = (folder / "lib" / "phosaa14SB.lib").read_text()
     of = _sections(folder / "parm" / "frcmod.phosaa14SB")
@@ -73,12 +73,12 @@ def xml_of(folder: Path) -> str:
 
 
 def _typed(name: str) -> str:
-    """Name of a type in OpenMM's file of ff14SB or in this file."""
+    """Return the name of an atom type in OpenMM's ff14SB file, or in this file."""
     return f"phosaa-{name}" if name in _OWN else f"protein-{name}"
 
 
 def _sections(path: Path) -> dict[str, list[str]]:
-    """Lines of a frcmod file by section, without the title."""
+    """Return the lines of a frcmod file by section, without the title."""
     found: dict[str, list[str]] = {}
     name = ""
     for line in path.read_text().splitlines()[1:]:
@@ -91,7 +91,7 @@ def _sections(path: Path) -> dict[str, list[str]]:
 
 
 def _split(line: str, n: int) -> tuple[list[str], list[str]]:
-    """Split a line into its n types and the words after them. Raises FormatError."""
+    """Split a line of parameters into its n atom types and the words after them. Raises FormatError."""
     match = re.match(r"\s*" + r"\s*-\s*".join([r"([A-Z0-9*]{1,2})"] * n) + r"\s+(.*)", line)
     if match is None:
         raise FormatError(f"{line.strip()!r}: is no line of parameters")
@@ -99,7 +99,7 @@ def _split(line: str, n: int) -> tuple[list[str], list[str]]:
 
 
 def _residue(library: str, name: str) -> list[str]:
-    """Template of a residue of an OFF library."""
+    """Convert a residue of an OFF library to an XML template."""
     part = library[library.index(f"!entry.{name}.unit.atoms table") :]
     end = part.find("!entry.", 10)
     atoms = [line.split() for line in part[:end].splitlines()[1:]]

@@ -1,8 +1,8 @@
 """Phosphorylated amino acids: AMBER's phosaa10 for the built-in Amber99SB, phosaa14SB for OpenMM's ff14SB.
 
-Nothing of AMBER's files is kept here: tleap makes the topology of the capped residue, whose terms within the residue
-are the template. Terms across its peptide bonds are the force field's. For ff14SB AmberTools' files become one of
-OpenMM's.
+AMBER's parameters are not part of this package. tleap writes a topology of the capped residue, and its terms within the
+residue form the template; terms across peptide bonds are those of the force field. For ff14SB, AmberTools' files are
+converted to an OpenMM XML file.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _COMMANDS = "source oldff/leaprc.ff99SB\nsource leaprc.phosaa10\nm = sequence {{
 def with_phosphoresidues(field: ForceField, structure: Structure) -> tuple[ForceField, Structure]:
     """Add the templates of phosphorylated residues that a structure has and the force field lacks.
 
-    It is the built-in one, or ff14SB of OpenMM's; others stay as they are.
+    This applies to the built-in force field and OpenMM's ff14SB; others are returned unchanged.
 
-    Returns also the structure, with a note about them. Raises InputError if AmberTools' programs are missing.
+    Also returns the structure, with a note about these residues. Raises InputError if AmberTools is not installed.
     """
     names = structure.labels.residue_names[structure.labels.residue_starts]
     if isinstance(field, XmlForceField):
@@ -67,7 +67,7 @@ def _with_ff14sb(
     try:
         folder = Path(antechamber.program("tleap")).resolve().parent.parent / "dat" / "leap"
         text = xml_of(folder)
-    except (FormatError, InputError, OSError):  # the sentence about a residue without a template says what to do
+    except (FormatError, InputError, OSError):  # the error for a residue without a template gives advice
         return field, structure
     kept = cache.entry("phosphoresidues", text).with_suffix(".xml")
     if not kept.is_file():
@@ -81,7 +81,7 @@ def _with_ff14sb(
 
 
 def _template(name: str, structure: Structure) -> tuple[Template, ObcTable]:
-    """Template of a residue within a chain, and the GB radii and scales of its atoms."""
+    """Return the template of a residue within a chain, and the GB radii and scale factors of its atoms."""
     try:
         version = antechamber.version()
         antechamber.program("tleap")
@@ -102,7 +102,7 @@ def _template(name: str, structure: Structure) -> tuple[Template, ObcTable]:
 
 
 def _topology(name: str) -> bytes:
-    """Topology of the residue between its caps. Raises ParameterError if tleap makes none."""
+    """Return the topology of a capped residue. Raises ParameterError if tleap fails."""
     with tempfile.TemporaryDirectory(prefix="pele-ocl-") as made:
         folder = Path(made)
         text = _COMMANDS.format(name=name) + "saveamberparm m out.prmtop out.rst7\nquit\n"
@@ -112,7 +112,7 @@ def _topology(name: str) -> bytes:
 
 
 def _of(name: str, topology: bytes) -> tuple[Template, ObcTable]:
-    """Template and radii of the residue that a topology holds between caps."""
+    """Extract the template and radii of a residue from the topology of the capped residue."""
     whole = read_prmtop(InputFile(Path(f"{name}.prmtop"), topology)).parameters
     assert whole.labels is not None
     mask = whole.labels.residue_names == name

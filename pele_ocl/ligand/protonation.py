@@ -1,4 +1,4 @@
-"""Protonation of a molecule at a pH, by the usual pKa of its groups: a table, and no more than that."""
+"""Protonate molecules at a given pH by a table of typical pKa values of functional groups."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Group:
-    """A group whose first atom of the pattern takes or gives a proton.
+    """A functional group in which the first atom of the pattern is protonated or deprotonated.
 
-    pka : of the acid; is_acid : whether the neutral form is the acid
+    pka : pKa of the acid form; is_acid : whether the neutral form is the acid
     """
 
     name: str
@@ -24,7 +24,7 @@ class Group:
     is_acid: bool
 
 
-# The first group that an atom belongs to counts. Values are text books', of the group in water (Perrin; Bordwell).
+# The first matching group of an atom is used. Values are textbook values in water (Perrin; Bordwell).
 GROUPS = (
     Group("sulfonic acid", "[OX2H1]S(=O)(=O)[#6,#7,#8]", -2.0, True),
     Group("phosphonic or phosphoric acid", "[OX2H1]P(=O)", 1.8, True),
@@ -42,15 +42,15 @@ GROUPS = (
     Group("pyridine", "[nX2;r6;$(n1ccccc1)]", 5.2, False),
     Group("aniline", "[NX3;$(Nc);!$(NC=[O,S,N]);!$(NS(=O)=O);!$(N[!#6;!#1])]c", 4.6, False),
 )  # fmt: skip
-_NEAR, _SHIFT = 4, 4.0  # bonds up to which a charge of one kind shifts the next one's pKa by so much
+_NEAR, _SHIFT = 4, 4.0  # a like charge within this number of bonds shifts the pKa by this much
 
 
 def at_ph(molecule: Mol, ph: float) -> tuple[Mol, list[str]]:
-    """Give a molecule of heavy atoms, with implicit hydrogens, the protonation that its groups have at a pH.
+    """Set the protonation of a molecule with implicit hydrogens for a given pH.
 
-    Charges of groups in the table are taken back first; others, such as a quaternary nitrogen's, stay.
+    The molecule is neutralized first where possible; permanent charges, such as of quaternary nitrogens, are kept.
 
-    Returns the molecule and the names of the groups that are charged.
+    Returns the molecule and the names of the charged groups.
     """
     chem: Any = extra("rdkit.Chem", "protonation at a pH")
     standard: Any = extra("rdkit.Chem.MolStandardize.rdMolStandardize", "protonation at a pH")

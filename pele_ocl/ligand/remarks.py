@@ -1,4 +1,4 @@
-"""Remarks of a PDB file that say which molecule a residue is, so that the file is read again without another one."""
+"""REMARK records of PDB files that define the molecule of a residue, so that no other file is needed to read it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ..common.inputfile import InputFile
 from ..common.textfiles import plain_bytes
 
 _HEAD = "REMARK   6 LIGAND"
-_WIDTH = 48  # letters of a SMILES in a line
+_WIDTH = 48  # characters of a SMILES per line
 _LINE = re.compile(rf"{_HEAD} (\w{{1,5}}) (\w+) (\w+) (\S+)\s*")
 
 
 @dataclass(frozen=True)
 class LigandRemark:
-    """residue : name; forcefield, charges : as in Ligand.parametrize; smiles : of the molecule"""
+    """Molecule of a residue. residue : residue name; forcefield, charges : as in Ligand.parametrize; smiles : SMILES"""
 
     residue: str
     forcefield: str
@@ -23,14 +23,14 @@ class LigandRemark:
     smiles: str
 
     def lines(self) -> list[str]:
-        """Lines of a PDB file; none if they could not be read again: parameters of a file are not kept in one."""
+        """Return the lines for a PDB file; empty if they could not be read back, e.g. for parameters from a file."""
         parts = [self.smiles[k : k + _WIDTH] for k in range(0, len(self.smiles), _WIDTH)]
         found = [f"{_HEAD} {self.residue} {self.forcefield} {self.charges} {part}" for part in parts]
         return found if all(_LINE.fullmatch(line) and len(line) <= 80 for line in found) else []
 
 
 def remarks_in(file: InputFile) -> list[LigandRemark]:
-    """Read the remarks of a PDB file, one for each molecule."""
+    """Read the remarks of a PDB file, one per molecule."""
     found = dict[tuple[str, str, str], str]()
     data = plain_bytes(file)
     for line in data.decode("latin-1").splitlines() if _HEAD.encode() in data else ():

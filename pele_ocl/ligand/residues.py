@@ -1,4 +1,4 @@
-"""Residues of a structure that are ligands: a molecule with parameters is the template of those with its graph."""
+"""Assign parameters to ligand residues of a structure by molecules with parameters, matched by molecular graph."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..forcefield import ForceField
 from .hydrogens import inserted, lacking, with_hydrogens
 from .settings import ADDED_HYDROGENS
 
-_SURELY = 1.4  # of the sum of two covalent radii, up to which two atoms are bonded as the ligand's are
+_SURELY = 1.4  # times the sum of two covalent radii: up to this length the ligand's bonds are accepted
 _WAY = (
     "give the molecule as it is in the structure: a file of small molecules with all its hydrogens, whose atoms may "
     "have any order and names"
@@ -34,10 +34,10 @@ _WAY = (
 
 @dataclass(frozen=True, eq=False)
 class LigandTemplate:
-    """A molecule with parameters, as the template of residues.
+    """A molecule with parameters, used as template for residues.
 
-    atoms : with elements and bonds; source : of the molecule, for messages
-    must_be_there : whether a structure without it is refused, in place of the molecule being added
+    atoms : Atoms with elements and bonds; source : source of the molecule, for messages
+    must_be_there : whether a structure without this molecule is refused; otherwise the molecule is added to it
     """
 
     atoms: Atoms
@@ -46,15 +46,17 @@ class LigandTemplate:
 
     @property
     def graph(self) -> Graph:
-        """Elements and bonds."""
+        """Graph of elements and bonds."""
         assert self.atoms.labels is not None
         return Graph.of(self.atoms.labels.elements.tolist(), self.atoms.bond_pairs)
 
     def fit(self, labels: Labels, positions: Floats) -> tuple[Indices | None, str]:
-        """Find the residue's atom that is each atom of the molecule, (n,), or say why it is another molecule.
+        """Match the molecule to a residue: return the residue's atom for each of its atoms, (n,), or why this fails.
 
-        labels, positions : of the residue. Names decide where they are the molecule's and no bond is then stretched,
-        else elements and bonds do, which follow from distances.
+        labels, positions : labels and positions of the residue's atoms
+
+        Atoms are matched by name if names are equal and all bonds are plausible, otherwise by elements and bonds, which
+        are determined by distance.
         """
         own = self.atoms.labels
         assert own is not None
@@ -75,9 +77,9 @@ class LigandTemplate:
 
 @dataclass(frozen=True, eq=False)
 class LigandTemplates:
-    """Templates of the residues of a structure that a force field does not know.
+    """Templates for the residues of a structure that a force field does not support.
 
-    given : the molecules; used : indices of those that have residues there
+    given : the molecules; used : indices of molecules that match residues
     """
 
     forcefield: ForceField
@@ -88,9 +90,9 @@ class LigandTemplates:
     def completed(
         cls, structure: Structure, forcefield: ForceField, given: Sequence[LigandTemplate]
     ) -> Structure:  # fmt: skip
-        """Add hydrogens to residues that are the molecules but for these, by the molecules' own geometry; notes tell.
+        """Add missing hydrogens, with notes, to residues that otherwise match a molecule, using its geometry.
 
-        Added atoms follow the last one of their residue.
+        Added atoms are placed after the last atom of their residue.
         """
         usable = [each for each in given if each.atoms.labels is not None]
         if not usable:
@@ -123,7 +125,7 @@ class LigandTemplates:
 
     @classmethod
     def of(cls, structure: Structure, forcefield: ForceField, given: Sequence[LigandTemplate]) -> LigandTemplates:
-        """Look which of the molecules are residues of the structure."""
+        """Find the molecules that match residues of the structure."""
         usable = [k for k, each in enumerate(given) if each.atoms.labels is not None]
         own = cls(forcefield, given, frozenset(usable))
         found = replace(own, used=frozenset(k for k, _, _ in own._fits(structure)))
@@ -134,9 +136,9 @@ class LigandTemplates:
         return found
 
     def assign(self, structure: Structure) -> Atoms:
-        """Parameters for every atom, in the structure's order: of the molecules, and of the force field for the rest.
+        """Assign parameters to all atoms: those of the molecules, and of the force field for all other residues.
 
-        Raises ParameterError, which says why no molecule fits, for a residue without a template.
+        Raises ParameterError for a residue without a template, with the reason why no molecule matches.
         """
         fits = self._fits(structure)
         if not fits:
@@ -167,7 +169,7 @@ class LigandTemplates:
         return replace(ordered, labels=structure.labels, notes=(*more, *ordered.notes, *notes))
 
     def _fits(self, structure: Structure) -> list[tuple[int, int, Indices]]:
-        """Find the molecules of residues: index of the molecule, the residue, and its atom for each of the molecule."""
+        """Return the matches: indices of molecule and residue, and the residue's atom for each of the molecule's."""
         found = list[tuple[int, int, Indices]]()
         for residue in self._unknown(structure) if self.used else ():
             for k in sorted(self.used):
@@ -184,14 +186,14 @@ class LigandTemplates:
         return sorted(set(others) & set(self.forcefield._unmatched(structure))) if others else []
 
     def _refuse_others(self, structure: Structure, fitting: Sequence[int]) -> None:
-        """Raise ParameterError for the first residue that may be a ligand and is no molecule that was given."""
+        """Raise ParameterError for the first possible ligand that matches none of the given molecules."""
         usable = [each for each in self.given if each.atoms.labels is not None]
         left = [residue for residue in self._unknown(structure) if residue not in fitting] if usable else []
         if not left:
             return
         labels, positions = _residue(structure, left[0])
         if len(labels) == 1:
-            return  # an ion, of which the force field says what is lacking
+            return  # an ion; the force field raises a better error
         nearest = min(usable, key=lambda each: abs(len(each.atoms) - len(labels)))
         why = nearest.fit(labels, positions)[1]
         where = structure.where(int(structure.labels.residue_starts[left[0]]))
@@ -202,7 +204,7 @@ class LigandTemplates:
 
 
 def _residue(structure: Structure, residue: int) -> tuple[Labels, Floats]:
-    """Labels and positions of a residue's atoms."""
+    """Return labels and positions of a residue's atoms."""
     own = np.flatnonzero(structure.labels.residue_index == structure.labels.residue_index[
         structure.labels.residue_starts[residue]
     ])  # fmt: skip
@@ -210,7 +212,7 @@ def _residue(structure: Structure, residue: int) -> tuple[Labels, Floats]:
 
 
 def _by_names(ours: Labels, theirs: Labels) -> Indices | None:
-    """Find the atom of theirs for each of ours by names, (n,); None where names do not tell."""
+    """Match atoms by name: the atom of `theirs` for each of `ours`, (n,); None if this fails."""
     try:
         return correspondence(ours, theirs, "the residue").order
     except InputError:

@@ -1,4 +1,4 @@
-"""Refined ligands as an SDF file: atoms and bonds as their input has them, numbers as properties."""
+"""Write refined ligands to an SDF file, with the atoms and bonds of their input, and results as properties."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Choices of force fields and charges of small molecules."""
+"""Force fields and charge methods for small molecules."""
 
 from typing import Literal
 
 Hydrogens = Literal["given", "add"]
 
-ADDED_HYDROGENS = "ligand_hydrogens_added"  # code of the note about hydrogens that residues lacked
+ADDED_HYDROGENS = "ligand_hydrogens_added"  # code of the note about hydrogens added to residues
 ATOM_TYPES = ("gaff2", "gaff")
 HYDROGENS = ("given", "add")
 CHARGES = {
@@ -14,4 +14,4 @@ CHARGES = {
     "abcg2": "ABCG2 charges",
     "file": "charges of the file",
 }
-REPLACED = ("mmff", "file")  # charges that take the place of a force field's, whose other parameters stay
+REPLACED = ("mmff", "file")  # charges that replace those of the force field; other parameters are kept

@@ -1,4 +1,4 @@
-"""Sums, differences and multiples of maps, maps in other formats and units, and their values at points."""
+"""Add, subtract and scale maps, convert their formats and units, and interpolate them at points."""
 
 from __future__ import annotations
 

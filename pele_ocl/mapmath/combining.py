@@ -1,4 +1,4 @@
-"""Sums, differences and multiples of maps, point by point."""
+"""Linear combinations of maps, point by point."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ..grid import Grid, Map, require_map
 from ..sampling import sample
 from ..units import POTENTIAL_UNITS
 
-SAME = 1e-3  # of a step: how far points may be apart that formats of few digits have written as one
+SAME = 1e-3  # tolerance for equal grid points, in units of the spacing; some formats round coordinates
 
 
 def combine_maps(maps: Sequence[Map], factors: Sequence[float], *, onto_first: bool = False) -> Map:
-    """Sum maps times factors at each point: (1, -1) is a difference, (1/n, ...) the mean of n.
+    """Return the linear combination of maps: factors (1, -1) give a difference, (1/n, ...) the mean of n maps.
 
-    maps : on one grid; potentials are converted to the unit of the first
-    factors : one for each map
-    onto_first : True to interpolate maps on other grids linearly at the points of the first. Points of the first
-        outside of other maps are left out
+    maps : maps on the same grid; potentials are converted to the unit of the first map
+    factors : one factor per map
+    onto_first : True to interpolate maps on other grids linearly at the points of the first map, in the region covered
+        by all maps
 
-    Returns a Map in the unit and on the grid of the first one, or the part of it that all maps cover. It is float32 if
-    all maps are. Raises InputError for maps on other grids or without a common part, and for units that cannot be
-    converted.
+    Returns a Map in the unit of the first map and on its grid, or the part of it that all maps cover. The values are
+    float32 if those of all maps are. Raises InputError for maps on different grids or without overlap, and for units
+    that cannot be converted.
 
     >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
     >>> ones = pele_ocl.Map(grid, np.ones((2, 2, 2)), "kT/e")
@@ -55,7 +55,7 @@ def combine_maps(maps: Sequence[Map], factors: Sequence[float], *, onto_first: b
 
 
 def _overlap(maps: Sequence[Map]) -> Map:
-    """Cut the first map to the part that all maps cover; raise InputError if there is none."""
+    """Crop the first map to the region covered by all maps. Raises InputError if there is none."""
     grid = maps[0].grid
     start, end = np.zeros(3, np.intp), np.array(grid.shape, np.intp)
     for k, map_ in enumerate(maps[1:], 2):
@@ -72,7 +72,7 @@ def _overlap(maps: Sequence[Map]) -> Map:
 
 
 def _in_unit_of(first: Map, map_: Map, number: int) -> Map:
-    """A map in the unit of the first."""
+    """Convert a map to the unit of the first."""
     if (map_.unit, map_.temperature) == (first.unit, first.temperature):
         return map_
     if first.unit in POTENTIAL_UNITS and map_.unit in POTENTIAL_UNITS:
@@ -99,13 +99,13 @@ def _on_grid(map_: Map, grid: Grid, number: int, onto: bool) -> Floats:
 
 
 def is_same(one: Grid, other: Grid) -> bool:
-    """Return whether two grids have their points at equal places, to the digits that files keep."""
+    """Return whether two grids have the same points, within the rounding of file formats."""
     close = SAME * np.minimum(one.spacing, other.spacing)
     ends = np.abs([one.origin - other.origin, one.last - other.last])
     return one.shape == other.shape and bool((ends < close).all())
 
 
 def _described(grid: Grid) -> str:
-    """A grid in a few words."""
+    """Describe a grid for messages."""
     points, origin = " x ".join(map(str, grid.shape)), ", ".join(f"{x:.6g}" for x in grid.origin)
     return f"{points} points from {origin} A, {', '.join(f'{h:.6g}' for h in grid.spacing)} A apart"

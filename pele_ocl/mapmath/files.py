@@ -1,4 +1,4 @@
-"""Map files: converted, combined and sampled, with results that say what was done."""
+"""Convert, combine and sample map files."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ _SIGNS = {"+": 1.0, "-": -1.0}
 class MapResult(Framed):
     """A map computed from other maps.
 
-    map : the map; sources : the input files; extra : further maps of the file
-    facts : about how it was made, first in `to_json`; attributes : of files
-    unit : of files, None for the default of the format
+    map : the map; sources : input files; extra : further maps of the file, by name
+    facts : how the map was made, for `to_json`; attributes : metadata for output files
+    unit : unit in output files, None for the default of the format
 
     >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
     >>> ones = pele_ocl.Map(grid, np.ones((2, 2, 2)), "kT/e", temperature=300.0)
@@ -80,14 +80,14 @@ class MapResult(Framed):
         return Report(self.map.title or "Map", {"fact": list(rows), "value": list(rows.values())}, facts)
 
     def to_json(self) -> dict[str, Any]:
-        """Facts of the map, as printed as JSON, without seconds."""
+        """Return the properties of the map as a JSON-compatible dictionary."""
         head = {} if not self.sources else {"map": str(self.sources[0]), "sha256": self.sources[0].sha256}
         return with_notes({"schema": SCHEMA, **head, **self.facts, **map_facts(self.map)}, ())
 
     def save(self, path: Path_, *, inputs: Iterable[Path_] = (), progress: Progress | None = None) -> None:
-        """Write the map in the format of the suffix, or draw its slices into a .png.
+        """Write the map in the format given by the suffix, or a picture of its slices to a .png file.
 
-        inputs : files that must not be overwritten; progress : called with the fraction written, 0 to 1
+        inputs : files that must not be overwritten; progress : called with the written fraction, 0 to 1
         """
         if arguments.file_path(path).suffix.lower() == ".png":
             draw_slices(path, self.map, [*self.sources, *arguments.file_paths("inputs", inputs)])
@@ -105,16 +105,16 @@ def convert(
     temperature: float | None = None, png: Path_ | None = None, call: Call | None = None,
     progress: Progress | None = None,
 ) -> MapResult:  # fmt: skip
-    """Read a map file, and write it in another format or unit.
+    """Read a map file and convert it to another format or unit.
 
-    path : of the map; output : file to write, in the format of its suffix; png : picture of its slices
-    unit : to convert to; by default the file's, hartree/e in a cube file. from_unit : of the values in `path`, if the
-        file does not name it
-    temperature : K, for the unit kT/e: of the output, or of `path` if the file does not name it
-    call : returns facts of the call for files, for a path; progress : called with the fraction written, 0 to 1
+    path : map file; output : file to write, in the format given by the suffix; png : picture of the slices to write
+    unit : unit of the result; by default that of the file, or hartree/e in a cube file. from_unit : unit of the values
+        in `path`, if the file does not name it
+    temperature : K, for the unit kT/e of the output, or of `path` if the file does not name it
+    call : function that returns metadata about the call for a path, to be written to files
+    progress : called with the written fraction, 0 to 1
 
-    Returns a MapResult. Raises FormatError for files that cannot be read or written, InputError for units that do not
-    fit.
+    Returns a MapResult. Raises FormatError for files that cannot be read or written, InputError for incompatible units.
 
     >>> pele_ocl.potmap("data/structures/trialanine.pdb", spacing=3, output="map.dx").map.unit
     'kcal/mol/e'
@@ -153,15 +153,16 @@ def mapmath(
 ) -> MapResult:  # fmt: skip
     """Add and subtract maps, point by point.
 
-    terms : Maps or their files, with "+" or "-" between them: `mapmath("a.dx", "-", "b.dx")`
-    mean : True to divide the sum by the number of maps; signs can then be left out
-    scale : factor of the result
-    onto_first : True to interpolate the other maps at the points of the first, in the region that all cover
-    output : file to write; png : picture of its slices to draw
-    call : returns facts of the call for files, for a path; progress : called with the fraction written, 0 to 1
+    terms : Maps or map files, separated by "+" or "-": `mapmath("a.dx", "-", "b.dx")`
+    mean : True to divide the sum by the number of maps; the signs are then optional
+    scale : factor applied to the result
+    onto_first : True to interpolate the other maps at the points of the first, in the region covered by all maps
+    output : map file to write; png : picture of the slices to write
+    call : function that returns metadata about the call for a path, to be written to files
+    progress : called with the written fraction, 0 to 1
 
-    Returns a MapResult, in the unit of the first map. Raises InputError for missing or superfluous signs, for maps on
-    other grids, and for units that cannot be converted.
+    Returns a MapResult, in the unit of the first map. Raises InputError for missing or extra signs, for maps on
+    different grids, and for units that cannot be converted.
 
     >>> map_ = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=3).map
     >>> difference = pele_ocl.mapmath(map_, "-", map_)
@@ -204,9 +205,9 @@ def mapmath(
 class Samples(Framed):
     """Values of a map at points.
 
-    positions : (n, 3) A; values : (n,) in the map's unit, NaN for points outside the map
-    labels : of the points if they are atoms; source, points : the files of the map and of the points, None without
-    call : returns facts of the call, for files
+    positions : (n, 3) A; values : (n,) in the unit of the map, NaN outside the map
+    labels : Labels if the points are atoms; source, points : files of the map and of the points, if any
+    call : function that returns metadata about the call, for files
 
     >>> map_ = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=2, min_distance=1.0).map
     >>> samples = pele_ocl.sample_map(map_, "data/structures/trialanine.pdb")
@@ -235,7 +236,7 @@ class Samples(Framed):
         return {} if self.labels is None else columns_of(self.labels)
 
     def table(self) -> Report:
-        """Name, position and value of each point."""
+        """Table of the name, position and value of each point."""
         names = [str(k + 1) if self.labels is None else self.labels.atom(k) for k in range(len(self))]
         x, y, z = self.positions.T
         columns: dict[str, Any] = {
@@ -245,7 +246,7 @@ class Samples(Framed):
         return Report("Values of a map", columns, {"unit": self.map.unit, "temperature": self.map.temperature})
 
     def to_json(self) -> dict[str, Any]:
-        """Positions and values, as printed as JSON, without seconds."""
+        """Return the positions and values as a JSON-compatible dictionary."""
         source, points = self.source, self.points
         return {
             "schema": SCHEMA,
@@ -259,7 +260,7 @@ class Samples(Framed):
         }
 
     def save(self, path: Path_) -> None:
-        """Write positions and values as a table, .h5, .csv or .json."""
+        """Write positions and values as a table: .h5, .csv or .json."""
         columns = {**self._columns(), "position": self.positions, "value": self.values}
         points = {} if self.points is None else {"points": str(self.points), "points_sha256": self.points.sha256}
         attributes = {**provenance(self.source, self.call), **points, "temperature": self.map.temperature}
@@ -272,14 +273,14 @@ def sample_map(
     map_: Map | Path_, points: Atoms | Path_ | Floats, *, model: int | None = None,
     outside: Literal["error", "nan"] = "error", output: Path_ | None = None, call: Call | None = None,
 ) -> Samples:  # fmt: skip
-    """Interpolate values of a map at points, as `sample` does.
+    """Interpolate a map at points with `sample`.
 
-    map_ : a Map or its file
-    points : Atoms, positions (n, 3) A, a structure file, whose atoms are the points, or a .npy, .csv or .txt file with
-        x, y and z on each line, in A
-    model : number of the structure's model in a file with several
-    outside : "error" for an InputError about points outside the map, or "nan"
-    output : table to write; call : returns facts of the call for files, for a path
+    map_ : a Map or a map file
+    points : Atoms, positions (n, 3) A, a structure file whose atoms are the points, or a .npy, .csv or .txt file with
+        x, y and z (A) per line
+    model : number of the model in a structure file with several
+    outside : "error" to raise InputError for points outside the map, or "nan" to return NaN for them
+    output : table to write; call : function that returns metadata about the call for a path, to be written to files
 
     Returns Samples. Raises FormatError for files that cannot be read or written.
 
@@ -311,7 +312,7 @@ def sample_map(
 
 
 def _points(points: Any, model: int | None) -> tuple[InputFile | None, Labels | None, Floats]:
-    """File, labels if they are atoms, and positions (n, 3) A."""
+    """Return the file, the labels if the points are atoms, and the positions (n, 3) A."""
     if isinstance(points, Atoms):
         return None, points.labels, points.positions
     if not isinstance(points, str | PathLike):
@@ -328,7 +329,7 @@ def _points(points: Any, model: int | None) -> tuple[InputFile | None, Labels | 
 
 
 def with_unit(source: Path, map_: Map, from_unit: str | None) -> Map:
-    """Return the map of a file its unit, which the file or the user says."""
+    """Return a map with its unit, from the file or from the user."""
     if from_unit is None:
         return map_
     arguments.choice("from_unit", from_unit, POTENTIAL_UNITS)
@@ -339,7 +340,7 @@ def with_unit(source: Path, map_: Map, from_unit: str | None) -> Map:
 
 
 def _in_unit(source: Path, map_: Map, unit: str | None, temperature: float | None) -> Map:
-    """Convert the map to the unit that is asked for."""
+    """Convert a map to the requested unit."""
     if temperature is not None and "kT/e" not in (map_.unit, unit):
         raise InputError(f'{source}: `temperature` belongs to the unit kT/e; leave it out, or give `unit="kT/e"`')
     if temperature not in (None, map_.temperature) and None not in (unit, map_.temperature) and unit != "kT/e":
@@ -351,7 +352,7 @@ def _in_unit(source: Path, map_: Map, unit: str | None, temperature: float | Non
 
 
 def _in_step(other: Map, before: Map, after: Map) -> Map:
-    """A further map of the file, a field say, in the unit that the potential got."""
+    """Convert a further map of the file, such as a field, in the same way as the potential."""
     rest = other.unit.removeprefix(before.unit)
     if before.unit not in POTENTIAL_UNITS or rest not in ("", "/A") or not other.unit.startswith(before.unit):
         return other
@@ -361,7 +362,7 @@ def _in_step(other: Map, before: Map, after: Map) -> Map:
 
 
 def _notes(maps: Sequence[Map], found: Map) -> list[str]:
-    """A sentence where the result is a part of the first map."""
+    """Return a note if the result covers only a part of the first map."""
     first = maps[0].grid
     if found.grid.shape == first.shape:
         return []
@@ -370,9 +371,9 @@ def _notes(maps: Sequence[Map], found: Map) -> list[str]:
 
 
 def _parsed(terms: Sequence[Map | Path_], mean: bool) -> tuple[list[float], list[Map | Path_]]:
-    """Read the sign of each map, and the maps. Raises InputError for a sign too many or too few."""
+    """Return the sign of each map, and the maps. Raises InputError for missing or extra signs."""
     signs, maps, sign = list[float](), list[Map | Path_](), 1.0
-    is_due = True  # a map, not a sign
+    is_due = True  # whether a map must follow, not a sign
     for term in terms:
         word = "" if isinstance(term, Map) else str(term)
         if word in _SIGNS:

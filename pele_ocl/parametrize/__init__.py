@@ -1,4 +1,4 @@
-"""Parameters of small molecules, one or thousands, and their files for OpenMM, AMBER's programs and PELE."""
+"""Assign parameters to small molecules, and write files for OpenMM, AMBER and PELE."""
 
 from __future__ import annotations
 
@@ -52,27 +52,27 @@ def parametrize(
     progress: Progress | None = None,
     call: dict[str, Any] | None = None,
 ) -> ParametrizeResult:
-    """Assign parameters to small molecules, and write them for OpenMM, AMBER's programs and PELE.
+    """Assign parameters to small molecules, and write files for OpenMM, AMBER and PELE.
 
-    what : files of molecules or a pattern such as "*.sdf", a SMILES, Ligands, or Mols of RDKit, one or several. Files
-        are SDF, mol2, .smi, poses of Vina and AutoDock-GPU (.pdbqt, .dlg), PDB and mmCIF with a `template`
+    what : one or several molecules: files or a pattern such as "*.sdf", SMILES, Ligand or RDKit Mol objects. Files may
+        be SDF, mol2, .smi, poses of Vina and AutoDock-GPU (.pdbqt, .dlg), or PDB and mmCIF with a `template`
     forcefield, charges, limit : as in Ligand.parametrize
     hydrogens, ph, template : as in Ligand.read
-    receptor : a structure, or its Atoms, with which complexes are also written, as PDB files and AMBER topologies
-    output : a file for one molecule, with the format by suffix; or a folder, which gets a folder for each molecule. By
-        default nothing is written
-    formats : of the files in a folder, of FORMATS; by default all: "xml" of OpenMM, "amber" (.prmtop and .rst7), "pele"
-        (DataLocal with template, OBC rows and rotamers), "sdf", "pdb"
-    table : a row for each molecule: .csv, .h5 or .json
+    receptor : a structure or Atoms, to also write its complexes with the molecules, as PDB files and AMBER topologies
+    output : file for a single molecule, with the format given by the suffix; or folder, with a subfolder for each
+        molecule. By default nothing is written
+    formats : formats to write to a folder, by default all: "xml" (OpenMM), "amber" (.prmtop and .rst7), "pele"
+        (DataLocal with template, OBC parameters and rotamers), "sdf", "pdb"
+    table : file for a table with a row for each molecule: .csv, .h5 or .json
     resume : continue an interrupted run that wrote to a folder
-    workers, scheduler, shard : processes among which the molecules are distributed, as in `jobs.run`
-    errors : "record" for a row with the reason if one of several molecules fails, "raise" for an InputError
+    workers, scheduler, shard : processes to distribute the molecules among, as in `jobs.run`
+    errors : if one of several molecules fails, "raise" an InputError, or "record" its message in the table
     progress : called with the fraction done, 0 to 1
 
-    A molecule is computed once, for any order and positions of its atoms, and cached.
+    Parameters are cached: a molecule is computed only once, for any order and positions of its atoms.
 
-    Raises InputError for invalid molecules and if AmberTools' programs are missing, FormatError for files that cannot
-    be read or written, ParameterError if there are no parameters.
+    Raises InputError for invalid molecules and if AmberTools is not installed, FormatError for files that cannot be
+    read or written, ParameterError if parameters cannot be assigned.
 
         result = pele_ocl.parametrize("ligands.sdf", output="parameters/")
         result.atoms(0)  # Atoms of the first

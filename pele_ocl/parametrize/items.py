@@ -1,4 +1,4 @@
-"""Molecules of files as items of a job: where each is, and the name that its files get."""
+"""Molecules as items of a job: their sources, and the names of their files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MoleculeItem:
-    """A molecule that is to be given parameters.
+    """A molecule to parametrize.
 
-    name : of its files, which no other has; path, number : of its file, and in it from 1; smiles : where it has no file
-    mol : a Mol of RDKit, whose place among what was given, from 1, is `number`
+    name : unique name of its files; path, number : its file, and its number there, from 1; smiles : SMILES without a
+        file
+    mol : RDKit Mol; `number` is then its position in the input, from 1
     """
 
     name: str
@@ -39,7 +40,7 @@ class MoleculeItem:
 def items_of(
     what: object, hydrogens: Hydrogens, ph: float | None, template: str | None
 ) -> list[MoleculeItem]:  # fmt: skip
-    """List the molecules of files, SMILES and Ligands. Raises InputError and FormatError for files that hold none."""
+    """List the molecules of the input. Raises InputError or FormatError for input without molecules."""
     several = [what] if isinstance(what, str | PathLike | Ligand) or is_mol(what) else what
     if not isinstance(several, Iterable):
         raise InputError(f"the molecules are {arguments.described(what)}; files of molecules, or a SMILES, are needed")
@@ -64,7 +65,7 @@ def items_of(
 
 
 def is_smiles(text: str) -> bool:
-    """Return whether a text may be a SMILES, because it neither is a file nor looks like a file name."""
+    """Return whether a text may be a SMILES: it is no existing file and has no suffix of molecule files."""
     return not is_molecule_file(text) and not Path(text).exists() and "\n" not in text and bool(text.strip())
 
 

@@ -1,4 +1,4 @@
-"""Result of giving molecules parameters: a row each, and the Atoms."""
+"""Result of parametrizing molecules: a table, and Atoms with parameters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS = ("name", "formula", "n_atoms", "charge", "forcefield", "smiles")
 class ParametrizeResult(Reported):
     """Molecules with parameters.
 
-    items : the molecules; records : of each, a Record; spec : how they were computed; call : facts of the call
+    items : the molecules; records : Record of each molecule; spec : the job; call : facts about the call
     """
 
     items: tuple[MoleculeItem, ...]
@@ -39,7 +39,7 @@ class ParametrizeResult(Reported):
 
     @property
     def errors(self) -> dict[int, str]:
-        """Reasons why molecules have no parameters, by index from 0."""
+        """Error messages of failed molecules, by index from 0."""
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     def ligand(self, k: int) -> Ligand:
@@ -47,12 +47,12 @@ class ParametrizeResult(Reported):
         return self.spec.ligand(self.items[k])
 
     def atoms(self, k: int) -> Atoms:
-        """Return the Atoms of a molecule with their parameters. Raises InputError with the reason if it has none."""
+        """Return the Atoms of a molecule with parameters. Raises InputError if it failed."""
         self.records[k].refuse()
         return self.spec.atoms(self.items[k])
 
     def table(self) -> Report:
-        """Return a table with a row for each molecule, or the reason why it has no parameters."""
+        """Return a table with a row for each molecule; failed molecules have an error message."""
         rows = [record.result for record in self.records]
         columns: dict[str, Any] = {"molecule": np.array([item.name for item in self.items])}
         for name in _COLUMNS:
@@ -63,12 +63,12 @@ class ParametrizeResult(Reported):
         columns["error"] = np.array([record.reason for record in self.records])
         return Report(f"Parameters of {counted(len(self), 'molecule')}", columns, self.call)
 
-    def to_json(self) -> list[dict[str, Any]]:  # type: ignore[override]  # an object a molecule
-        """Return the records, an object for each molecule; docs/records.md."""
+    def to_json(self) -> list[dict[str, Any]]:  # type: ignore[override]  # one object per molecule
+        """Return a list of the records as JSON data (docs/records.md)."""
         return [record.to_dict() for record in self.records]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the files of all molecules with parameters, as `output` does: one file, or a folder."""
+        """Write the files of all molecules that did not fail, as with `output`: a file or a folder."""
         target = Target.of(path, ())
         for k, item in enumerate(self.items):
             if not self.records[k].failed:

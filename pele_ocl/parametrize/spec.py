@@ -1,4 +1,4 @@
-"""Job that gives molecules parameters and writes their files, a record each."""
+"""Job that parametrizes molecules and writes their files, with a record per molecule."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from ..reading import read
 from .items import MoleculeItem
 from .writing import Target, require_folder, write_amber, write_complex, write_ligand
 
-JOURNAL = "molecules.jsonl"  # in the folder of the output
+JOURNAL = "molecules.jsonl"  # in the output folder
 
 
 @dataclass(frozen=True, eq=False)
 class ParametrizeSpec(Spec[MoleculeItem]):
     """Assign parameters to molecules, and write their files.
 
-    target : the files; others as in `pele_ocl.parametrize`
+    target : files to write; other parameters as in `pele_ocl.parametrize`
     """
 
     target: Target
@@ -43,7 +43,10 @@ class ParametrizeSpec(Spec[MoleculeItem]):
     receptor: Path | Atoms | None = None
 
     def require(self) -> None:
-        """Raise for what no molecule can be computed by: unknown names, missing programs, a target that is none."""
+        """Check the settings before the first molecule.
+
+        Raises InputError or FormatError for unknown names, missing programs, and an invalid target.
+        """
         check_choice(self.forcefield, self.charges)
         if self.limit is not None:
             number("limit", self.limit, "seconds", above=0)
@@ -57,11 +60,11 @@ class ParametrizeSpec(Spec[MoleculeItem]):
             require_folder(self.target.path)
 
     def name(self, item: MoleculeItem) -> str:
-        """Name of the molecule."""
+        """Return the name of the molecule."""
         return item.name
 
     def sha256(self, item: MoleculeItem) -> str:
-        """Mark of what the molecule is made of."""
+        """Compute the hash of the molecule's source."""
         if item.ligand is not None:
             return sha256_of((item.ligand.smiles, item.ligand.positions))
         if item.mol is not None:
@@ -74,18 +77,18 @@ class ParametrizeSpec(Spec[MoleculeItem]):
             return ""
 
     def still_counts(self, record: Record, item: MoleculeItem) -> bool:
-        """True if its files are there, too."""
+        """Return whether the record is still valid: its files exist."""
         there = all(Path(str(path)).is_file() for path in record.result.get("files", ()))
         return super().still_counts(record, item) and there
 
     def settings(self) -> dict[str, str]:
-        """Write the fields as texts, less the limit of time and the name of the folder."""
+        """Return the fields as texts, except the time limit and the name of the folder."""
         own = {of.name: setting_of(getattr(self, of.name)) for of in fields(self)}
         own |= {"limit": "", "target": ",".join(self.target.formats)}
         return own if not isinstance(self.receptor, Atoms) else {**own, "receptor": sha256_of(self.receptor)}
 
     def ligand(self, item: MoleculeItem) -> Ligand:
-        """Read a molecule. Raises FormatError and InputError."""
+        """Read a molecule. Raises FormatError or InputError."""
         if item.ligand is not None:
             return item.ligand
         if item.mol is not None:
@@ -98,11 +101,11 @@ class ParametrizeSpec(Spec[MoleculeItem]):
         return self._makers_of(item.path)[item.number - 1]()
 
     def atoms(self, item: MoleculeItem) -> Atoms:
-        """Give a molecule parameters; those that are kept are not computed again."""
+        """Return a molecule's atoms with parameters, using the cache."""
         return self.ligand(item).parametrize(self.forcefield, self.charges, limit=self.limit)
 
     def compute(self, item: MoleculeItem) -> Mapping[str, Any]:
-        """Give a molecule parameters and write its files."""
+        """Parametrize a molecule and write its files."""
         start = time.perf_counter()
         ligand = self.ligand(item)
         atoms = ligand.parametrize(self.forcefield, self.charges, limit=self.limit)
@@ -120,13 +123,13 @@ class ParametrizeSpec(Spec[MoleculeItem]):
         }  # fmt: skip
 
     def remark(self, ligand: Ligand) -> LigandRemark | None:
-        """Say in PDB files which molecule this is; None where its charges are its file's."""
+        """Return the remark that defines the molecule in PDB files; None if charges are from its file."""
         if self.charges == "file":
             return None
         return LigandRemark(ligand.residue_name, self.forcefield, self.charges, ligand.short_smiles)
 
     def _write_complex(self, item: MoleculeItem, atoms: Atoms, remark: LigandRemark | None) -> list[Path]:
-        """Write the molecule in the receptor; an AMBER topology where the receptor's terms have a place in one."""
+        """Write the complex with the receptor; as AMBER topology only if the format supports the receptor's terms."""
         assert self._receptor is not None
         together, written = self._receptor + atoms, list[Path]()
         stem = Path(self.target.path) / item.name / f"{item.name}_complex"
@@ -154,7 +157,7 @@ class ParametrizeSpec(Spec[MoleculeItem]):
         return self._read(path)[1]
 
     def _read(self, path: str) -> tuple[str, list[Maker]]:
-        """Read a file once."""
+        """Read a file; the result is cached."""
         if path not in self._files:
             file = read_file(path)
             makers = ligand_makers(file, hydrogens=self.hydrogens, ph=self.ph, template=self.template)

@@ -1,4 +1,4 @@
-"""Files of a molecule with parameters: for OpenMM, AMBER's programs, PELE, and as a molecule."""
+"""Write molecules with parameters for OpenMM, AMBER and PELE, and as molecule files."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from ..formats.amber.writing import prmtop_text, rst7_text
 from ..ligand import Ligand
 from ..ligand.remarks import LigandRemark
 
-# What a folder may hold of each molecule, by name.
+# Formats of the files in a molecule's folder.
 FORMATS = ("xml", "amber", "pele", "sdf", "pdb")
 SUFFIXES = (".xml", ".prmtop", ".parm7", ".rst7", ".sdf", ".pdb", ".cif")
-_RESOLUTION = 30.0  # degrees, of the ligand's rotamers
-_PELE_FIELD = "AMBER99sb"  # folder of PELE's Templates whose kind GAFF's parameters are
+_RESOLUTION = 30.0  # degrees, angle step of the ligand's rotamers
+_PELE_FIELD = "AMBER99sb"  # folder of PELE's Templates for GAFF parameters
 
 
 @dataclass(frozen=True)
 class Target:
-    """Files that are written.
+    """Output files.
 
-    path : of a file or a folder, "" for none; is_file : whether it is one molecule's file
-    formats : of FORMATS, in a folder
+    path : file or folder, "" for none; is_file : whether it is the file of a single molecule
+    formats : formats to write to a folder, from FORMATS
     """
 
     path: str = ""
@@ -44,7 +44,7 @@ class Target:
 
     @classmethod
     def of(cls, output: str | PathLike[str] | None, formats: Iterable[str]) -> Target:
-        """Read what is to be written; formats : all by default
+        """Determine the output files. formats : by default all
 
         Raises InputError for unknown formats and suffixes.
         """
@@ -64,7 +64,7 @@ class Target:
         return cls(str(output), is_file, chosen or FORMATS)
 
     def files(self, name: str, residue: str) -> tuple[Path, ...]:
-        """Name the files of a molecule; name : of its folder; residue : of its atoms"""
+        """Return the paths of a molecule's files. name : name of its folder; residue : residue name"""
         if not self.path:
             return ()
         if self.is_file:
@@ -81,7 +81,7 @@ class Target:
 
 
 def _pele_paths(data: Path, residue: str) -> tuple[Path, Path, Path]:
-    """Name PELE's files of a ligand in a folder DataLocal: template, OBC rows and rotamers."""
+    """Return the paths of a ligand's PELE files in a folder DataLocal: template, OBC parameters and rotamers."""
     return (
         data / "Templates" / _PELE_FIELD / "HeteroAtoms" / f"{residue.lower()}z",
         data / "OBC" / f"solventParamsHCTOBC_{residue}.txt",
@@ -90,7 +90,7 @@ def _pele_paths(data: Path, residue: str) -> tuple[Path, Path, Path]:
 
 
 def pele_texts(atoms: Atoms, data: Path) -> dict[Path, str]:
-    """Write a ligand for PELE: texts by their paths in the folder DataLocal. atoms : of one residue"""
+    """Return the PELE files of a ligand, by path in the folder DataLocal. atoms : atoms of a single residue"""
     assert atoms.labels is not None
     texts = (_template(atoms), obc_rows(atoms), rotamers_text(atoms))
     return dict(zip(_pele_paths(data, str(atoms.labels.residue_names[0])), texts, strict=True))
@@ -99,9 +99,9 @@ def pele_texts(atoms: Atoms, data: Path) -> dict[Path, str]:
 def write_ligand(
     paths: Iterable[Path], ligand: Ligand, atoms: Atoms, inputs: Iterable[Path] = (), remark: LigandRemark | None = None
 ) -> None:
-    """Write files of a molecule, each whole or not at all; the name of each says what it is.
+    """Write files of a molecule, each atomically, with formats given by their names.
 
-    remark : of PDB files
+    remark : remark for PDB files
     """
     texts: Mapping[str, Callable[[], str]] = {
         ".xml": lambda: xml_text(atoms, _note(atoms)),
@@ -124,16 +124,16 @@ def write_ligand(
 
 
 def write_complex(stem: Path, atoms: Atoms, n_bonded: int, remark: LigandRemark | None) -> Path:
-    """Write NAME.pdb of a complex, and give it; parameters as in `write_structure`"""
+    """Write a complex to NAME.pdb and return the path; parameters as in `write_structure`."""
     path = stem.with_name(f"{stem.name}.pdb")
     write_structure(path, atoms, n_bonded, remark=remark)
     return path
 
 
 def write_amber(stem: Path, atoms: Atoms, title: str) -> tuple[Path, Path]:
-    """Write an AMBER topology and its restart, NAME.prmtop and NAME.rst7; give both.
+    """Write an AMBER topology and coordinates, NAME.prmtop and NAME.rst7, and return both paths.
 
-    Raises InputError for atoms with terms that the format has no place for, and writes nothing.
+    Raises InputError, without writing, for atoms with terms that the format does not support.
     """
     texts = {
         ".prmtop": prmtop_text(atoms.with_radii("mbondi2"), _note(atoms)), ".rst7": rst7_text(atoms.positions, title),
@@ -149,9 +149,9 @@ def write_amber(stem: Path, atoms: Atoms, title: str) -> tuple[Path, Path]:
 def write_structure(
     path: Path, atoms: Atoms, n_bonded: int, inputs: Iterable[Path] = (), remark: LigandRemark | None = None
 ) -> None:
-    """Write atoms as a PDB or mmCIF file; in a PDB file CONECT records have the bonds of the last `n_bonded` atoms.
+    """Write atoms as a PDB or mmCIF file; PDB files have CONECT records for the last `n_bonded` atoms.
 
-    remark : says which molecule these are
+    remark : remark that defines the molecule
     """
     with replacing(path, inputs) as temporary:
         write_conformations(temporary, atoms)
@@ -181,7 +181,7 @@ def _note(atoms: Atoms) -> str:
 
 
 def sdf_text(ligand: Ligand, atoms: Atoms) -> str:
-    """Write a molecule as SDF with its partial charges, as RDKit and OpenFF have them."""
+    """Return a molecule as SDF, with partial charges in the property used by RDKit and OpenFF."""
     from rdkit import Chem
 
     copied = Chem.Mol(ligand.molecule)
@@ -195,7 +195,7 @@ def sdf_text(ligand: Ligand, atoms: Atoms) -> str:
 
 
 def rotamers_text(atoms: Atoms) -> str:
-    """Write which bonds of a ligand turn, as in PELE's LIG.rot.assign."""
+    """Return the rotatable bonds of a ligand in the format of PELE's LIG.rot.assign."""
     labels = atoms.labels
     assert labels is not None
     lines = [f"rot assign res {labels.residue_names[0]} &"]
@@ -214,7 +214,7 @@ def _flexible(atoms: Atoms) -> Flexible:
 
 
 def require_folder(path: str) -> None:
-    """Make the folder of the output, or raise FormatError if it cannot be written to."""
+    """Create the output folder. Raises FormatError if it is not writable."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)

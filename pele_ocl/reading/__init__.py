@@ -1,4 +1,4 @@
-"""Reading of files to Atoms: the format's reader, then the force field, by the same words from everywhere."""
+"""Reading of files to Atoms: parsing, assignment of parameters, and the options shared by all functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choice of atoms by what a user says: a selection, residues to leave out, and kinds to take."""
+"""Selection of atoms by the options `select`, `without` and `only`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _KINDS = {"protein": "protein", "nucleic": "nucleic", "ligand": "ligand", "ion":
 
 
 def selection_of(select: str | None, without: str | None = None, only: str | None = None) -> Selection | None:
-    """One selection of the atoms that all three choose, None if none is given.
+    """Combine the three options into one selection; None if none is given.
 
     select : a selection (docs/selection.md), or an AMBER mask
-    without : residues to leave out by name, with commas, or by kind: water, ion, ligand
-    only : the kinds to take, with commas
+    without : names or kinds (water, ion, ligand) of residues to leave out, separated by commas
+    only : kinds of residues to include, separated by commas
 
-    Raises InputError, before any file is read, for a text that is not a selection.
+    Raises InputError for an invalid selection, before any file is read.
     """
     given = None if select is None else selection_text("select", select)
     parts = [] if given is None else [given]
@@ -40,14 +40,14 @@ def selection_of(select: str | None, without: str | None = None, only: str | Non
 
 @lru_cache(maxsize=16)
 def _parsed(whole: str, n_atoms: int | None) -> Selection:
-    """Parse a selection, once for all who read by it."""
+    """Parse a selection. Results are cached."""
     from ..atoms.selection import Selection
 
     return Selection(whole, n_atoms)
 
 
 def _split(keyword: str, names: str) -> list[str]:
-    """Split the names at commas."""
+    """Split names at commas."""
     found = [name.strip() for name in text(keyword, names).split(",")]
     if not all(found):
         raise KeywordError(f"`{keyword}={names!r}` lacks a name before or behind a comma")
@@ -55,8 +55,8 @@ def _split(keyword: str, names: str) -> list[str]:
 
 
 def _residue(name: str) -> str:
-    """Write the selection of a residue name; * and ? match any letters."""
-    name = name.removeprefix("resname ").strip()  # as a selection has it
+    """Return a selection for a residue name, in which * and ? are wildcards."""
+    name = name.removeprefix("resname ").strip()  # as in a selection
     if set(name) & set('()" '):
         raise KeywordError(
             f"`without={name!r}`: names of residues are needed, with commas between them, as in `without='LIG,SO4'`; "

@@ -1,4 +1,4 @@
-"""Reading a file to Atoms: the format's reader, then the force field."""
+"""Reading of a file to Atoms, with parameters from the file or a force field."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 LigandGiven: TypeAlias = "str | PathLike[str] | Ligand | Atoms"
 Ligands: TypeAlias = "LigandGiven | Iterable[LigandGiven]"
-# The file of the positions of a topology, or the positions themselves.
+# Coordinate file of a topology, or the positions.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
-_LIGAND = "gaff2", "mmff"  # force field and charges that ligands have by default
-FILE = "file"  # GB radii of the structure's own
+_LIGAND = "gaff2", "mmff"  # default force field and charges of ligands
+FILE = "file"  # GB radii from the file
 _NO_RADII = "{}: no file brings GB radii; give an OBC table with `obc`, or name a set"
 
 
 def require_model(model: object) -> None:
-    """Raise InputError unless this is None or the number of a model."""
+    """Raise InputError unless `model` is None or an integer."""
     if model is not None:
         arguments.whole_number("model", model)
 
@@ -66,38 +66,38 @@ def read(
 ) -> Atoms:
     """Read a molecule and assign parameters.
 
-    path : file of a structure, such as .pdb, or of a topology, such as .prmtop, also with .gz or .bz2. The format
-        follows from the suffix; the error for another suffix lists all. An InputFile in place of a path is not read
-        again
-    forcefield : a ForceField, or a name that ForceField.load knows; by default Amber99SB. PQR files, mol2 files and
-        topologies have their own parameters and do not accept one
-    model : number of the model in a file with several, or of the frame of `coordinates`; by default the first
-    coordinates : for a topology the file with the positions: an AMBER restart (.rst7, .inpcrd, .ncrst), a NetCDF
-        trajectory or a structure file. Positions themselves, an array (n, 3) A, do, too
-    parameters : CHARMM's parameter files, for a .psf
-    select : the atoms to read, such as `protein and not resname NAP` (docs/selection.md); by default all. Other atoms
-        need no template. Indices, a mask or an AtomGroup of MDAnalysis are also accepted
-    without, only : residues to leave out by name or kind, and kinds to read, separated by commas: "HOH,NAP",
+    path : structure file, such as .pdb, or topology file, such as .prmtop, optionally compressed (.gz, .bz2). The
+        suffix determines the format. An InputFile is not read again
+    forcefield : a ForceField, or a name for ForceField.load; by default Amber99SB. It cannot be used with PQR files,
+        mol2 files and topologies, which contain parameters
+    model : number of the model in a file with several, or of the frame in `coordinates`; by default the first
+    coordinates : positions for a topology: an AMBER restart (.rst7, .inpcrd, .ncrst), a NetCDF trajectory, a structure
+        file, or an array (n, 3) A
+    parameters : CHARMM parameter files, for a .psf
+    select : atoms to read, such as `protein and not resname NAP` (docs/selection.md); by default all. Other residues
+        need no template. Indices, a boolean mask, or an MDAnalysis AtomGroup are also accepted
+    without, only : names or kinds of residues to leave out, and kinds to read, separated by commas: "HOH,NAP",
         "protein,ligand"
-    radii : set of radii, as in `Atoms.with_radii`, for any solvent; "file" for those of the file. By default those of
-        the file if it has some. Else they are the force field's default, which a SolventModel replaces if its GB model
-        was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
+    radii : set of radii as in `Atoms.with_radii`, which no SolventModel replaces, or "file" for those in the file. By
+        default the radii in the file are used, if any, otherwise those of the force field, which a SolventModel
+        replaces by the set of its GB model (bondi for gbn, mbondi3 for gbn2) or program (SolventModel.like)
 
-    ligands : molecules to add after the atoms of the file, one or several: Ligands, Mols of RDKit, Atoms, or files of
-        small molecules (.sdf, .mol2, .smi), of each file the molecule that is a residue of the structure, or the first
-        one. If residues without a template are this molecule by elements and bonds, it is not added: they get its
-        parameters and keep their positions. `ligand_file` is the same keyword
-    ligand_forcefield, ligand_charges : of ligands without parameters, as in `Ligand.parametrize`
-    ligand_hydrogens, ligand_ph : "given", or "add" for files of molecules that lack some; or a pH at which they are
-        protonated, as in `Ligand.read`
-    ligand_template : SMILES, or codes of the PDB's components (`ccd:BEN`), for residues without a template in the force
-        field; a file without such a residue is refused
+    ligands : one or several molecules to add after the atoms of the file: Ligands, RDKit Mols, Atoms, or files of small
+        molecules (.sdf, .mol2, .smi). From a file with several, the molecule that matches a residue of the structure is
+        used, or the first. If residues without a template match a ligand by elements and bonds, it is not added;
+        instead, they get its parameters and keep their positions. `ligand_file` is an alias
+    ligand_forcefield, ligand_charges : force field and charges of ligands without parameters, as in
+        `Ligand.parametrize`
+    ligand_hydrogens, ligand_ph : "given", or "add" to add missing hydrogens to molecules in files; or the pH for their
+        protonation, as in `Ligand.read`
+    ligand_template : SMILES, or PDB component codes (`ccd:BEN`), for residues without a template in the force field. At
+        least one residue must match
 
-    If hydrogens of such residues are missing, they are added according to the molecule's geometry, with a note.
+    Missing hydrogens of residues that match a ligand or SMILES are added, with a note.
 
     Returns Atoms in the order of the file. Raises FormatError if a file cannot be read, and ParameterError if the force
-    field lacks a residue or an atom. Raises InputError for a force field that cannot be used with the file. An invalid
-    or empty selection is also an InputError.
+    field does not contain a residue or an atom. Raises InputError for a force field that cannot be used with the file,
+    and for an invalid or empty selection.
 
     >>> pele_ocl.read("data/structures/trialanine.pdb")
     Atoms(33 atoms, 3 residues, 32 bonds, net charge +0.000 e)
@@ -130,7 +130,7 @@ def read_chosen(
     ligand_ph: float | None = None,
     ligand_template: Iterable[str] | str = (),
 ) -> tuple[Atoms, Taken | None]:
-    """Read as `read` does, and tell which atoms were taken, None if all were. Ligands are taken whole."""
+    """Read like `read`. Also returns the selected atoms, None for all. Ligands are never reduced by the selection."""
     ligands = arguments.listed_ligands(ligands)
     arguments.text("ligand_forcefield", ligand_forcefield)
     arguments.text("ligand_charges", ligand_charges)
@@ -153,14 +153,14 @@ def read_chosen(
     return found, taken
 
 
-# Of ligands: force field, charges, whether hydrogens are added, and the pH at which they are protonated.
+# Options for ligands: force field, charges, hydrogens, and pH for the protonation.
 _Kind: TypeAlias = "tuple[str, str, Hydrogens, float | None]"
 
 
 def template_of_ligand(
     given: LigandGiven, kind: _Kind, radii: str | None, path: str | PathLike[str], model: int | None
 ) -> LigandTemplate:  # fmt: skip
-    """Return a ligand parameters, if it has none; of a file with several the one that is a residue of the structure."""
+    """Parametrize a ligand if necessary. From files with several molecules, choose the one in the structure."""
     from ..ligand import (
         Ligand,
         LigandTemplate,
@@ -191,16 +191,16 @@ def template_of_ligand(
 
 
 def _residues_of(path: str | PathLike[str], model: int | None) -> Structure | None:
-    """Read a structure's atoms; None of files that have none, or whose parameters and positions are two files."""
+    """Read a structure; None for files with parameters and files that cannot be read."""
     try:
         found = read_structure_or_atoms(path, model)
-    except PeleError:  # which is told where the structure itself is read
+    except PeleError:  # reported when the structure itself is read
         return None
     return found if isinstance(found, Structure) else None
 
 
 def template_of_residue(template: str, path: str | PathLike[str], kind: _Kind, radii: str | None) -> LigandTemplate:
-    """Parametrize a molecule given as SMILES or component, as a template for residues of the file at a path."""
+    """Parametrize a molecule given as SMILES or component code, as a template for residues of a file."""
     from ..ligand import Ligand, LigandTemplate
 
     forcefield, charges, _, ph = kind
@@ -215,11 +215,11 @@ def _read_file(
     parameters: Iterable[str | PathLike[str]], select: str | Selection | None, radii: str | None,
     ligand: _Kind, ligands: Sequence[LigandTemplate],
 ) -> tuple[Atoms, Taken | None, frozenset[int]]:  # fmt: skip
-    """Read the file itself; parameters as of read_chosen.
+    """Read the file without adding ligands; arguments as in read_chosen.
 
-    ligand : of an SDF file; ligands : of residues that the force field does not know
+    ligand : options for an SDF file; ligands : templates for residues that are not in the force field
 
-    Returns also which of the ligands are residues of the file.
+    Also returns the indices of the ligands that match residues of the file.
     """
     if radii is not None:
         sets = (*RADII_SETS, *PDB2PQR_SETS, FILE)
@@ -270,7 +270,7 @@ def _read_file(
 
 
 def _field_of(forcefield: ForceField | str | None, radii: str | None) -> ForceField:
-    """Load a force field that gives GB radii of a set; None for its own."""
+    """Load a force field. radii : set of GB radii, None for its default"""
     from ..forcefield import ForceField
 
     if not isinstance(forcefield, ForceField):
@@ -281,7 +281,7 @@ def _field_of(forcefield: ForceField | str | None, radii: str | None) -> ForceFi
 def _assigned_by_remarks(
     structure: Structure, path: str | PathLike[str], field: ForceField, radii: str | None
 ) -> Atoms:
-    """Return a structure its parameters, also residues that remarks of its PDB file say the molecule of."""
+    """Assign parameters. Residues without a template may use SMILES in remarks of the PDB file."""
     try:
         return field._assign_known(structure)
     except ParameterError:
@@ -302,7 +302,7 @@ def _assigned_by_remarks(
 
 
 def _with_modified(field: ForceField, structure: Structure) -> tuple[ForceField, Structure]:
-    """Add templates of phosphorylated residues, which the built-in force field lacks."""
+    """Add templates of phosphorylated residues, which are not in the built-in force field, if necessary."""
     if not np.isin(structure.labels.residue_names, PHOSPHORESIDUES).any():
         return field, structure
     from ..ligand.phosphoresidues import with_phosphoresidues
@@ -313,9 +313,9 @@ def _with_modified(field: ForceField, structure: Structure) -> tuple[ForceField,
 def _assigning(
     structure: Structure, field: ForceField, ligands: Sequence[LigandTemplate]
 ) -> tuple[Structure, Callable[[Structure], Atoms], frozenset[int]]:
-    """Make the function that gives a structure its parameters, and tell which of the ligands are its residues.
+    """Return a function that assigns parameters to a structure, and the indices of ligands that match its residues.
 
-    Returns also the structure, with hydrogens that these residues lacked.
+    Also returns the structure, with missing hydrogens of these residues added.
     """
     if not ligands:
         return structure, field._assign_known, frozenset()
@@ -327,7 +327,7 @@ def _assigning(
 
 
 def _brings_radii(atoms: Atoms, with_parameters: bool) -> bool:
-    """Return whether radii are a file's: the structure's, or where it has no parameters those of an OBC table."""
+    """Return whether radii come from a file: the structure file, or an OBC table if it has no parameters."""
     if with_parameters:
         return atoms.gb_radii is not None and atoms.default_radii is None
     return atoms.gb_radii_set.startswith(FILE)
@@ -336,7 +336,7 @@ def _brings_radii(atoms: Atoms, with_parameters: bool) -> bool:
 def _chosen_first(
     structure: Structure, assign: Callable[[Structure], Atoms], selection: Selection, radii: str | None
 ) -> tuple[Atoms, Taken | None]:
-    """Assign parameters to the residues with a chosen atom, and leave out their other atoms afterwards."""
+    """Assign parameters to residues with selected atoms, and then remove their other atoms."""
     mask, unknown = selection.mask_and_unknown(selectable(structure.labels, structure.positions))
     whole = selection.whole_residues(structure.labels, mask)
     atoms = assign(structure.of_residues(whole))
@@ -353,9 +353,9 @@ def _chosen_first(
 def _noted(
     atoms: Atoms, before: Atoms, taken: Taken, unknown: tuple[str, ...]
 ) -> tuple[Atoms, Taken | None]:  # fmt: skip
-    """Note on the atoms how many of the file's they are, in place of the note that counts them before.
+    """Add a note with the number of selected atoms in the file, replacing a previous one.
 
-    unknown : messages about names that the file has not, which become notes, too
+    unknown : messages about names that are not in the file, which are also added as notes
     """
     if taken.mask.all():
         return replace(before, notes=(*before.notes, *unknown)), None

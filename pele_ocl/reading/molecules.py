@@ -1,4 +1,4 @@
-"""How a job or a command reads its files: one description for all of them, and what was read."""
+"""Reading: the options for reading files in functions and commands, and the molecules read."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ Chosen: TypeAlias = "tuple[Atoms, Taken | None]"
 Models = Literal["one", "all"]
 Files: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], ...] | list[str | PathLike[str]] | None
 
-LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
+LARGE_FILE = 20_000_000  # bytes; reading takes more than two seconds
 
 
 @runtime_checkable
 class FirstFrame(Protocol):
-    """Trajectory whose first frame has the positions of a topology; it may have no paths."""
+    """Interface of a trajectory whose first frame may provide the positions of a topology."""
 
     @property
     def paths(self) -> tuple[object, ...]: ...
@@ -61,15 +61,15 @@ class FirstFrame(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class MoleculeRead:
-    """A molecule as it was read.
+    """A molecule read from a file.
 
     source : the file
-    atoms : of the only model, or of the first that can be computed
-    numbers : of the models, in the order of the file; empty if one model was asked for
-    conformations : (m, n, 3) A, a row for each of `numbers`; NaN for a model that cannot be computed
-    chosen : the atoms of the file that were taken, None if all were
-    failed : why models cannot be computed, by index from 0
-    coordinates : file with the positions of a topology; None if `source` has them, or a trajectory
+    atoms : Atoms of the requested model, or of the first usable one
+    numbers : model numbers in the order of the file; empty if a single model was requested
+    conformations : (m, n, 3) A, positions of each model in `numbers`; NaN for unusable models
+    chosen : selected atoms of the file, None for all
+    failed : errors of unusable models, by index from 0
+    coordinates : file with the positions of a topology; None if they are in `source` or a trajectory
     """
 
     source: InputFile
@@ -82,20 +82,20 @@ class MoleculeRead:
 
     @property
     def taken(self) -> Taken:
-        """Atoms of the file that were selected, even if all were."""
+        """Selected atoms of the file, also if all are selected."""
         from ..atoms import Taken
 
         return self.chosen or Taken(np.ones(len(self.atoms), np.bool_), self.atoms.labels)
 
     def models(self) -> Iterator[tuple[int, Atoms]]:
-        """Iterate over the place and the atoms of each of several models that can be computed."""
+        """Yield the index and the Atoms of each usable model."""
         assert self.conformations is not None
         for place, positions in enumerate(self.conformations):
             if place not in self.failed:
                 yield place, self.atoms.moved(positions)
 
     def without(self, failed: Mapping[int, str]) -> MoleculeRead:
-        """Leave out further models. Raises InputError if none is left."""
+        """Mark further models as unusable. Raises InputError if none is left."""
         assert self.conformations is not None
         every = dict(sorted({**self.failed, **failed}.items()))
         left = next((place for place in range(len(self.numbers)) if place not in every), None)
@@ -112,27 +112,27 @@ class MoleculeRead:
 
 @dataclass(frozen=True)
 class Reading:
-    """Read molecules from files, all in the same way. It can be pickled; data are loaded once per process.
+    """Options for reading molecules from files. It is picklable, and loads data once per process.
 
-    forcefield : a ForceField, or a name that ForceField.load knows, for files without parameters; by default Amber99SB.
-        A file with its own parameters accepts neither this nor `templates`, `obc`, `pele_data` and `guess_radii`
-    select : the atoms to read, such as `protein and not resname NAP` (docs/selection.md); by default all
+    forcefield : a ForceField, or a name for ForceField.load, for files without parameters; by default Amber99SB. Files
+        with parameters accept neither this nor `templates`, `obc`, `pele_data` and `guess_radii`
+    select : atoms to read, such as `protein and not resname NAP` (docs/selection.md); by default all
     model : number of the model in a file with several; by default the first
-    coordinates : file with the positions of a topology; for several topologies one for all, or one each in the order of
-        `structures`
-    parameters : CHARMM's parameter files, for a .psf
-    radii : set of GB radii, for any solvent; by default those of the file, or those for the solvent
-    without, only : residues to leave out by name or kind, and kinds to read, separated by commas: "HOH,NAP",
+    coordinates : file with the positions of a topology; for several topologies, one file for all or one for each in the
+        order of `structures`
+    parameters : CHARMM parameter files, for a .psf
+    radii : set of GB radii, which no SolventModel replaces; by default those of the file or of the GB model
+    without, only : names or kinds of residues to leave out, and kinds to read, separated by commas: "HOH,NAP",
         "protein,ligand"
     templates, obc, pele_data, guess_radii, allow_missing_terminals, allow_scripts : as in ForceField.load
-    ligands : molecules to add, as in pele_ocl.read, with `ligand_forcefield`, `ligand_charges` and `ligand_hydrogens`
-        or `ligand_ph` for those without parameters
-    ligand_template : SMILES or component codes of residues, as in pele_ocl.read
-    solvent : a SolventModel, with which radii are chosen and notes are made; by default this is done when computing
-    structures : all files to read, if `coordinates` has one for each topology
-    trajectory : whose first frame gives the positions of a topology without `coordinates`; None if there is none
+    ligands : molecules to add as in pele_ocl.read, with the options `ligand_forcefield`, `ligand_charges`,
+        `ligand_hydrogens` and `ligand_ph`
+    ligand_template : SMILES or PDB component codes of residues, as in pele_ocl.read
+    solvent : a SolventModel that chooses the radii when reading; by default they are chosen later
+    structures : all files to read, needed if there are several `coordinates`
+    trajectory : trajectory whose first frame provides the positions of a topology without `coordinates`
 
-    Notes about what was read are reported once, and are in `Atoms.notes`.
+    Notes are reported once and are also in `Atoms.notes`.
     """
 
     forcefield: ForceField | str | Sequence[str] | None = None
@@ -165,33 +165,33 @@ class Reading:
         object.__setattr__(self, "ligands", arguments.listed_ligands(self.ligands))
         if self.select is not None:
             object.__setattr__(self, "select", selection_text("select", self.select))
-        selection_of(self.select, self.without, self.only)  # refused before any file is read
+        selection_of(self.select, self.without, self.only)  # raises errors before any file is read
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the fields: what was loaded by them is reloaded elsewhere. Coordinates alone need all structures."""
+        """Return the fields without loaded data. Structures are included only if coordinates need them."""
         structures = self.structures if self.coordinates else ()  # there may be thousands
         return {of.name: getattr(self, of.name) for of in fields(self)} | {"structures": structures}
 
     def __call__(self, source: InputFile, number: int | None = None, /) -> Atoms:
-        """Read the chosen atoms of a file; parameters as in `one`."""
+        """Read the selected atoms of a file; arguments as in `one`."""
         return self.one(source, number).atoms
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
-        """Read the chosen atoms of a file, and return them and their indices, None for all."""
+        """Read the selected atoms of a file. Also returns the selection, None for all."""
         found = self.one(source, number)
         return found.atoms, found.chosen
 
     @property
     def is_whole(self) -> bool:
-        """True if all atoms of a file's first model are read, and no others are added."""
+        """True if exactly the atoms of the first model are read, without selection and ligands."""
         return self._selection is None and self.model is None and not self.ligands
 
     def with_molecules(self, molecules: Iterable[Any], read: Callable[[Reading], T]) -> T:
-        """Read a complex in which residues without a template may be the molecule of a file, such as one of poses.
+        """Read a complex whose residues without a template may match one of several molecules, such as poses.
 
-        Such residues get the parameters of the first matching molecule, and keep their positions, with a note.
+        Such residues get the parameters of the first matching molecule and keep their positions, with a note.
 
-        molecules : files, Ligands or Mols of RDKit, tried in their order; read : reads the complex by a Reading
+        molecules : files, Ligands or RDKit Mols, tried in order; read : function that reads the complex with a Reading
 
         Raises the last ParameterError if no molecule matches.
         """
@@ -202,19 +202,19 @@ class Reading:
         for path in molecules:
             try:
                 return read(replace(self, ligands=(*self.ligands, path)))
-            except ParameterError as error:  # of another molecule, or of a further residue
+            except ParameterError as error:  # no match, or another unknown residue
                 why = error
-            except PeleError:  # of a molecule that cannot have parameters
+            except PeleError:  # the molecule cannot be parametrized
                 continue
         raise why
 
     def one(self, source: InputFile, number: int | None = None, /) -> MoleculeRead:
-        """Read the chosen atoms of a model of a file.
+        """Read the selected atoms of a model.
 
-        number : of the model, by default `model`
+        number : number of the model, by default `model`
 
-        Raises FormatError and ParameterError as pele_ocl.read does, and InputError for parameters given for a file with
-        its own.
+        Raises FormatError and ParameterError like pele_ocl.read, and InputError for force-field options with a file
+        that contains parameters.
         """
         if number is not None:
             self._require_all()
@@ -240,9 +240,9 @@ class Reading:
         return MoleculeRead(source, self._noted(source, atoms), chosen=taken, coordinates=file)
 
     def molecule(self, source: InputFile, models: str = "one") -> MoleculeRead:
-        """Read a molecule; models : "one", or "all" for all models of a PDB file as conformations
+        """Read a molecule. models : "one", or "all" to read all models of a file as conformations
 
-        Raises as `one` does; a model that differs from the first is in `failed`.
+        Raises like `one`. Models that differ from the first are in `failed`.
         """
         arguments.choice("models", models, ("one", "all"))
         if models == "one":
@@ -250,7 +250,7 @@ class Reading:
         self._require_all()
         failed = dict[int, str]()
         numbers, conformations = read_conformations(source, failed)
-        # The first is asked for by its number, so that no note says that the others were not read.
+        # Request the first model by number, to avoid a note that others were not read.
         first = next((number for place, number in enumerate(numbers) if place not in failed), numbers[0])
         found = self.one(source, first)
         atoms, chosen = found.atoms, found.chosen
@@ -260,21 +260,21 @@ class Reading:
                 "or give models with all atoms"
             )
         more = (len(atoms) if chosen is None else len(chosen)) - conformations.shape[1]
-        if more > 0:  # of ligands that were added, which stay
+        if more > 0:  # atoms of added ligands, which are the same in all models
             there = np.repeat(atoms.positions[np.newaxis, len(atoms) - more :], len(conformations), axis=0)
             conformations = np.concatenate([conformations, there], axis=1)
         positions = conformations if chosen is None else conformations[:, chosen.mask]
         return replace(found, numbers=numbers, conformations=positions, failed=failed)
 
     def _require_all(self) -> None:
-        """Raise KeywordError for keywords that leave no room for all models of a file."""
+        """Raise KeywordError for options that cannot be combined with reading all models."""
         if self.model is not None:
             raise KeywordError("choose one of `model` and `models`")
         if self.coordinates:
             raise KeywordError("`models='all'` reads the models of a PDB file; leave out `coordinates`")
 
     def of_frames(self, source: InputFile, trajectory: FirstFrame) -> Atoms:
-        """Read all atoms of another file; a topology gets the positions of its first frame."""
+        """Read all atoms of another file. The positions of a topology are those of the first frame."""
         own = replace(
             self, structures=(source.path,), coordinates=(), model=None, select=None, without=None, only=None,
             trajectory=trajectory,
@@ -282,9 +282,9 @@ class Reading:
         return own(source)
 
     def unparameterised(self, source: InputFile, whole: bool = False) -> Atoms:
-        """Read the chosen atoms of a file with names and positions but without parameters: charges are 0.
+        """Read the selected atoms of a file with labels and positions, but without parameters; charges are 0.
 
-        whole : whether to read all atoms, e.g. to match those of other files
+        whole : True to read all atoms, for example to match those of other files
         """
         positions = self.coordinates_of(source.path)
         parameters = () if positions is None else self._files("parameters")
@@ -296,7 +296,7 @@ class Reading:
         return self._noted(source, atoms)
 
     def coordinates_of(self, structure: Path) -> InputFile | Path | None:
-        """Open the file with the positions of a topology, None if there is none; a shared one is read once."""
+        """Open the coordinate file of a topology; None if there is none. A shared file is read once."""
         given, topologies = self._files("coordinates"), self._topologies
         if topologies and not is_topology(structure):
             return None
@@ -313,14 +313,14 @@ class Reading:
         return _opened(given[topologies.index(structure)])
 
     def require_forcefield(self) -> None:
-        """Load the force field if a structure needs one. Raises as ForceField.load."""
+        """Load the force field if a structure needs one. Raises the errors of ForceField.load."""
         structures = (path for path in self.structures if is_structure(path) and not path.is_dir())
         if not all(map(brings_parameters, structures)):
             assert self.loaded_forcefield is not None
 
     @cached_property
     def loaded_forcefield(self) -> ForceField:
-        """Force field of files that bring no parameters."""
+        """Force field for files without parameters."""
         from ..forcefield import ForceField
 
         radii = None if self.radii == FILE or goes_by_names(self.radii) else self.radii
@@ -340,7 +340,7 @@ class Reading:
         return selection_of(self.select, self.without, self.only)
 
     def _refuse_parameters(self, path: InputFile) -> None:
-        """Raise InputError for parameters that a file which brings its own has no use for."""
+        """Raise InputError for force-field options with a file that contains parameters."""
         form = structure_format(path)
         follow_from_bonds = self.radii in (None, FILE, "bondi") or goes_by_names(self.radii) or form.has_bonds
         names = [
@@ -356,7 +356,7 @@ class Reading:
             raise InputError(f"{path}: {form.kind} brings its own charges and radii; leave out {', '.join(given)}")
 
     def _positions(self, source: InputFile) -> tuple[Coordinates, InputFile | Path | None, str]:
-        """Find the positions of a topology: the file, or the first frame with a sentence about it, "" if none."""
+        """Find the positions of a topology: the coordinate file, or the first frame with a note, which may be ""."""
         if not self.coordinates and self.trajectory is not None and self.trajectory.paths and is_topology(source):
             whole = read_topology(source, self._files("parameters")).parameters
             positions, stripped = self.trajectory.first_positions(whole, self._selection)
@@ -366,7 +366,7 @@ class Reading:
 
     @cached_property
     def _topologies(self) -> tuple[Path, ...]:
-        """Structures without positions of their own."""
+        """Structures without positions."""
         return tuple(path for path in self.structures if not path.is_dir() and is_topology(path))
 
     @cached_property
@@ -375,7 +375,7 @@ class Reading:
         return _opened(given[0]) if given else None
 
     def _noted(self, source: InputFile, atoms: Atoms) -> Atoms:
-        """Add all messages about atoms to their notes, and tell them."""
+        """Add a note about waters and ions, and report all notes of the atoms."""
         held = Composition.of(atoms.labels).solvent_sentence()
         more = [f"{source}: {held}"] if held else []
         for sentence in (*atoms.notes, *more):
@@ -387,21 +387,21 @@ class Reading:
         return set()
 
     def _tell(self, sentence: str) -> None:
-        """Tell it once."""
+        """Report a message once."""
         if sentence and sentence not in self._told:
             self._told.add(sentence)
             note(sentence)
 
 
 def molecule_of(source: InputFile, reading: Reading, models: str = "one") -> MoleculeRead:
-    """Read a molecule, as `Reading.molecule` does."""
+    """Read a molecule with `Reading.molecule`."""
     return reading.molecule(source, models)
 
 
 def ligand_templates(path: Path, reading: Reading) -> list[LigandTemplate]:
-    """Return the molecules that a reading adds to a file parameters, in their order, as templates of residues.
+    """Parametrize the ligands of a Reading, in order, as templates of residues.
 
-    Raises as `read` does.
+    Raises the errors of `read`.
     """
     kind = reading.ligand_forcefield, reading.ligand_charges, reading.ligand_hydrogens, reading.ligand_ph
     given = reading.ligand_template
@@ -411,7 +411,7 @@ def ligand_templates(path: Path, reading: Reading) -> list[LigandTemplate]:
 
 
 def require_lennard_jones(path: str | PathLike[str]) -> None:
-    """Raise InputError for a file of a format that has no Lennard-Jones parameters."""
+    """Raise InputError for formats without Lennard-Jones parameters."""
     if is_structure(path) and not structure_format(path).has_lennard_jones:
         suffix = structure_suffix(path)
         advice = structure_format(path).advice
@@ -419,13 +419,13 @@ def require_lennard_jones(path: str | PathLike[str]) -> None:
 
 
 def _paths(name: str, given: Files) -> tuple[Path, ...]:
-    """One path or several as a tuple."""
+    """Convert one or several paths to a tuple."""
     several = () if given is None else (given,) if isinstance(given, str | PathLike) else given
     return tuple(arguments.file_path(path, name) for path in arguments.file_paths(name, several))
 
 
 def _opened(path: Path) -> InputFile | Path:
-    """A file of positions, which is read once, but for a long trajectory's."""
+    """Read a coordinate file, or return the path of a large trajectory."""
     from ..formats.amber import is_netcdf
 
     return path if is_netcdf(path) and path.stat().st_size > LARGE_FILE else read_file(path)

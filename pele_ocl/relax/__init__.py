@@ -1,4 +1,4 @@
-"""Predicted models relaxed as AlphaFold and ColabFold do it, with a report of what was wrong before and after."""
+"""Relax predicted models with the protocols of AlphaFold and ColabFold, and report violations before and after."""
 
 from __future__ import annotations
 
@@ -62,31 +62,31 @@ def relax(
     watch: Watch | None = None,
     provenance: Provenance | None = None,
 ) -> RelaxResult | RelaxBatch:
-    """Relax predicted models: Amber99SB in vacuum, restrained heavy atoms, and rounds that release residues with
-    violations.
+    """Relax predicted models by restrained minimization with Amber99SB in vacuum, as AlphaFold does.
 
-    Models of one sequence are prepared once. Relaxer is for loops.
+    Further rounds of minimization release residues that have violations. Models with the same sequence are prepared
+    once. For repeated calls use Relaxer.
 
     what : a .pdb or .cif file, a list of them, or a pattern such as "predictions/*.pdb"; missing hydrogens are added,
-        and other atoms if PDBFixer is installed
-    protocol : "alphafold", or "colabfold", with at most 2,000 iterations per round; or a Protocol. A path here is the
-        output: `relax(what, "relaxed.pdb")`
+        and other missing atoms if PDBFixer is installed
+    protocol : "alphafold"; or "colabfold", with at most 2,000 iterations per round; or a Protocol. A path is taken as
+        `output` instead: `relax(what, "relaxed.pdb")`
     close_gaps, max_iterations : as in Relaxer
     precision, device : as in `minimize`
     strict : refuse models with findings that otherwise only cause notes
-    output : file to write, .pdb or .cif; of several models a folder, or a name such as "relaxed/{name}.pdb". By default
-        nothing is written
-    table : file of `result.table()`: .csv, .h5 or .json
+    output : file to write, .pdb or .cif; for several models a folder, or a name such as "relaxed/{name}.pdb". By
+        default nothing is written
+    table : file for `result.table()`: .csv, .h5 or .json
     resume : continue an interrupted run of several models that wrote to `output`
-    errors : "record" for NaN and a message in `errors` if one of several models fails; "raise" for an InputError
+    errors : if one of several models fails, "raise" an InputError, or "record" NaN and its message in `errors`
     progress : called with the fraction done, 0 to 1
-    watch : called with the number of models done, the total number, and the rms gradient of the current one, kcal/mol/A
+    watch : called with the number of models done, the total number, and the current model's rms gradient, kcal/mol/A
     provenance : facts for the table
 
-    Returns the RelaxResult of one model, a RelaxBatch of several.
+    Returns a RelaxResult for one model, a RelaxBatch for several.
 
-    Raises FormatError and ParameterError for anything but proteins of Amber99SB. Raises InputError for unknown options,
-    for a model that cannot be minimized, and if PDBFixer is missing.
+    Raises FormatError or ParameterError for residues other than the amino acids of Amber99SB. Raises InputError for
+    unknown options, for a model that cannot be minimized, and if PDBFixer is needed but not installed.
 
         >>> import pele_ocl
         >>> from pele_ocl.common.installation import shipped
@@ -103,7 +103,7 @@ def relax(
 
     if output is not None:
         file_path(output, "output")
-    target = "" if output is None else str(output)  # whose "/" at the end means a folder
+    target = "" if output is None else str(output)  # as text, since a "/" at the end means a folder
     spec = RelaxSpec(target, protocol, close_gaps, max_iterations, precision, device, strict)
     tell = None if progress is None else (lambda done, n, _: progress(done / n))
     path = None if table is None else Path(table)

@@ -1,4 +1,4 @@
-"""Bonds between residues of a model, and gaps of its chains."""
+"""Bonds between residues of a model, and gaps in its chains."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from ..forcefield.bonding import POLYMER_BOND_A
 
 Indices = NDArray[np.intp]
 
-GAP_A = 4.0  # C-N; a bond that a model has torn is shorter, and two pieces with one numbering are farther apart
+GAP_A = 4.0  # A, C-N distance above which the chain has a gap
 
 
 def in_chains(structure: Structure, close_gaps: bool = False) -> Structure:
-    """Return the structure segments within which every residue is bonded to the next one.
+    """Return the structure with new segments, in which each residue is bonded to the next one.
 
-    Neighbours whose numbers follow each other are bonded unless their C and N are more than GAP_A apart. If numbers
-    jump, they are bonded if C and N are near enough for a bond. Elsewhere the chain has a gap.
+    Residues with consecutive numbers are bonded unless their C and N are more than GAP_A apart. Residues whose numbers
+    are not consecutive are bonded only if C and N are within bonding distance. All others are separated by a gap.
 
-    close_gaps : whether neighbours whose numbers follow each other are bonded at any distance
+    close_gaps : whether residues with consecutive numbers are bonded at any distance
     """
     lengths = _peptide_lengths(structure)
-    near = close_gaps | (lengths <= GAP_A) | np.isinf(lengths)  # an atom that is lacking is built where it belongs
+    near = close_gaps | (lengths <= GAP_A) | np.isinf(lengths)  # a missing C or N will be built in bonding distance
     bonded = (np.diff(structure.segments) == 0) & ((_follow(structure) & near) | (lengths < POLYMER_BOND_A))
     return replace(structure, segments=np.cumsum(np.concatenate([[False], ~bonded]), dtype=np.int32))
 
 
 def gap_notes(read: Structure, chains: Structure) -> tuple[str, ...]:
-    """Tell each gap in a sentence. read : as in the file; chains : what `in_chains` made of it"""
+    """Return a note for each gap. read : structure as read; chains : the result of `in_chains`"""
     starts, lengths, follow = read.labels.residue_starts, _peptide_lengths(read), _follow(read)
 
     def reason(k: int) -> str:
@@ -47,9 +47,10 @@ def gap_notes(read: Structure, chains: Structure) -> tuple[str, ...]:
 
 
 def rings(chains: Structure) -> Indices:
-    """(k, 2) first and last residue of each ring: a segment with ends near enough for a bond, without OXT.
+    """Return the first and last residue of each ring, (k, 2): segments without OXT whose ends are within bonding
+    distance.
 
-    It has three residues at least, as in the matching of templates.
+    A ring has at least three residues, as in template matching.
     """
     segments, labels = chains.segments, chains.labels
     firsts = np.flatnonzero(np.diff(segments, prepend=segments[:1] - 1))
@@ -60,7 +61,7 @@ def rings(chains: Structure) -> Indices:
 
 
 def ring_notes(chains: Structure) -> tuple[str, ...]:
-    """Tell each ring in a sentence."""
+    """Return a note for each ring."""
     starts, labels = chains.labels.residue_starts, chains.labels
     return tuple(
         f"{chains.where(int(starts[first]))} and {labels.residue(int(starts[last]))} are bonded: C and N are near, and "
@@ -70,7 +71,7 @@ def ring_notes(chains: Structure) -> tuple[str, ...]:
 
 
 def open_notes(atoms: Atoms, source: str) -> tuple[str, ...]:
-    """Tell backbone atoms that lack a bond; a file with hydrogens may end a chain as if it went on."""
+    """Return a note about backbone atoms that lack a bond, such as at chain ends without terminal atoms."""
     assert atoms.labels is not None
     n_bonds = np.bincount(atoms.bonds.ravel(), minlength=len(atoms))
     waiting = np.flatnonzero(np.isin(atoms.labels.names, ("C", "N")) & (n_bonds < 3))
@@ -84,7 +85,7 @@ def open_notes(atoms: Atoms, source: str) -> tuple[str, ...]:
 
 
 def _follow(structure: Structure) -> NDArray[np.bool_]:
-    """(n_residues - 1,) whether the number of the next residue follows."""
+    """Return a mask (n_residues - 1,), True if the next residue has the consecutive number."""
     labels, starts = structure.labels, structure.labels.residue_starts
     step = np.diff(labels.residue_numbers[starts])
     codes = labels.insertion_codes[starts]
@@ -92,13 +93,13 @@ def _follow(structure: Structure) -> NDArray[np.bool_]:
 
 
 def _peptide_lengths(structure: Structure) -> Floats:
-    """(n_residues - 1,) the distance of each residue's C from the next one's N, A; inf where either is lacking."""
+    """Return distances from each residue's C to the next residue's N, (n_residues - 1,) A; inf if either is missing."""
     residues = np.arange(len(structure.segments))
     return _lengths(structure, residues[:-1], residues[1:])
 
 
 def _lengths(structure: Structure, before: Indices, after: Indices) -> Floats:
-    """(m,) the distance of the C of some residues from the N of others, A; inf where either is lacking."""
+    """Return distances from the C of residues `before` to the N of residues `after`, (m,) A; inf if missing."""
     starts = structure.labels.residue_starts
     places = np.full((2, len(starts), 3), np.inf)
     for which, name in enumerate(("C", "N")):

@@ -1,4 +1,4 @@
-"""Hydrogens that a model without any lacks, chosen by the templates of the force field."""
+"""Add the hydrogens of force field templates to models without hydrogens."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..forcefield.templates import Template
 from .chains import rings
 from .placing import Indices, unit
 
-# A hydrogen bond as in OpenMM where it chooses between histidines.
+# Criteria for a hydrogen bond, as in OpenMM's choice of histidine tautomers.
 _NEAR_A, _STRAIGHT = 3.5, np.cos(np.radians(50))
 _RING = (("ND1", "CG", "CE1"), ("NE2", "CD2", "CE1"))  # nitrogens of histidine, each with its neighbours
 _TERMINAL = frozenset({"OXT"})
 
 
 def completed(structure: Structure, templates: Mapping[str, Template]) -> tuple[Structure, Indices] | None:
-    """Add the hydrogens of a pH of 7, and OXT at the ends of chains, all at the origin.
+    """Add the hydrogens for pH 7, and OXT at chain ends, all positioned at the origin.
 
-    Returns it with the index of each atom in the structure that is given, -1 for atoms that were added. Returns None if
-    there are hydrogens already, if other atoms are lacking or unknown, and for ends without a template.
+    Returns the structure, and the index of each atom in the given structure, -1 for added atoms. Returns None if the
+    structure has hydrogens, if heavy atoms are missing or unknown, and if a chain end has no template.
     """
     labels = structure.labels
     starts, ends = labels.residue_starts.tolist(), [*labels.residue_starts[1:].tolist(), len(labels)]
@@ -44,7 +44,7 @@ def completed(structure: Structure, templates: Mapping[str, Template]) -> tuple[
 
 
 def tautomers(structure: Structure) -> Mapping[int, str]:
-    """HID or HIE for each residue HIS, as OpenMM chooses: HIE if only NE2 can donate a hydrogen bond."""
+    """Return the tautomer of each HIS by residue index, chosen as in OpenMM: HIE if only NE2 can donate an H bond."""
     labels = structure.labels
     starts, ends = labels.residue_starts, np.append(labels.residue_starts[1:], len(labels))
     acceptors = np.isin(labels.elements, ("N", "O"))
@@ -60,7 +60,7 @@ def tautomers(structure: Structure) -> Mapping[int, str]:
 
 
 def refuse_ends(structure: Structure, templates: Mapping[str, Template]) -> None:
-    """Raise ParameterError for the first residue at an end of a chain that has no template of such an end."""
+    """Raise ParameterError for the first chain end that has no terminal template."""
     for start, (base, form) in zip(structure.labels.residue_starts, _forms(structure, templates), strict=True):
         if form in templates or not base:
             continue
@@ -80,7 +80,7 @@ def refuse_ends(structure: Structure, templates: Mapping[str, Template]) -> None
 
 
 def _gives(places: Mapping[str, Floats], names: tuple[str, str, str], acceptors: Floats) -> bool:
-    """Return whether the first of three atoms would have a hydrogen bond to an acceptor (k, 3) A, had it a hydrogen."""
+    """Return whether a hydrogen on the first of three atoms would form a hydrogen bond to any acceptor (k, 3) A."""
     if not places.keys() >= set(names):
         return False
     donor, *neighbours = (places[name] for name in names)
@@ -91,7 +91,7 @@ def _gives(places: Mapping[str, Floats], names: tuple[str, str, str], acceptors:
 
 
 def _forms(structure: Structure, templates: Mapping[str, Template]) -> Iterator[tuple[str, str]]:
-    """Names of each residue's template: within a chain, "" if there is none, and at its place."""
+    """Yield two template names for each residue: within a chain, "" without one, and for its actual position."""
     labels, histidines = structure.labels, tautomers(structure)
     bridged = set((np.searchsorted(labels.residue_starts, disulphides(structure).ravel(), "right") - 1).tolist())
     names = labels.residue_names[labels.residue_starts].tolist()
@@ -104,12 +104,15 @@ def _forms(structure: Structure, templates: Mapping[str, Template]) -> Iterator[
         template = templates.get(base)
         if template is None:
             yield "", ""
-        else:  # caps wait for one neighbour only
+        else:  # caps have only one neighbour
             yield base, base + "B" * (first and template.head >= 0) + "E" * (last and template.tail >= 0)
 
 
 def _filled(structure: Structure, own: Indices, residues: Ints, added: list[tuple[str, str]]) -> Structure:
-    """Structure of these atoms. own : (n,) index of each, -1 for the added ones, whose names and elements follow"""
+    """Return the structure with added atoms at the origin.
+
+    own : (n,) index of each atom in `structure`, -1 for added atoms; added : their names and elements
+    """
     labels, there = structure.labels, own >= 0
     firsts = labels.residue_starts[residues]
     columns = {}

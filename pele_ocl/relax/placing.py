@@ -1,4 +1,4 @@
-"""Hydrogens, and terminal oxygens, placed about the atoms that a model has by the shapes that bonds have."""
+"""Place hydrogens and terminal oxygens by bond geometry."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..pairs.pairlist import pairs_of
 from ..pairs.search import codes_within
 
 Indices = NDArray[np.intp]
-_LENGTHS = {"C": 1.09, "N": 1.01, "O": 0.96, "S": 1.34}  # of bonds to hydrogen, A, by the other atom
-_OXYGEN_A = 1.25  # of C-OXT
-_REACH_A = 6.0  # within which charges decide
+_LENGTHS = {"C": 1.09, "N": 1.01, "O": 0.96, "S": 1.34}  # lengths of bonds to hydrogen, A, by heavy atom
+_OXYGEN_A = 1.25  # A, length of C-OXT
+_REACH_A = 6.0  # A, cutoff for the potential of surrounding charges
 _TETRAHEDRAL = np.arccos(-1 / 3)
-_NO_LENGTH = 1e-6  # below which a vector has no direction
+_NO_LENGTH = 1e-6  # vectors shorter than this are treated as zero
 
 
 class _Added(NamedTuple):
-    """An atom that models lack, with the fields of Placing that are its own. near : neighbours that are there"""
+    """An added atom, with its entries for Placing. near : existing neighbours of the parent"""
 
     atom: int
     parent: int
@@ -32,19 +32,19 @@ class _Added(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """Positions of all n atoms from the positions that models bring; k atoms are added.
+    """Computes the positions of n atoms, of which k are added, from the positions in a model.
 
-    An added atom is bonded to one other, its parent, which carries three axes. The first leads away from all of the
-    parent's neighbours. The second is normal to the bond to the first neighbour and to a side, a direction between two
-    atoms. The third is normal to both. Coordinates along them give the atom's possible places.
+    An added atom is bonded to its parent, which defines three local axes. The first points away from all neighbours of
+    the parent. The second is normal to the bond to the first neighbour and to the side, a direction between two atoms.
+    The third is normal to both. The possible positions of the atom are given in these local coordinates.
 
-    own : (n,) index of each atom among the atoms that models bring, -1 for the added ones
+    own : (n,) index of each atom in the model, -1 for added atoms
     added, parents : (k,) indices of the added atoms and of their parents
-    neighbours : (k, 3) of the parents, the last one again where there are fewer
-    weights : (k, 3) 1 for a neighbour, 0 where it is there again
+    neighbours : (k, 3) neighbours of the parents; the last one is repeated if there are fewer
+    weights : (k, 3) 1 for neighbours, 0 for repeated ones
     sides : (k, 2) the two atoms of the side
-    local : (k, 3, 3) A, coordinates of three places to choose from, which are the same where nothing turns
-    charges : (n,) e, by which a place is chosen
+    local : (k, 3, 3) local coordinates of three candidate positions, A; they are equal if the position is unique
+    charges : (n,) charges that decide between candidates, e
     """
 
     own: Indices
@@ -58,7 +58,7 @@ class Placing:
 
     @classmethod
     def of(cls, atoms: Atoms, own: Indices) -> Placing:
-        """Prepare for atoms with bonds and elements; some stand nowhere yet."""
+        """Prepare for atoms with bonds and elements. own : as in Placing"""
         assert atoms.labels is not None
         bonded: list[list[int]] = [[] for _ in own]
         for i, j in atoms.bonds.tolist():
@@ -87,7 +87,7 @@ class Placing:
         )
 
     def placed(self, positions: Floats) -> Floats:
-        """All atoms (n, 3) A, of the positions that a model brings."""
+        """Return the positions of all atoms, (n, 3) A, from the positions in a model."""
         found = positions[self.own]
         parents = found[self.parents]
         away = unit(found[self.neighbours] - parents[:, None])
@@ -105,7 +105,10 @@ class Placing:
         return np.asarray(found)
 
     def _attracted(self, positions: Floats, atoms: Indices, places: Floats) -> Floats:
-        """Choose places (t, 3) of atoms, of three each (t, 3, 3), to which the charges around attract them most."""
+        """Choose for each atom the candidate position with the lowest potential of the surrounding charges.
+
+        places : (t, 3, 3) candidates, A. Returns the chosen positions, (t, 3) A.
+        """
         place_of = np.full(len(positions), -1, np.intp)
         place_of[atoms] = np.arange(len(atoms))
         one, other = pairs_of(codes_within(positions, _REACH_A))
@@ -119,12 +122,12 @@ class Placing:
 
 
 def unit(vectors: Floats) -> Floats:
-    """Vectors (..., 3) of length 1."""
+    """Normalize vectors (..., 3)."""
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12))
 
 
 def _along(*choices: Floats) -> Floats:
-    """(k, 3) unit vectors along the first of several vectors (k, 3) that has a length; the last ones must have it."""
+    """Return unit vectors (k, 3) along the first of several vectors that is not zero; the last must not be zero."""
     found = choices[-1]
     for choice in reversed(choices):
         found = np.where(np.linalg.norm(choice, axis=1, keepdims=True) > _NO_LENGTH, unit(choice), found)
@@ -132,17 +135,17 @@ def _along(*choices: Floats) -> Floats:
 
 
 def _across(vectors: Floats) -> Floats:
-    """(k, 3) vectors at right angles to others (k, 3); the third axis for a length of 0."""
+    """Return vectors (k, 3) perpendicular to the given ones; the z axis for zero vectors."""
     crossed = np.cross(vectors, np.eye(3)[np.abs(vectors).argmin(axis=1)])
     crossed[np.linalg.norm(crossed, axis=1) < _NO_LENGTH] = [0.0, 0.0, 1.0]
     return crossed
 
 
 def _off_three(away: Floats) -> Floats:
-    """(k, 3) normals of the planes through the ends of three vectors (k, 3, 3), to the side where their origin is.
+    """Return normals (k, 3) of the planes through the ends of three vectors (k, 3, 3), pointing towards their origin.
 
-    If noise has nearly put the origin into the plane, the sum of the three would lie in it, too. If it is in it, either
-    side will do.
+    Unlike the sum of the vectors, the normal is well defined if the origin is nearly in the plane. If it is exactly in
+    the plane, either direction is correct.
     """
     one, two, three = away.swapaxes(0, 1)
     normal = np.cross(one, two) + np.cross(two, three) + np.cross(three, one)
@@ -151,7 +154,7 @@ def _off_three(away: Floats) -> Floats:
 
 
 def _directions(n_neighbours: int, n_added: int, is_flat: bool) -> Floats:
-    """(n_added, 3, 3) unit vectors as `local` has them; is_flat : whether the only neighbour has a plane to lie in."""
+    """Return unit vectors in local coordinates, (n_added, 3, 3). is_flat : whether the geometry is planar"""
     if n_neighbours > 1:
         half = _TETRAHEDRAL / 2 if n_added == 2 else 0.0
         return np.array([[[np.cos(a), np.sin(a), 0.0]] * 3 for a in (half, -half)[:n_added]])

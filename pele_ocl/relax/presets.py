@@ -14,14 +14,14 @@ VACUUM = SolventModel(gb="none")
 
 @dataclass(frozen=True)
 class Protocol:
-    """Way in which models are relaxed: in vacuum with Amber99SB, bonds to hydrogen held, heavy atoms restrained.
+    """Protocol of restrained minimization in vacuum with Amber99SB and constrained bonds to hydrogen.
 
-    stiffness : kcal/mol/A^2, of 1/2 k x^2, as these programs write their restraints
-    tolerance : rms gradient at which a round ends, kcal/mol/nm
-    max_iterations : of a round
-    rounds : at most; each but the first frees the residues that had violations
-    iterations_in_all : of a model, in all its rounds; most models need some tens
-    name : for records
+    stiffness : force constant k of the restraints on heavy atoms, 1/2 k x^2, kcal/mol/A^2
+    tolerance : rms gradient at convergence, kcal/mol/nm
+    max_iterations : maximum number of iterations per round
+    rounds : maximum number of rounds; each after the first releases residues that have violations
+    iterations_in_all : maximum number of iterations per model in all rounds; most models need less than 100
+    name : name in records
     """
 
     stiffness: float = 10.0
@@ -33,23 +33,23 @@ class Protocol:
 
     @property
     def force_constant(self) -> float:
-        """Whole factor of x^2, as PositionalRestraint takes it, kcal/mol/A^2."""
+        """Force constant in the convention of PositionalRestraint, k x^2, kcal/mol/A^2."""
         return self.stiffness / 2
 
     @property
     def rms_gradient(self) -> float:
-        """Tolerance, kcal/mol/A."""
+        """Tolerance in kcal/mol/A."""
         return self.tolerance * NM_PER_A
 
 
-# AlphaFold sets no limit of iterations, and so may never end: iterations_in_all ends what is no structure.
+# AlphaFold does not limit iterations, so it may never end; iterations_in_all stops invalid models.
 PROTOCOLS: Mapping[str, Protocol] = {
     "alphafold": Protocol(name="alphafold"), "colabfold": Protocol(max_iterations=2_000, name="colabfold"),
 }  # fmt: skip
 
 
 def protocol_of(protocol: object) -> Protocol:
-    """Return the protocol of a name, or the one that is given. Raises InputError for other values."""
+    """Return a protocol by name; a Protocol is returned unchanged. Raises InputError for other values."""
     if isinstance(protocol, Protocol):
         return protocol
     if not isinstance(protocol, str) or protocol not in PROTOCOLS:

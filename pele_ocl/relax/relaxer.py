@@ -1,4 +1,4 @@
-"""Relaxation prepared once for a sequence."""
+"""Relaxation of many models, prepared once per sequence."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Relaxer:
-    """Relaxation of models; models of one sequence are prepared once.
+    """Relaxes models; those with the same sequence are prepared once.
 
     protocol : "alphafold", "colabfold", or a Protocol
-    close_gaps : whether consecutive residues are bonded at any distance; by default there is a gap, with a note, if C
-        is more than 4 A from the next N
-    max_iterations : of a model, over all rounds; by default that of the protocol
+    close_gaps : whether consecutive residues are bonded at any distance; by default a distance of more than 4 A from C
+        to the next N is a gap, with a note
+    max_iterations : maximum number of iterations per model in all rounds; by default that of the protocol
     precision, device : as in `minimize`
 
     Raises InputError for unknown values.
@@ -53,9 +53,9 @@ class Relaxer:
         self._topologies = Topologies(close_gaps)
 
     def relax(self, path: str | PathLike[str], *, watch: Watch | None = None) -> RelaxResult:
-        """Relax the first model of a .pdb or .cif file; errors as in `relax`.
+        """Relax the first model of a .pdb or .cif file; raises the same errors as `relax`.
 
-        watch : called as by `Minimizer.minimize_batch`, with the rms gradient of the current round
+        watch : called as in `Minimizer.minimize_batch`, with the rms gradient of the current round
 
         >>> pele_ocl.Relaxer("colabfold", max_iterations=2).relax("data/structures/trialanine.pdb").is_clean
         True

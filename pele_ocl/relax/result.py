@@ -33,14 +33,14 @@ from .violations import Violation
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """A minimization. freed : residues without restraints, by name; after : violations that it left"""
+    """One minimization. freed : names of residues without restraints; after : remaining violations"""
 
     result: MinimizeResult = field(repr=False)
     freed: tuple[str, ...]
     after: Sequence[Violation]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the part of a record about the round."""
+        """Return the round's entry for a record, as JSON data."""
         values = self.result.numbers()
         del values["name"]
         seconds = {"total": values["seconds"]}
@@ -51,14 +51,14 @@ class Round:
 class RelaxResult(Reported):
     """A relaxed model.
 
-    name, sha256 : of its file
-    atoms : the relaxed atoms; b_factors : (n, 2) occupancies and B-factors of the file, None without any
-    before, after : violations; n_added : number of added atoms
-    rounds : at least one
-    rms_displacement : of the heavy atoms of the file, without superposition, A
-    seconds : by step: "preparation", "minimization", "violations" and "total"
-    notes : messages about what was chosen, removed, replaced or added
-    findings : about the atoms of the file and the final energy
+    name, sha256 : path and hash of the file
+    atoms : the relaxed atoms; b_factors : (n, 2) occupancies and B-factors of the file, None if it has none
+    before, after : violations before and after; n_added : number of added atoms
+    rounds : rounds of minimization
+    rms_displacement : rms displacement of the file's heavy atoms, without superposition, A
+    seconds : times of "preparation", "minimization", "violations" and "total"
+    notes : messages about atoms and residues that were chosen, removed, replaced or added
+    findings : findings about the atoms of the file and the final energy
     protocol, precision, device : used for the relaxation
 
     >>> result = pele_ocl.relax("data/structures/trialanine.pdb", max_iterations=2)
@@ -92,7 +92,7 @@ class RelaxResult(Reported):
 
     @property
     def positions(self) -> Floats:
-        """(n, 3) A."""
+        """Relaxed positions, (n, 3) A."""
         return self.atoms.positions
 
     @property
@@ -107,34 +107,34 @@ class RelaxResult(Reported):
 
     @property
     def is_clean(self) -> bool:
-        """Return whether there are no violations by AlphaFold's rule."""
+        """True if no violations remain by AlphaFold's criteria."""
         return not any(violation.counts for violation in self.after)
 
     @property
     def is_worse(self) -> bool:
-        """Return whether there are more violations or clashes than before."""
+        """True if there are more violations or clashes than before."""
         before, after = counts(self.before), counts(self.after)
         n_before, n_after = (sum(of.counts for of in found) for found in (self.before, self.after))
         return n_after > n_before or after.get("clash", 0) > before.get("clash", 0)
 
     @property
     def iterations(self) -> int:
-        """Iterations of all rounds."""
+        """Total number of iterations."""
         return sum(round_.result.iterations for round_ in self.rounds)
 
     @property
     def converged(self) -> bool:
-        """Return whether the last round reached its tolerance."""
+        """True if the last round converged."""
         return self.rounds[-1].result.converged
 
     @property
     def record(self) -> Record:
-        """Record of the model, as in files and journals."""
+        """Record of the model."""
         return Record(self.name, self.sha256, values_of(self))
 
     @property
     def records(self) -> Sequence[Record]:
-        """The record as a list, as in batches."""
+        """List with the record, as in RelaxBatch."""
         return [self.record]
 
     def table(self) -> Report:
@@ -142,11 +142,11 @@ class RelaxResult(Reported):
         return table_of(self.records)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record in JSON form (docs/records.md)."""
+        """Return the record as JSON data (docs/records.md)."""
         return self.record.to_dict()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model as PDB or mmCIF by suffix, with the B-factors of its file.
+        """Write the model as PDB or mmCIF, by suffix, with the B-factors of its file.
 
         Raises FormatError for another suffix, and for a file that cannot be written.
         """
@@ -157,13 +157,13 @@ class RelaxResult(Reported):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RelaxBatch(Sequence[Record], Reported):
-    """Relaxed models, in order: `batch[i]` is the Record of one, its properties are arrays.
+    """Relaxed models, in input order: `batch[i]` is the Record of model i, properties are arrays over all models.
 
-    records : of each model, in JSON form: `batch[0]["n_after"]`
-    results : the RelaxResult of each model, None if it failed; empty if models were written to files
-    files : of the written models
+    records : Record of each model, with items such as `batch[0]["n_after"]`
+    results : RelaxResult of each model, None if it failed; empty if models were written to files
+    files : paths of the written models
 
-    Numbers are NaN, False or 0 for failed models.
+    Arrays contain NaN, False or 0 for failed models.
 
     >>> batch = pele_ocl.relax(["data/structures/trialanine.pdb"], max_iterations=2)
     >>> batch.is_clean.tolist(), batch.n_after.tolist()
@@ -190,32 +190,32 @@ class RelaxBatch(Sequence[Record], Reported):
 
     @property
     def errors(self) -> Mapping[int, str]:
-        """Reasons why models failed, by index from 0."""
+        """Error messages of failed models, by index from 0."""
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     @property
     def n_before(self) -> Ints:
-        """Violations before, (m,)."""
+        """Numbers of violations before relaxation, (m,)."""
         return self._values("n_before", 0)
 
     @property
     def n_after(self) -> Ints:
-        """Violations after, (m,)."""
+        """Numbers of violations after relaxation, (m,)."""
         return self._values("n_after", 0)
 
     @property
     def is_clean(self) -> NDArray[np.bool_]:
-        """True for models without violations, (m,)."""
+        """Mask (m,) of models without violations."""
         return self._values("is_clean", False)
 
     @property
     def is_worse(self) -> NDArray[np.bool_]:
-        """True for models with more violations than before, or more clashes, (m,)."""
+        """Mask (m,) of models with more violations or clashes than before."""
         return self._values("is_worse", False)
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """True for models whose last round reached its tolerance, (m,)."""
+        """Mask (m,) of models whose last round converged."""
         return np.array([record.result.get("stopped_by") in CONVERGED for record in self.records], bool)
 
     @property
@@ -225,24 +225,24 @@ class RelaxBatch(Sequence[Record], Reported):
 
     @property
     def rms_displacement(self) -> Floats:
-        """Root mean square displacements of heavy atoms, (m,) A."""
+        """Rms displacements of heavy atoms, (m,) A."""
         return self._values("rms_displacement", np.nan)
 
     def _values(self, name: str, failed: object) -> NDArray[Any]:
         return np.array([record.result.get(name, failed) for record in self.records])
 
     def table(self) -> Report:
-        """Return a table with a row for each model: violations before and after, energy, or the reason of a failure."""
+        """Return a table with a row for each model: violations before and after, energy, or an error message."""
         return table_of(self.records)
 
     def to_json(self) -> Any:
-        """Return the records in JSON form (docs/records.md), a list."""
+        """Return a list of the records as JSON data (docs/records.md)."""
         return [record.to_dict() for record in self.records]
 
     def save(self, output: str | PathLike[str]) -> None:
-        """Write the models to a folder, or to a name such as "relaxed/{name}.pdb".
+        """Write the models to a folder, or to names given by a pattern such as "relaxed/{name}.pdb".
 
-        Raises FormatError for models written in another format, and for files that cannot be written.
+        Raises FormatError for models that were written in another format, and for files that cannot be written.
         """
         names = OutputNames.of(Path(output))
         for record, file in zip(self.records, self.files, strict=False):
@@ -254,7 +254,7 @@ class RelaxBatch(Sequence[Record], Reported):
 
 
 def _copy(file: Path, target: Path) -> None:
-    """Copy the file of a model. Raises FormatError if it is no longer there, or for another format."""
+    """Copy the file of a model. Raises FormatError if it no longer exists, or has another format."""
     if file.suffix.lower() != target.suffix.lower():
         raise FormatError(f"{target}: the model was written as {file.suffix}; name the copy so")
     data = read_file(file).data
@@ -303,7 +303,7 @@ def values_of(result: RelaxResult) -> dict[str, Any]:
 
 
 def energy_of(values: Mapping[str, Any]) -> float:
-    """Return the energy of a record at the end, restraints included, kcal/mol."""
+    """Return the final energy of a record, including restraints, kcal/mol."""
     return float(values["rounds"][-1]["energy_after"]["total"])
 
 
@@ -311,7 +311,7 @@ _UNITS = {"energy": UNIT, "rms_displacement": "angstrom", "prepared": "s", "seco
 
 
 def table_of(records: Sequence[Record]) -> Report:
-    """Make the table of records."""
+    """Build the table of records."""
     rows = [_figures(record) for record in records]
     names = next((list(row) for row in rows if row), [])
     columns: dict[str, Any] = {"name": np.array([record.structure for record in records])}

@@ -1,4 +1,4 @@
-"""Rounds of minimization that free the residues with violations, as AlphaFold's relaxation has them."""
+"""Rounds of minimization that release residues with violations, as in AlphaFold's relaxation."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ CONSTRAINTS = "hbonds"
 
 @dataclass(frozen=True)
 class Rounds:
-    """Way of a model through the rounds of a protocol. precision, device : as in `minimize`"""
+    """Runs the rounds of a protocol for a model. precision, device : as in `minimize`"""
 
     protocol: Protocol
     precision: str = "float32"
     device: Device | int | str | None = None
 
     def relaxed(self, model: Model, name: str, prepared: float, watch: Watch | None = None) -> RelaxResult:
-        """Relax a model, whose preparation took so many seconds. watch : as in `Minimizer.minimize_batch`
+        """Relax a model. prepared : time of its preparation, s; watch : as in `Minimizer.minimize_batch`
 
         Raises InputError if it cannot be minimized.
         """
@@ -68,7 +68,7 @@ class Rounds:
         )  # fmt: skip
 
     def _minimizer(self, atoms: Atoms, freed: NDArray[np.intp], left: int) -> Minimizer:
-        """Prepare a minimizer that holds heavy atoms where they are, but for freed residues. left : iterations"""
+        """Build a minimizer that restrains heavy atoms except in freed residues. left : remaining iterations"""
         held = is_heavy(atoms) & ~np.isin(_residues(atoms), freed)
         restraint = PositionalRestraint(self.protocol.force_constant, atoms=held)
         return Minimizer(
@@ -78,18 +78,18 @@ class Rounds:
 
 
 def _wants_more(rule: Violations, after: Sequence[Violation], freed: NDArray[np.intp]) -> bool:
-    """Return whether violations count, or if others have residues that were not freed yet."""
+    """Return whether any violation counts, or affects a residue that was not freed yet."""
     return any(violation.counts for violation in after) or bool(np.setdiff1d(rule.residues(after), freed).size)
 
 
 def is_heavy(atoms: Atoms) -> NDArray[np.bool_]:
-    """(n,) True for atoms other than hydrogens."""
+    """Return a mask (n,) of the heavy atoms."""
     assert atoms.labels is not None
     return np.asarray(atoms.labels.elements != "H")
 
 
 def _residues(atoms: Atoms) -> NDArray[np.intp]:
-    """(n,) the number of each atom's residue, from 0."""
+    """Return the residue index of each atom, (n,)."""
     assert atoms.labels is not None
     starts = atoms.labels.residue_starts
     return np.repeat(np.arange(len(starts)), np.diff(starts, append=len(atoms)))
@@ -101,7 +101,7 @@ def _names(atoms: Atoms, residues: NDArray[np.intp]) -> tuple[str, ...]:
 
 
 def _findings(model: Model) -> list[Finding]:
-    """Findings about the atoms that the file has; relaxation mends what they tell."""
+    """Return the findings about the atoms of the file, as notes, since relaxation may resolve them."""
     given = np.flatnonzero(model.given)
     found = of_structure(model.atoms[given], "noted", places_sites=True)
     return [replace(finding, atoms=tuple(given[list(finding.atoms)].tolist())) for finding in found]

@@ -1,4 +1,4 @@
-"""Runs of `pele_ocl.relax` over one model, or several."""
+"""Run `pele_ocl.relax` for one or several models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def relaxed(
     what: Any, spec: RelaxSpec, table: Path | None, resume: bool, errors: Literal["raise", "record"],
     watch: Watch | None, provenance: Provenance,
 ) -> RelaxResult | RelaxBatch:  # fmt: skip
-    """Relax models, and write what was asked for; parameters as in `relax`."""
+    """Relax models and write the requested files; parameters as in `relax`."""
     choice("errors", errors, ("raise", "record"))
     callback("watch", watch)
     is_one = isinstance(what, str | PathLike)
@@ -45,7 +45,7 @@ def relaxed(
         )
     if table is not None:
         require_table_suffix(table)
-    get_device(spec.device)  # which says now where there is none
+    get_device(spec.device)  # fail early without a device
     paths: Sequence[Path | InputFile] = (
         [what] if isinstance(what, InputFile) else expanded([file_path(each) for each in ((what,) if is_one else what)])
     )
@@ -61,7 +61,7 @@ def relaxed(
     keeps = not spec.output or len(paths) == 1
     records = list[Record]()
     n = len(paths)
-    # A model is done when all its rounds are.
+    # Count a model as done only after all its rounds.
     told = replace(
         spec, watch=None if watch is None else (lambda _, __, gradient: watch(len(records), n, gradient)),
         keep=(lambda result: kept.__setitem__(result.name, result)) if keeps else None,
@@ -86,7 +86,7 @@ def relaxed(
 
 
 def _targets(spec: RelaxSpec, paths: Sequence[Path], table: Path | None) -> OutputTargets | None:
-    """Plan what is written, and refuse what would be overwritten."""
+    """Plan the output files, and refuse to overwrite inputs and files of other runs."""
     if not spec.output:
         return None
     output = Path(spec.output)
@@ -100,7 +100,7 @@ def _targets(spec: RelaxSpec, paths: Sequence[Path], table: Path | None) -> Outp
 
 
 def _tell(records: Sequence[Record]) -> None:
-    """Tell notes about the files, about starts that were changed, and about models that are not as they should be."""
+    """Report notes about files, restored bonds, and models with remaining problems."""
     done, n = [record for record in records if not record.failed], f"{len(records):,}"
     for record in done:
         for sentence in record["notes"]:

@@ -1,4 +1,4 @@
-"""Atoms of a protein among which violations are looked for, found once for all conformations."""
+"""Atoms of a protein to check for violations, determined once for all conformations."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ..atoms import Floats, Ints, Labels, Strings
 from .stereochemistry import VDW_RADII, residue_bounds, standard_residue
 
 Indices = NDArray[np.intp]
-Residues = list[tuple[str, dict[str, int]]]  # the standard name of each, and its atoms by name
-# The neighbours of a chiral centre, turned so that the volume that they span is positive in nature.
+Residues = list[tuple[str, dict[str, int]]]  # standard residue name, and atom indices by name
+# Neighbours of each chiral centre, ordered so that their volume is positive in natural amino acids.
 _CENTRES = {"CA": ("N", "C", "CB")}
 _SIDE_CENTRES = {"ILE": ("CB", ("CA", "CG1", "CG2")), "THR": ("CB", ("CA", "OG1", "CG2"))}
 
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """Indices of atoms.
+    """Indices of the atoms to check.
 
-    peptides : (p, 4) CA, C, and the N and CA after them; before_proline : (p,) whether the N is proline's
-    pairs, kinds, lowest, highest : pairs (m, 2) of heavy atoms within residues, and what their distances may be, A
-    heavy : atoms that may clash; radii, sulphur : (n,) van der Waals radii, A, and whether an atom is a cysteine's SG
-    centres : (c, 4) chiral centres with three of their neighbours
+    peptides : (p, 4) CA and C, and N and CA of the next residue; before_proline : (p,) whether the next is proline
+    pairs, kinds, lowest, highest : pairs (m, 2) of heavy atoms within residues, and bounds of their distances, A
+    heavy : atoms checked for clashes; radii, sulphur : (n,) van der Waals radii, A, and whether the atom is SG of CYS
+    centres : (c, 4) chiral centres with three neighbours each
     """
 
     peptides: Indices
@@ -41,7 +41,7 @@ class Sites:
 
     @classmethod
     def of(cls, labels: Labels, bonds: Ints | None) -> Sites:
-        """Find the sites of the amino acids among the residues. bonds : (m, 2), or None for peptide bonds by numbers"""
+        """Find the sites of all amino acids. bonds : (m, 2), or None to infer peptide bonds from residue numbers"""
         residues = list(_residues(labels))
         pairs = [
             (atoms[a], atoms[b], bounds)
@@ -70,7 +70,7 @@ class Sites:
 
 
 def _residues(labels: Labels) -> Iterator[tuple[str, dict[str, int]]]:
-    """Standard name of each residue, "" for other ones, and its atoms by name."""
+    """Yield the standard name of each residue, "" for unknown ones, and its atom indices by name."""
     starts = labels.residue_starts.tolist()
     names = labels.names.tolist()
     for start, end in zip(starts, [*starts[1:], len(labels)], strict=True):
@@ -81,12 +81,12 @@ def _residues(labels: Labels) -> Iterator[tuple[str, dict[str, int]]]:
 
 
 def heavy_names(residue: str) -> frozenset[str]:
-    """Heavy atoms of an amino acid of this standard name, none for others."""
+    """Return the names of an amino acid's heavy atoms, by standard name; empty for other residues."""
     return frozenset(name for pair in residue_bounds(residue) for name in pair) if residue else frozenset()
 
 
 def _peptides(labels: Labels, residues: Residues, bonds: Ints | None) -> Iterator[tuple[list[int], bool]]:
-    """Atoms about each peptide bond."""
+    """Yield the atoms of each peptide bond, and whether it precedes a proline."""
     for k, following in _by_numbers(labels) if bonds is None else _by_bonds(labels, bonds):
         (name, before), (next_name, after) = residues[k], residues[following]
         if name and next_name and {"CA", "C"} <= before.keys() and {"N", "CA"} <= after.keys():
@@ -94,7 +94,7 @@ def _peptides(labels: Labels, residues: Residues, bonds: Ints | None) -> Iterato
 
 
 def _by_bonds(labels: Labels, bonds: Ints) -> Iterator[tuple[int, int]]:
-    """Pairs of residues by the bonds from a C to the N of another one."""
+    """Yield pairs of residues with a bond from C to N."""
     both = np.concatenate([bonds, bonds[:, ::-1]])
     peptides = both[(labels.names[both] == ["C", "N"]).all(axis=1)]
     pairs = np.searchsorted(labels.residue_starts, peptides, "right") - 1
@@ -102,7 +102,7 @@ def _by_bonds(labels: Labels, bonds: Ints) -> Iterator[tuple[int, int]]:
 
 
 def _by_numbers(labels: Labels) -> Iterator[tuple[int, int]]:
-    """Neighbours of one chain whose numbers follow each other."""
+    """Yield neighbouring residues of the same chain with consecutive numbers."""
     for k, start in enumerate(labels.residue_starts[1:].tolist()):
         last = start - 1
         step = int(labels.residue_numbers[start]) - int(labels.residue_numbers[last])

@@ -1,4 +1,4 @@
-"""Predicted models relaxed by AlphaFold's protocol, a record and a file each."""
+"""Job that relaxes predicted models, with a record and a file per model."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ from .presets import Protocol
 from .relaxer import Relaxer
 from .result import RelaxResult, values_of
 
-RELAXED = "relaxed models"  # the kind of a journal
+RELAXED = "relaxed models"  # kind of the journal
 Watch = Callable[[int, int, float], None]
 
 
 @dataclass(frozen=True, eq=False)
 class RelaxSpec(Spec[StructurePath]):
-    """Relax models, and write each: to a folder, or to a name such as 'relaxed/{name}.pdb'.
+    """Relax models, and write each to a folder or to a name such as 'relaxed/{name}.pdb'.
 
-    output : "" to write no files; strict : whether findings refuse a model
-    watch, keep : of this process alone; watch is called now and then with numbers of conformations done and to be done,
-        and the slowest one's rms gradient; keep with each result
+    output : "" to write no files; strict : whether to refuse models with findings
+    watch : called periodically with the number of conformations done, their total number, and the largest rms gradient;
+        keep : called with each result; both in this process only
 
-    protocol, close_gaps, max_iterations, precision, device : of pele_ocl.Relaxer, which `relaxer` is
+    protocol, close_gaps, max_iterations, precision, device : as in pele_ocl.Relaxer
+
+    `relaxer` is built on first use.
 
     >>> spec = pele_ocl.RelaxSpec(output="{name}-relaxed.pdb", max_iterations=2)
     >>> next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))["is_clean"]
@@ -61,15 +63,15 @@ class RelaxSpec(Spec[StructurePath]):
         return super().__getstate__() | {"watch": None, "keep": None}
 
     def settings(self) -> dict[str, str]:
-        """Return the fields as texts, except those without effect on results."""
+        """Return as texts all fields that affect results."""
         return {name: text for name, text in super().settings().items() if name not in ("watch", "keep", "output")}
 
     def target(self, item: StructurePath) -> Path | None:
-        """Name the file of a model; None if none is written."""
+        """Return the path of the relaxed model; None if no files are written."""
         return OutputNames.of(self.output).name(Path(item)) if self.output else None
 
     def still_counts(self, record: Record, item: StructurePath) -> bool:
-        """True if its file also still exists."""
+        """Return whether the record is still valid: its file exists unchanged."""
         target = self.target(item)
         if target is None:
             return super().still_counts(record, item)
@@ -84,7 +86,7 @@ class RelaxSpec(Spec[StructurePath]):
         return self._relaxed(read_file(item), lambda: None)[0]
 
     def records(self, items: Iterable[StructurePath], begin: Callable[[], None]) -> Iterator[Record]:
-        """Relax and write each model; begin : called before a file is written."""
+        """Relax and write each model. begin : called before a file is written"""
         for item in items:
             sha256 = ""
             try:
@@ -97,7 +99,7 @@ class RelaxSpec(Spec[StructurePath]):
                 yield Record(str(item), sha256, result, more=written)
 
     def _relaxed(self, source: InputFile, begin: Callable[[], None]) -> tuple[dict[str, Any], dict[str, str]]:
-        """Relax a model, write it, and give the values of its record, and the SHA-256 of its file for the journal."""
+        """Relax and write a model; return the values of its record, and the SHA-256 of its file for the journal."""
         found = self.relaxer.relax(source, watch=self.watch)
         require(found.findings, self.strict)
         target, written = self.target(source), {}

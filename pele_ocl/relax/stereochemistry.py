@@ -1,4 +1,4 @@
-"""Distances within residues as the literature has them: data/stereochemistry.csv, by Engh and Huber."""
+"""Ideal bond lengths and angles of amino acids by Engh and Huber, from data/stereochemistry.csv."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from ..atoms.chemistry import AMINO_ACIDS, FAMILIES
 from ..common.installation import shipped
 
-DEVIATIONS = 12.0  # standard deviations that a bond, or the distance across an angle, may be away
-OVERLAP_A = 1.5  # by which the van der Waals spheres of other pairs may overlap
+DEVIATIONS = 12.0  # allowed deviation of bond lengths and 1-3 distances, in standard deviations
+OVERLAP_A = 1.5  # A, allowed overlap of the van der Waals spheres of other pairs
 VDW_RADII: Mapping[str, float] = {"C": 1.7, "N": 1.55, "O": 1.52, "S": 1.8}  # Bondi 1964, A
 
 _STANDARD = {name: family[0] for family in FAMILIES for name in family if family[0] in AMINO_ACIDS}
@@ -22,7 +22,7 @@ _STANDARD = {name: family[0] for family in FAMILIES for name in family if family
 
 @dataclass(frozen=True)
 class Bounds:
-    """Distances (A) that two atoms of a residue may have; kind : "bond", "angle" (its outer atoms) or "contact"."""
+    """Allowed distances between two atoms of a residue, A. kind : "bond", "angle" (1-3 distance) or "contact" """
 
     kind: str
     lowest: float
@@ -30,17 +30,17 @@ class Bounds:
 
 
 def standard_residue(name: str) -> str:
-    """Name the amino acid that a residue is, whatever its protonation: HIS for HID; "" for anything else."""
+    """Return the standard name of an amino acid in any protonation state, e.g. HIS for HID; "" for other residues."""
     name = name.upper()
     return name if name in AMINO_ACIDS else _STANDARD.get(name, "")
 
 
 @cache
 def residue_bounds(residue: str) -> Mapping[tuple[str, str], Bounds]:
-    """Bounds of each pair of heavy atoms of an amino acid, by their names, each pair once.
+    """Return the bounds of each pair of heavy atoms of an amino acid, by sorted pair of names, without OXT.
 
-    OXT has none. Bonds and the distances across angles may be 12 standard deviations away from their means; all other
-    pairs are to have van der Waals spheres that overlap by at most 1.5 A.
+    Bond lengths and 1-3 distances may deviate by 12 standard deviations from their means. The van der Waals spheres of
+    all other pairs may overlap by at most 1.5 A.
     """
     bonds, angles = _tables()
     lengths = {frozenset(names): value for names, value in bonds[residue].items()}
@@ -68,7 +68,7 @@ def _around(kind: str, mean: float, deviation: float) -> Bounds:
 def _across(
     first: tuple[float, float], second: tuple[float, float], degrees: float, deviation: float
 ) -> tuple[float, float]:  # fmt: skip
-    """Mean and standard deviation of the distance across an angle between two bonds, by the law of cosines."""
+    """Return the mean and standard deviation of a 1-3 distance from two bonds and their angle (law of cosines)."""
     (a, a_deviation), (b, b_deviation) = first, second
     angle = np.radians(degrees)
     length = np.sqrt(a * a + b * b - 2 * a * b * np.cos(angle))
@@ -81,7 +81,7 @@ Table = dict[str, dict[tuple[str, ...], tuple[float, float]]]  # residue -> atom
 
 @cache
 def _tables() -> tuple[Table, Table]:
-    """Bonds (A) and angles (degrees) of all residues."""
+    """Read the bond lengths (A) and angles (degrees) of all amino acids."""
     tables: dict[str, Table] = {"bond": {}, "angle": {}}
     with open(shipped("data") / "stereochemistry.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):

@@ -1,4 +1,4 @@
-"""Atoms with parameters from files of models; models of one sequence share what does not depend on places."""
+"""Read models and assign parameters; models of the same sequence share everything except positions."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from .stereochemistry import standard_residue
 from .violations import Violations
 
 _OF_RESIDUES = ("residue_numbers", "insertion_codes", "chains")
-_BACKBONE = frozenset({"N", "CA", "C", "O", "CB"})  # of which backbones are designed
+_BACKBONE = frozenset({"N", "CA", "C", "O", "CB"})  # atoms of backbone-only models
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model with all its atoms.
+    """A complete model.
 
-    source : its file; atoms : with the parameters of Amber99SB
+    source : file of the model; atoms : atoms with the parameters of Amber99SB
     rule : finds violations of these atoms
-    b_factors : (n, 2) occupancies and B-factors, None where the file has none
-    given : (n,) whether the file has an atom
-    notes : messages about what was chosen, taken out, replaced or built
+    b_factors : (n, 2) occupancies and B-factors, None if the file has none
+    given : mask (n,) of the atoms that are in the file
+    notes : messages about atoms and residues that were chosen, removed, replaced or added
     """
 
     source: InputFile
@@ -53,7 +53,7 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class _Topology:
-    """Atoms of a sequence. placing : of atoms that models lack"""
+    """Atoms of a sequence. placing : places the atoms that are missing in models"""
 
     atoms: Atoms
     placing: Placing
@@ -61,7 +61,7 @@ class _Topology:
 
 
 class Topologies:
-    """Sequences that were met. close_gaps : as in `in_chains`"""
+    """Cache of topologies by sequence. close_gaps : as in `in_chains`"""
 
     def __init__(self, close_gaps: bool = False) -> None:
         self._close_gaps = close_gaps
@@ -69,11 +69,11 @@ class Topologies:
         self._known: dict[Hashable, _Topology] = {}
 
     def read(self, path: str | PathLike[str]) -> Model:
-        """A model with all its atoms, which do not depend on the models before it.
+        """Read a model and add missing atoms; the result does not depend on models read earlier.
 
-        Hydrogens are placed by the shapes of bonds; a model that lacks other atoms is completed by `prepare`.
+        Hydrogens are placed by bond geometry; models with other missing atoms are completed by `prepare`.
 
-        Raises FormatError and ParameterError for what is no protein that Amber99SB knows, and for a model with few
+        Raises FormatError or ParameterError for residues that Amber99SB does not support, and for models that lack most
         side chains. Raises InputError if `prepare` is needed and PDBFixer is not installed.
         """
         source = read_file(path)
@@ -100,7 +100,10 @@ class Topologies:
     def _built(
         self, source: InputFile, structure: Structure, lacking: ParameterError
     ) -> tuple[Structure, tuple[str, ...]]:
-        """A structure that has no templates, with all atoms, and notes; raises for what `prepare` would do unasked."""
+        """Complete a structure that does not match the templates; return it with notes.
+
+        Raises ParameterError if `prepare` would make changes that the user did not ask for.
+        """
         _refuse_strangers(structure)
         refuse_ends(structure, self._field.templates)
         _refuse_rings(structure)
@@ -111,7 +114,7 @@ class Topologies:
         return in_chains(prepared, self._close_gaps), notes
 
     def _topology(self, structure: Structure) -> _Topology:
-        """Complete a structure that has all atoms, or all but hydrogens. Raises ParameterError for others."""
+        """Return the topology of a structure with all heavy atoms. Raises ParameterError for other structures."""
         key = _key(structure)
         if key not in self._known:
             full, own = completed(structure, self._field.templates) or (structure, np.arange(len(structure.labels)))
@@ -122,7 +125,7 @@ class Topologies:
 
 
 def _without_waters(source: InputFile, structure: Structure) -> tuple[Structure, tuple[str, ...]]:
-    """Take out waters; give the structure, and a note if there were any."""
+    """Remove waters; return the structure, and a note if there were any."""
     waters = np.array([is_water(name) for name in structure.labels.residue_names.tolist()], np.bool_)
     if not waters.any():
         return structure, ()
@@ -133,7 +136,7 @@ def _without_waters(source: InputFile, structure: Structure) -> tuple[Structure,
 
 
 def _prepared(source: InputFile, structure: Structure) -> tuple[Structure, tuple[str, ...]]:
-    """Build all atoms as `prepare` does; give the structure, and notes about what changed."""
+    """Add missing atoms by `prepare`; return the structure, and notes about the changes."""
     with tempfile.TemporaryDirectory() as folder:
         ready = Path(folder) / "ready.pdb"
         changes = prepare(source, ready)
@@ -149,9 +152,9 @@ def _prepared(source: InputFile, structure: Structure) -> tuple[Structure, tuple
 
 
 def _refuse_backbone(structure: Structure) -> None:
-    """Raise ParameterError for a model in which most residues have nothing of their side chains beyond CB.
+    """Raise ParameterError for a model in which most residues lack their side chains beyond CB.
 
-    `prepare` would build these without regard to each other, and no minimization takes them out of each other again.
+    `prepare` would build them independently, and minimization could not resolve the resulting overlaps.
     """
     labels = structure.labels
     starts, lacking, n = labels.residue_starts.tolist(), list[int](), 0
@@ -168,7 +171,7 @@ def _refuse_backbone(structure: Structure) -> None:
 
 
 def _refuse_strangers(structure: Structure) -> None:
-    """Raise ParameterError for what `prepare` would take out without a word."""
+    """Raise ParameterError for residues that `prepare` would silently remove."""
     for start in structure.labels.residue_starts.tolist():
         name = str(structure.labels.residue_names[start])
         if not is_polymer(name):
@@ -188,13 +191,13 @@ def _refuse_rings(structure: Structure) -> None:
 
 
 def _names(labels: Labels) -> list[tuple[object, ...]]:
-    """Chain, number, insertion code and name of each atom."""
+    """Return chain, residue number, insertion code and name of each atom."""
     columns = (labels.chains, labels.residue_numbers, labels.insertion_codes, labels.names)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def _key(structure: Structure) -> Hashable:
-    """All that decides on templates, on bonds and on the atoms that are lacking."""
+    """Return a key of everything that determines templates, bonds and missing atoms."""
     labels = structure.labels
     return (
         tuple(labels.residue_names.tolist()), tuple(labels.names.tolist()), labels.residue_index.tobytes(),
@@ -204,7 +207,7 @@ def _key(structure: Structure) -> Hashable:
 
 
 def _renumbered(known: Atoms, labels: Labels) -> Labels:
-    """Labels of all atoms with the chains and numbers of the residues of another file."""
+    """Return the labels of all atoms with the chains and residue numbers of another file."""
     own = known.labels
     assert own is not None
     sizes = np.diff(own.residue_starts, append=len(own))

@@ -1,8 +1,8 @@
-"""Violations of a protein's stereochemistry: which atoms, by how much, and whether AlphaFold's rule counts them.
+"""Find violations of a protein's stereochemistry by AlphaFold's criteria.
 
-Jumper et al. have the rule, Nature 596, 583 (2021), supplement 1.9.11; their relaxation counts so. It counts peptide
-bonds and the angles beside them, distances within residues, and clashes between residues. Heavy atoms of the twenty
-amino acids are meant. Chirality and cis peptides are found, too, which the rule does not count.
+The criteria are from Jumper et al., Nature 596, 583 (2021), supplement 1.9.11, and are used in AlphaFold's relaxation.
+They cover peptide bonds and adjacent angles, distances within residues, and clashes between residues, for heavy atoms
+of the twenty amino acids. Wrong chirality and cis peptides are also reported, although AlphaFold does not count them.
 """
 
 from __future__ import annotations
@@ -21,21 +21,23 @@ from ..pairs.search import codes_within
 from .sites import Sites
 from .stereochemistry import DEVIATIONS, OVERLAP_A, VDW_RADII
 
-# Of the peptide bond, mean and standard deviation: A before other residues and before proline; cosines of angles.
+# Mean and standard deviation of the peptide bond length (A), by whether the next residue is proline, and of the cosines
+# of adjacent angles.
 _PEPTIDE_BOND = {False: (1.329, 0.014), True: (1.341, 0.016)}
 _PEPTIDE_ANGLES = {"angle CA-C-N": (-0.4473, 0.0311), "angle C-N-CA": (-0.5203, 0.0353)}
-_CIS_DEGREES = 90.0  # torsions about the peptide bond that are nearer to 0 than to 180
+_CIS_DEGREES = 90.0  # peptide torsions below this are cis
 _FARTHEST = 2 * max(VDW_RADII.values()) - OVERLAP_A
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A violation.
+    """A violation of the stereochemistry.
 
     kind : "bond C-N", "angle CA-C-N", "angle C-N-CA"; "bond", "angle" and "contact" within a residue; "clash" between
         residues; "chirality", "cis peptide"
-    atoms : their indices
-    value, lowest, highest : as measured, and as it may be: A; degrees for peptides; A^3, a chiral volume
+    atoms : indices of the atoms
+    value, lowest, highest : measured value and its bounds: A; degrees for angles and peptide torsions; A^3 for chiral
+        volumes
     """
 
     kind: str
@@ -46,11 +48,11 @@ class Violation:
 
     @property
     def counts(self) -> bool:
-        """Return whether AlphaFold's rule counts it."""
+        """True if AlphaFold counts it."""
         return self.kind not in ("chirality", "cis peptide")
 
     def described(self, labels: Labels) -> str:
-        """`clash A:LEU5:CD1 - A:VAL9:CG2: 1.32 A, at least 1.90 A`."""
+        """Describe the violation, e.g. `clash A:LEU5:CD1 - A:VAL9:CG2: 1.32 A, at least 1.90 A`."""
         unit = {"chirality": " A^3", "cis peptide": " degrees"}.get(self.kind, " degrees" if self._is_angle else " A")
         names = " - ".join(labels.atom(i) for i in self.atoms)
         if np.isinf(self.highest):
@@ -65,10 +67,10 @@ class Violation:
 
 
 class Violations:
-    """Rule, prepared for the atoms of a molecule and applied to any number of its conformations.
+    """Finds violations in conformations of a molecule.
 
-    bonds : (m, 2) of the atoms, which tell where there are peptide bonds; without them residues of a chain whose
-        numbers follow each other have one
+    bonds : (m, 2) bonds of the atoms, used to find peptide bonds; if None, residues of a chain with consecutive numbers
+        are assumed to be bonded
     """
 
     def __init__(self, labels: Labels, bonds: Ints | None = None) -> None:
@@ -76,9 +78,9 @@ class Violations:
         self._sites = Sites.of(labels, bonds)
 
     def find(self, positions: ArrayLike) -> list[Violation]:
-        """Find all violations at positions (n, 3) A: of the peptide bonds first, then by kind.
+        """Find all violations at positions (n, 3) A, peptide bonds first, then by kind.
 
-        Raises InputError for positions of other atoms, or that are not finite.
+        Raises InputError for positions that have another shape or are not finite.
         """
         there = positions_of(positions)
         if len(there) != len(self.labels) or not np.isfinite(there).all():
@@ -89,7 +91,7 @@ class Violations:
         ]  # fmt: skip
 
     def residues(self, found: Sequence[Violation]) -> NDArray[np.intp]:
-        """List residues that have atoms in violations, from 0 in the order of the atoms."""
+        """Return the indices of residues with atoms in violations, from 0."""
         index = np.cumsum(np.diff(self.labels.residue_index, prepend=self.labels.residue_index[:1]) != 0)
         return np.unique([index[i] for violation in found for i in violation.atoms]).astype(np.intp)
 
@@ -123,7 +125,7 @@ class Violations:
         return found
 
     def _clashes(self, positions: Floats) -> list[Violation]:
-        """Close pairs of atoms of different residues, but for peptide bonds and sulphurs of two cysteines."""
+        """Find close pairs of atoms of different residues, except peptide bonds and pairs of cysteine sulphurs."""
         sites = self._sites
         pairs = sites.heavy[np.stack(pairs_of(codes_within(positions[sites.heavy], _FARTHEST)), axis=1)]
         residue = self.labels.residue_index[pairs]
@@ -134,14 +136,14 @@ class Violations:
         return _outside("clash", pairs, distances, sites.radii[pairs].sum(axis=1) - OVERLAP_A, np.inf)
 
     def _chirality(self, positions: Floats) -> list[Violation]:
-        """Centres whose volume has the sign of the mirror image."""
+        """Find chiral centres with inverted configuration."""
         centre, *others = positions[self._sites.centres].swapaxes(0, 1)
         one, two, three = (other - centre for other in others)
         volumes = np.einsum("ij,ij->i", one, np.cross(two, three))
         return _outside("chirality", self._sites.centres, volumes, 0.0, np.inf)
 
     def _cis(self, positions: Floats) -> list[Violation]:
-        """Peptides that are cis, but not before proline, where they often are."""
+        """Find cis peptides, except before proline, where they are common."""
         atoms = self._sites.peptides[~self._sites.before_proline]
         calpha, carbon, nitrogen, next_calpha = positions[atoms].swapaxes(0, 1)
         axis = nitrogen - carbon
@@ -159,7 +161,7 @@ def _lengths(vectors: Floats) -> Floats:
 def _outside(
     kind: str, atoms: NDArray[np.intp], values: Floats, lowest: Floats | float, highest: Floats | float
 ) -> list[Violation]:  # fmt: skip
-    """A violation for each of the values (m,) beyond its bounds; atoms : (m, k)"""
+    """Return a violation for each of the values (m,) outside its bounds. atoms : (m, k)"""
     low, high = np.broadcast_to(lowest, values.shape), np.broadcast_to(highest, values.shape)
     beyond = np.flatnonzero((values < low) | (values > high))
     return [

@@ -1,4 +1,4 @@
-"""Poses of a PELE run computed again: total and binding energies compared with PELE's own."""
+"""Rescore the poses of a PELE run, and compare total and binding energies with those of PELE."""
 
 from __future__ import annotations
 
@@ -57,27 +57,27 @@ def rescore(
     model: SolventModel | int | None = None,
     **words: Unpack[RunningWords],
 ) -> RescoreResult:
-    """Compute total and binding energies of all poses of a PELE run, compared with PELE's own, and the poses' ranks.
+    """Compute total and binding energies of all poses of a PELE run, compare them with PELE's, and rank the poses.
 
         result = pele_ocl.rescore("run/")
         result.poses.binding, result.poses.pele_binding  # (m,) kcal/mol
         result.save("poses.csv")
 
-    folder : of pele.conf, report_* and trajectory_*, or of epochs that have them; also of a run of `explore`
-    structure : of the complex; by default the first trajectory with atom names
-    ligand : a selection (docs/selection.md); by default the atoms that the control file perturbs
-    control : the control file; by default the one next to the reports, else pele.conf of the folder
-    group_cutoffs : True for PELE's long cutoffs of nonbonded energies, False for none; by default True with the
-        constants of PELE
-    reports : a folder for the run's reports with our energies as additional columns
-    plot : a plot of our energies against PELE's, .png or .svg
-    precision, device : as in `energy`; model : SolventModel, or the number of the model of the structure
-    words : keywords about files, the solvent and the run, as in `energy`, which have priority over the control file:
-        `forcefield`, `pele_data`; `like`, `gb`, `ionic_strength`; `output`, a file with a row for each pose, .h5, .csv
-        or .json, `resume`, `workers`, `scheduler`, `shard`, `progress`
+    folder : folder with pele.conf, report_* and trajectory_*, or with subfolders of epochs; also of an `explore` run
+    structure : structure of the complex, by default the first trajectory with atom names
+    ligand : a selection (docs/selection.md), by default the atoms that the control file perturbs
+    control : control file, by default the one next to the reports, or pele.conf in the folder
+    group_cutoffs : True for PELE's long nonbonded cutoffs, False for no cutoffs; by default True if the constants are
+        those of PELE
+    reports : folder to write the run's reports to, with the computed energies as additional columns
+    plot : file for a plot of the computed energies against PELE's, .png or .svg
+    precision, device : as in `energy`; model : SolventModel, or the number of the structure's model
+    words : keywords for files, the solvent model and the run, as in `energy`, which override the control file:
+        `forcefield`, `pele_data`; `like`, `gb`, `ionic_strength`; `output` (file with a row for each pose, .h5, .csv or
+        .json), `resume`, `workers`, `scheduler`, `shard`, `progress`
 
-    Returns a RescoreResult; failed poses have NaN and a reason in `poses.errors`. Raises FormatError for a folder
-    without a run and files that cannot be read, and InputError for a control file without a ligand.
+    Returns a RescoreResult; failed poses have NaN, and an error message in `poses.errors`. Raises FormatError for a
+    folder without a run and for files that cannot be read, and InputError for a control file without a ligand.
 
     >>> result = pele_ocl.rescore("explored")
     >>> result.poses.binding.shape == result.poses.pele_binding.shape
@@ -100,7 +100,7 @@ def rescore(
             require_table_suffix(out)
         model, reading = door.model, replace(door.reading, solvent=door.model)
         if run.own and reading.radii is None and not model.gb_model.vacuum:
-            # explore reads its structures with these radii
+            # `explore` also reads its structures with these radii
             reading = replace(reading, radii=model.radii_set)
         source = read_file(run.structure if structure is None else structure)
         chosen = ligand or run.ligand

@@ -1,4 +1,4 @@
-"""Files of a PELE run: control file, reports and the trajectories next to them."""
+"""Find the files of a PELE run: control file, reports and trajectories."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..forcefield.control import CONTROL, DATA_FOLDERS
 
 _REPORT = re.compile(r"(.*)report_(\d+)")
 _SUFFIXES = (".pdb", ".xtc")
-OWN_JOURNAL = "explore"  # how names of explore's journals begin: explore.jsonl, explore.1of2.jsonl
-_OWN_CONTROL = "originalControlFile_{}.conf"  # what PELE writes beside a report
-_SETTINGS = ("forcefield", "gb", "ionic_strength", "allow_missing_terminals", "ligand")  # on which energies depend
+OWN_JOURNAL = "explore"  # prefix of journals of `explore`: explore.jsonl, explore.1of2.jsonl
+_OWN_CONTROL = "originalControlFile_{}.conf"  # copy that PELE writes next to a report
+_SETTINGS = ("forcefield", "gb", "ionic_strength", "allow_missing_terminals", "ligand")  # settings that affect energies
 
 
 @dataclass(frozen=True)
 class Walker:
-    """Files of one process of PELE.
+    """Files of one PELE process.
 
-    report, trajectory : its files; name : of the report, from the run's folder
-    control : the control file that PELE wrote next to the report; None where there is none
+    report, trajectory : paths of its files; name : path of the report relative to the run's folder
+    control : control file that PELE wrote next to the report, None without one
     """
 
     report: Path
@@ -36,10 +36,10 @@ class Walker:
 
 @dataclass(frozen=True)
 class PeleRun:
-    """A folder of PELE's results.
+    """A folder with results of PELE.
 
-    control : its control file; walkers : by folder and number
-    own : True if all reports are of `pele-ocl explore`, by the journals next to them
+    control : path of its control file; walkers : sorted by folder and number
+    own : True if all reports were written by `pele-ocl explore`, as shown by the journals next to them
     """
 
     folder: Path
@@ -49,7 +49,7 @@ class PeleRun:
 
     @property
     def data(self) -> tuple[Path, ...]:
-        """Folders Data and DataLocal: next to the control file, else of the run's folder, if epochs have none."""
+        """Folders Data and DataLocal next to the control file, otherwise those in the run's folder."""
         beside = {folder.name: folder for folder in read_control(self.control).data}
         above = {name: self.folder / name for name in DATA_FOLDERS if (self.folder / name).is_dir()}
         found = above | beside
@@ -57,7 +57,7 @@ class PeleRun:
 
     @property
     def structure(self) -> Path:
-        """The first trajectory that names its atoms. Raises InputError if there is none."""
+        """First trajectory with atom names. Raises InputError if there is none."""
         for walker in self.walkers:
             if walker.trajectory.suffix == ".pdb":
                 return walker.trajectory
@@ -65,7 +65,7 @@ class PeleRun:
 
     @property
     def ligand(self) -> str:
-        """Selection of the ligand that the control file perturbs. Raises InputError if it names no chains."""
+        """Selection of the ligand in the control file. Raises InputError if it has no chains."""
         ligand = read_control(self.control).ligand
         if ligand is None:
             raise InputError(f"{self.control}: names no chains in selectionToPerturb; give the ligand by `ligand`")
@@ -73,12 +73,12 @@ class PeleRun:
 
 
 def find_run(folder: str | PathLike[str], control: str | PathLike[str] | None = None) -> PeleRun:
-    """Find the run in a folder, or in the folders of its epochs.
+    """Find the run in a folder, or in its subfolders of epochs.
 
-    control : the control file; by default the one that PELE wrote next to the reports, else pele.conf of the folder
+    control : control file, by default the one that PELE wrote next to the reports, or pele.conf in the folder
 
-    Raises FormatError if there is no control file, no report, or a report without a trajectory. Control files of
-    reports may not differ in a setting that energies depend on.
+    Raises FormatError if there is no control file, no report, or a report without a trajectory, and if control files of
+    reports differ in a setting that affects energies.
     """
     place = Path(folder)
     if not place.is_dir():
@@ -92,14 +92,14 @@ def find_run(folder: str | PathLike[str], control: str | PathLike[str] | None = 
 
 
 def _is_own(report: Path) -> bool:
-    """Return whether a report is of `pele-ocl explore`: its name is in the journal of explorers next to it."""
+    """Return whether a report was written by `pele-ocl explore`: the journal next to it contains its name."""
     match = _REPORT.fullmatch(report.name)
     assert match is not None
     return any(_named_in(journal) == f"{match[1]}report" for journal in report.parent.glob(f"{OWN_JOURNAL}*.jsonl"))
 
 
 def _named_in(journal: Path) -> str:
-    """Read the name of the reports that a journal of explorers tells of; "" of another file."""
+    """Read the name of the reports from a journal of explorers; "" for another file."""
     try:
         with open(journal, encoding="utf-8") as file:
             head = json.loads(file.readline())
@@ -109,7 +109,7 @@ def _named_in(journal: Path) -> str:
 
 
 def _control(place: Path, walkers: Sequence[Walker]) -> Path:
-    """Find the control file: PELE's own next to the first report, else pele.conf, or the only one of another name."""
+    """Find the control file: PELE's copy next to the first report, else pele.conf, else the only .conf file."""
     own = [walker.control for walker in walkers if walker.control is not None]
     if own:
         first = read_control(own[0])
@@ -124,7 +124,7 @@ def _control(place: Path, walkers: Sequence[Walker]) -> Path:
 
 
 def _require_alike(first: ControlFile, other: ControlFile) -> None:
-    """Raise FormatError if the energies of two control files are not of one kind."""
+    """Raise FormatError if two control files differ in a setting that affects energies."""
     for name in _SETTINGS:
         if getattr(first, name) != getattr(other, name):
             raise FormatError(
@@ -145,6 +145,6 @@ def _walker(place: Path, report: Path) -> Walker:
 
 
 def _order(walker: Walker) -> list[tuple[int, int, str]]:
-    """A key by which 10 follows 9."""
+    """Return a key for natural sorting, in which 10 follows 9."""
     words = re.split(r"(\d+)", walker.name)
     return [(1, int(word), "") if word.isdigit() else (0, 0, word) for word in words]

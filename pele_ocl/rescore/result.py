@@ -1,4 +1,4 @@
-"""Poses of a PELE run as one table: our energies compared with PELE's, how far they agree, and the poses' ranks."""
+"""Result of rescoring a PELE run: a table of poses with computed energies, those of PELE, and ranks."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from ..report import Column, Report, Reported, text_table
 from .files import PeleRun, Walker
 from .spec import ENERGIES, WalkerPoses
 
-_SHOWN = 10  # poses of the best
-TOTAL, BINDING = "oclTotalEnergy", "oclBindingEnergy"  # columns of reports, of one word, so that tools split them alike
+_SHOWN = 10  # number of best poses to show
+TOTAL, BINDING = "oclTotalEnergy", "oclBindingEnergy"  # column names in reports, without blanks for PELE's tools
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement of the poses that both have.
+    """Agreement of computed energies with those of PELE, for poses that have both.
 
-    n : poses; correlation : Pearson's, NaN where one column is constant
-    offset : mean of pele-ocl's values minus PELE's; sd : of the differences about it; both kcal/mol
+    n : number of poses; correlation : Pearson correlation, NaN if a column is constant
+    offset : mean of pele-ocl's values minus PELE's, kcal/mol; sd : standard deviation of the differences, kcal/mol
     """
 
     n: int
@@ -47,7 +47,7 @@ class Agreement:
 
     @classmethod
     def of(cls, theirs: Floats, ours: Floats) -> Agreement:
-        """Compare columns (m,), NaN left out."""
+        """Compare columns (m,), ignoring NaN."""
         good = np.isfinite(theirs) & np.isfinite(ours)
         a, b = theirs[good], ours[good]
         if not len(a):
@@ -58,18 +58,18 @@ class Agreement:
 
     @property
     def text(self) -> str:
-        """`correlation 0.998, offset +0.004`."""
+        """Text such as `correlation 0.998, offset +0.004`."""
         return f"correlation {self.correlation:.4f}, offset {self.offset:+.4g}"
 
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """Poses in the order of the reports; NaN for what is not there.
+    """Poses in the order of the reports; missing values are NaN.
 
-    reports : names of the files, rows : from 0, both (m,)
-    total, binding : ours, (m,) kcal/mol; pele_total, pele_binding : PELE's
-    rank : (m,) from 1, by our binding energy; 0 where it is not there
-    errors : (m,) why poses failed, "" where they did not
+    reports : (m,) names of the report files; rows : (m,) rows in these, from 0
+    total, binding : computed energies, (m,) kcal/mol; pele_total, pele_binding : energies of PELE, (m,) kcal/mol
+    rank : (m,) rank by computed binding energy, from 1; 0 for failed poses
+    errors : (m,) error messages of failed poses, "" for others
     """
 
     reports: list[str]
@@ -83,7 +83,7 @@ class Poses:
 
     @classmethod
     def of(cls, walkers: Sequence[WalkerPoses]) -> Poses:
-        """Collect the poses of all walkers; one that failed is one row."""
+        """Collect the poses of all walkers; a failed walker is one row."""
         absent = {name: np.full(1, np.nan) for name in ENERGIES}
         reports, rows, errors = list[str](), list[int](), list[str]()
         for of in walkers:
@@ -96,27 +96,27 @@ class Poses:
 
     @property
     def n_failed(self) -> int:
-        """Rows without our energies."""
+        """Number of failed poses."""
         return sum(map(bool, self.errors))
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about the poses."""
+        """Messages about the poses."""
         n = int(np.count_nonzero(self.total > LARGEST_LJ))
         return [f"atoms are on top of each other in {counted(n, 'pose')}, with energies to match"] if n else []
 
     def pairs(self) -> dict[str, tuple[Floats, Floats]]:
-        """Pair PELE's columns with those of pele-ocl by name, if PELE's reports have them."""
+        """Return PELE's and pele-ocl's energies by name, for those that PELE's reports contain."""
         both = {"total energy": (self.pele_total, self.total), "binding energy": (self.pele_binding, self.binding)}
         return {name: pair for name, pair in both.items() if np.isfinite(pair[0]).any()}
 
     def best(self, n: int) -> list[int]:
-        """Rows of the n best poses by our binding energy, or fewer."""
+        """Return the indices of at most n poses with the lowest computed binding energies."""
         order = np.argsort(np.where(self.rank, self.rank, len(self.rank) + 1), kind="stable")[:n]
         return [int(k) for k in order if self.rank[k]]
 
     def lines(self, whose: str = "PELE's") -> list[str]:
-        """Write the agreement and the best poses, for reading; whose : the columns beside ours"""
+        """Return lines with the agreement and the best poses. whose : title of the columns to compare with"""
         heads = ("rank", "report", "row", "binding", whose, "total", whose)
         rows = [
             (
@@ -128,11 +128,11 @@ class Poses:
         return [*self.agreement(), "", "Best poses by binding energy, kcal/mol", text_table(heads, rows, "><>>>>>")]
 
     def agreement(self) -> list[str]:
-        """How far our columns agree with PELE's, a line each."""
+        """Return lines with the agreement of each energy."""
         return [f"{name.capitalize():15s} {Agreement.of(*pair).text} kcal/mol" for name, pair in self.pairs().items()]
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
-        """A table with a row for each pose."""
+        """Return the columns of a table with a row for each pose."""
         return {
             "report": np.array(self.reports), "row": self.rows, "rank": self.rank, "total": self.total,
             "binding": self.binding, "pele_total": self.pele_total, "pele_binding": self.pele_binding,
@@ -140,7 +140,7 @@ class Poses:
         }  # fmt: skip
 
     def to_json(self) -> dict[str, object]:
-        """Objects of all poses, and how far they agree with PELE's."""
+        """Return all poses and their agreement with PELE as JSON data."""
         columns = {name: values.tolist() for name, values in self.columns().items()}
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return {
@@ -153,7 +153,7 @@ class Poses:
 
     @property
     def failure(self) -> str:
-        """Sentence that counts the poses without energies and names the first; "" if there are none."""
+        """Message with the number of failed poses and the first error; "" if none failed."""
         if not self.n_failed:
             return ""
         k = next(k for k, error in enumerate(self.errors) if error)
@@ -171,23 +171,23 @@ def _ranks(binding: Floats) -> NDArray[np.int64]:
 
 
 def _finite(row: dict[str, object]) -> dict[str, object]:
-    """Return the values in JSON form: null for NaN."""
+    """Replace NaN by None, for JSON."""
     return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
 
 
-POSES = "poses"  # the kind of a journal
-_ATTRIBUTES = "attributes"  # of the table, in JSON
-_PARAMETERS = "parameters"  # the attribute that is JSON by itself
+POSES = "poses"  # kind of the journal
+_ATTRIBUTES = "attributes"  # key of the table's attributes, as JSON
+_PARAMETERS = "parameters"  # attribute that is itself JSON
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RescoreResult(Reported):
     """Energies of all poses of a PELE run.
 
-    poses : Poses; run : its files; source : the structure; atoms : of it; model : SolventModel
-    ligand : a selection; group_cutoffs : True with PELE's long cutoffs for nonbonded energies
-    walkers : the poses by report; device, variant, precision : how they were computed
-    notes : messages about the complex and the poses; heard : all notes reported; attributes : of the table
+    poses : Poses; run : files of the run; source : structure file; atoms : its atoms; model : SolventModel
+    ligand : selection of the ligand; group_cutoffs : True with PELE's long nonbonded cutoffs
+    walkers : poses by report; device, variant, precision : used for the computation
+    notes : messages about the complex and the poses; heard : all reported notes; attributes : attributes of the table
 
     >>> result = pele_ocl.rescore("explored")
     >>> result.save("poses.csv")
@@ -212,16 +212,16 @@ class RescoreResult(Reported):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Force field, constants, ligand and cutoffs."""
+        """Settings: force field, constants, ligand and cutoffs."""
         of_run = {"ligand": self.ligand, "group_cutoffs": self.group_cutoffs, "own_reports": self.run.own}
         return {**settings(self.model, self.atoms), **of_run}
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a row for each pose: .h5, .csv or .json."""
+        """Write a table with a row for each pose, as .h5, .csv or .json."""
         save_poses(Path(path), self.poses, self.attributes)
 
     def write_reports(self, folder: str | PathLike[str]) -> None:
-        """Write the run's reports with the columns oclTotalEnergy and oclBindingEnergy to a folder."""
+        """Write the run's reports to a folder, with additional columns oclTotalEnergy and oclBindingEnergy."""
         for walker, of in self.walkers:
             if len(of):
                 report = read_report(walker.report)
@@ -231,7 +231,7 @@ class RescoreResult(Reported):
                 own.write(target, {TOTAL: of.columns["total"], BINDING: of.columns["binding"]})
 
     def draw(self, path: str | PathLike[str]) -> None:
-        """Plot our energies against PELE's: .png or .svg. Needs matplotlib."""
+        """Plot computed energies against PELE's, as .png or .svg; needs Matplotlib."""
         draw_against(path, self.poses.pairs(), [self.source.path])
 
     def table(self) -> Report:
@@ -245,7 +245,7 @@ class RescoreResult(Reported):
         return Report("Poses by binding energy", columns, self.attributes)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return a text about the run; verbose : with all constants; total : total seconds to report"""
+        """Return a text summary. verbose : whether to include all constants; total : total time to report, s"""
         poses, seconds = self.poses, 0.0 if total is None else total
         lines = [
             headline(self.source.path.name, self.atoms), *physics_lines(self.model, self.atoms),
@@ -257,7 +257,7 @@ class RescoreResult(Reported):
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record of the run, as the command prints it with its option for JSON, less times."""
+        """Return the record of the run as JSON data, without times."""
         computed = {"device": self.device, "variant": self.variant, "precision": self.precision}
         result = {"n_atoms": len(self.atoms), **computed, "settings": self.settings, **self.poses.to_json()}
         return Record(str(self.source), self.source.sha256, with_notes(result, self.heard)).to_dict()
@@ -269,28 +269,28 @@ class RescoreResult(Reported):
 
 
 def save_poses(output: Path, poses: Poses, attributes: Mapping[str, object]) -> None:
-    """Write a row for each pose."""
+    """Write a table with a row for each pose."""
     write_table(output, poses.columns(), dict.fromkeys(ENERGIES, UNIT), attributes)
 
 
 def journal_of_poses(
     path: Path | None, attributes: Mapping[str, object], shard: Shard | None, everyone: Sequence[Walker]
 ) -> Journal:
-    """Open the journal of a table; attributes : of the table; everyone : the walkers of all shards"""
+    """Open the journal of a run. attributes : attributes of the table; everyone : walkers of all shards"""
     settings = {_ATTRIBUTES: json.dumps(attributes, default=str)}
     return Journal(path, settings, kind=POSES, shard=shard, items=[of.name for of in everyone])
 
 
 def attributes_in(head: Mapping[str, str]) -> dict[str, object]:
-    """Read the attributes of the table from the head of a journal."""
+    """Read the attributes of the table from the settings of a journal."""
     found: dict[str, object] = json.loads(head[_ATTRIBUTES])
     return {**found, _PARAMETERS: JsonText(found[_PARAMETERS])} if _PARAMETERS in found else found
 
 
 def require_picture(path: str | PathLike[str]) -> None:
-    """Raise where draw_against could not draw; to be called before any work is done.
+    """Check before the computation that draw_against can write a plot.
 
-    Raises PeleError if matplotlib is not installed, FormatError for a suffix other than .png or .svg.
+    Raises PeleError if Matplotlib is not installed, FormatError for a suffix other than .png or .svg.
     """
     if not str(path).lower().endswith((".png", ".svg")):
         raise FormatError(f"{path}: pictures end in .png or .svg")
@@ -303,9 +303,10 @@ def require_picture(path: str | PathLike[str]) -> None:
 def draw_against(
     path: str | PathLike[str], energies: Mapping[str, tuple[Floats, Floats]], inputs: Iterable[str | PathLike[str]] = ()
 ) -> None:
-    """Draw a panel for each energy, pele-ocl against PELE, with correlation and offset.
+    """Plot pele-ocl's energies against PELE's, with a panel for each energy showing correlation and offset.
 
-    path : ends in .png or .svg; energies : name -> PELE's and ours, (m,) kcal/mol; inputs : that `path` must not be
+    path : file, .png or .svg; energies : name -> PELE's and pele-ocl's values, (m,) kcal/mol; inputs : files that must
+        not be overwritten
 
     Raises as require_picture does.
     """

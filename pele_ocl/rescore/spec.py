@@ -1,4 +1,4 @@
-"""Poses of a PELE run, walker by walker, in this process or by workers."""
+"""Job that computes the poses of a PELE run, with one walker per item."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ ENERGIES = ("total", "binding", "pele_total", "pele_binding")
 class WalkerPoses:
     """Poses of one walker.
 
-    name : of its report; columns : ENERGIES -> (m,) kcal/mol, NaN for what is not there
-    errors : reasons why poses failed, by their place; error : why there are none, "" if there are
+    name : name of its report; columns : ENERGIES -> (m,) kcal/mol, NaN for missing values
+    errors : error messages of failed poses, by index; error : error message if the walker failed, otherwise ""
     """
 
     name: str
@@ -48,7 +48,7 @@ class WalkerPoses:
         return len(self.columns[ENERGIES[0]]) if self.columns else 0
 
     def as_json(self) -> dict[str, Any]:
-        """Return the result of a record: null for what is not there."""
+        """Return the result of a record as JSON data, with null for missing values."""
         columns = {
             name: [None if value != value else value for value in values.tolist()]
             for name, values in self.columns.items()
@@ -57,7 +57,7 @@ class WalkerPoses:
 
     @classmethod
     def of(cls, record: Record) -> WalkerPoses:
-        """Read the poses of a record, to the last bit."""
+        """Read the poses from a record, without loss of precision."""
         if record.failed:
             return cls(record.structure, error=record.error)
         columns = {name: np.array(values, np.float64) for name, values in record["columns"].items()}
@@ -68,9 +68,9 @@ class WalkerPoses:
 class PosesSpec(Spec[Walker]):
     """Energies of a PELE run's poses, walker by walker.
 
-    path : of the structure; reading : how it is read; ligand : a selection
-    group_cutoffs : True with PELE's long cutoffs for nonbonded energies
-    own : control file of a run of ours, whose totals have restraints and no cutoffs; None of PELE's
+    path : path of the structure; reading : how it is read; ligand : a selection
+    group_cutoffs : True with PELE's long nonbonded cutoffs
+    own : control file of an `explore` run, whose totals include restraints and have no cutoffs; None for PELE runs
     """
 
     path: Path
@@ -90,9 +90,9 @@ class PosesSpec(Spec[Walker]):
 
     @cached_property
     def evaluator(self) -> PoseEvaluator:
-        """Evaluator of poses, made once in each process."""
+        """Evaluator of poses, built once per process."""
         atoms = self._read[0]
-        rest = ~atoms.selected(self.ligand)  # PELE's other part: water, too
+        rest = ~atoms.selected(self.ligand)  # as in PELE, including water
         plan = Binding(
             atoms, self.ligand, rest, model=self.model, precision=self.precision, device=self.device
         )  # fmt: skip
@@ -103,16 +103,16 @@ class PosesSpec(Spec[Walker]):
         return PoseEvaluator(plan, self.group_cutoffs, of_explore=True, terms=terms)
 
     def facts(self) -> dict[str, object]:
-        """Name the device and the variant of the plan."""
+        """Return the device and the variant of the plan."""
         plan = self.evaluator.binding
         return {"device": str(plan.device), "variant": plan.variant}
 
     def name(self, item: Walker) -> str:
-        """Name a walker's report."""
+        """Return the name of a walker's report."""
         return item.name
 
     def sha256(self, item: Walker) -> str:
-        """Compute a hash that identifies a walker's files; empty if one cannot be read."""
+        """Return a fingerprint of a walker's files; "" if one cannot be read."""
         try:
             return json.dumps([fingerprint(path) for path in (item.report, item.trajectory)])
         except OSError:
@@ -135,7 +135,7 @@ class PosesSpec(Spec[Walker]):
 
 
 def _beside(report: Report, energies: PoseEnergies, walker: Walker) -> WalkerPoses:
-    """Our energies of the first rows of a report beside PELE's."""
+    """Combine computed energies with those of PELE, for the first rows of a report."""
     m = len(energies.total)
     columns = {"total": energies.total, "binding": energies.binding}
     for name, theirs in (("pele_total", TOTAL), ("pele_binding", BINDING)):
@@ -145,7 +145,7 @@ def _beside(report: Report, energies: PoseEnergies, walker: Walker) -> WalkerPos
 
 
 def _joined(pieces: list[PoseEnergies]) -> PoseEnergies:
-    """Compute the energies of neighbouring poses."""
+    """Concatenate the energies of consecutive pieces of poses."""
     errors, first = dict[int, str](), 0
     for piece in pieces:
         errors |= {first + k: why for k, why in piece.errors.items()}

@@ -1,4 +1,4 @@
-"""Screening: many ligands refined and scored in one receptor together, and ranked."""
+"""Screening: refine and score many ligands in one receptor, and rank them."""
 
 from __future__ import annotations
 

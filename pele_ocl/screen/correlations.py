@@ -11,12 +11,12 @@ from ..atoms import Floats
 
 RESAMPLES = 2_000
 _SEED = 44
-LEAST = 4  # values of a correlation
+LEAST = 4  # minimum number of values for a correlation
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """A coefficient; error : standard deviation of bootstrap resamples; low, high : 95 % of these lie between"""
+    """A correlation coefficient. error : bootstrap standard deviation; low, high : bootstrap 95 % interval"""
 
     value: float
     error: float
@@ -25,10 +25,10 @@ class Correlation:
 
 
 def correlations(x: Floats, y: Floats) -> dict[str, Correlation]:
-    """Spearman's, Pearson's and Kendall's (tau-b) coefficients of values (n,), with errors by resampling the pairs.
+    """Compute Spearman, Pearson and Kendall (tau-b) correlations of values (n,), with bootstrap errors.
 
-    Resamples without two different values in either count as none. Empty for fewer than four pairs, and for values that
-    are all equal.
+    Resamples in which all values of x or y are equal are discarded. Empty for fewer than four pairs, and if all values
+    are equal.
     """
     good = np.isfinite(x) & np.isfinite(y)
     x, y = np.asarray(x, np.float64)[good], np.asarray(y, np.float64)[good]
@@ -59,12 +59,12 @@ def correlations(x: Floats, y: Floats) -> dict[str, Correlation]:
 
 
 def as_json(found: dict[str, Correlation]) -> dict[str, Any]:
-    """Coefficients in JSON form."""
+    """Return the coefficients as JSON data."""
     return {name: asdict(of) for name, of in found.items()}
 
 
 def _weighted_ranks(values: Floats, counts: Floats) -> Floats:
-    """Mean ranks of values (n,) that are there so many times, (m, n), (m, n)."""
+    """Return the mean ranks, (m, n), of values (n,) with multiplicities `counts` (m, n)."""
     distinct, which = np.unique(values, return_inverse=True)
     of_each = np.zeros((len(counts), len(distinct)))
     for k in range(len(values)):
@@ -75,7 +75,7 @@ def _weighted_ranks(values: Floats, counts: Floats) -> Floats:
 
 
 def _pearson(x: Floats, y: Floats, counts: Floats) -> Floats:
-    """Pearson's coefficient of values (m, n) that are there so many times, (m,)."""
+    """Compute Pearson's coefficient of values (m, n) with multiplicities `counts`, (m,)."""
     n = counts.sum(axis=1, keepdims=True)
     x, y = (of - (counts * of).sum(axis=1, keepdims=True) / n for of in (x, y))
     xy, xx, yy = ((counts * of).sum(axis=1) for of in (x * y, x * x, y * y))
@@ -84,7 +84,7 @@ def _pearson(x: Floats, y: Floats, counts: Floats) -> Floats:
 
 
 def _kendall(signs_x: Floats, signs_y: Floats, counts: Floats) -> Floats:
-    """Kendall's tau-b of values whose differences have signs (n, n), that are there so many times, (m, n)."""
+    """Compute Kendall's tau-b, (m,), from signs of differences (n, n) and multiplicities `counts` (m, n)."""
     sums = [((counts @ of) * counts).sum(axis=1) for of in (signs_x * signs_y, signs_x**2, signs_y**2)]
     found: Floats = sums[0] / np.sqrt(sums[1] * sums[2])
     return found

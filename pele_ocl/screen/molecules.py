@@ -1,4 +1,4 @@
-"""Molecules that are screened: out of files, folders, or memory, each with a name that no other one has."""
+"""Molecules to screen, from files, folders or memory, each with a unique name."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from ..ligand.molecule import MOLECULES
 from ..reading import Reading, read
 
 Given: TypeAlias = "Path | Ligand | Atoms | Unread"
-_POSITIONS = (".rst7", ".inpcrd", ".ncrst", ".restrt", ".pdb")  # beside a topology, with its name
+_POSITIONS = (".rst7", ".inpcrd", ".ncrst", ".restrt", ".pdb")  # coordinate files next to a topology
 _PACKED = (".gz", ".bz2")
 
 
 @dataclass(frozen=True)
 class Unread:
-    """A molecule that cannot be used. title : its name, "" for none; why : a sentence"""
+    """A molecule that cannot be used. title : its name, "" for none; why : error message"""
 
     title: str
     why: str
 
 
 def of_mol(molecule: Any, number: int, reading: Reading) -> Ligand | Unread:
-    """Make a Ligand of a Mol of RDKit, or tell why it is none; number : among what was given, from 1"""
+    """Convert an RDKit Mol to a Ligand, or return an Unread if this fails. number : position in the input, from 1"""
     try:
         return ligand_of_mol(
             molecule, f"Mol {number:,}", hydrogens=reading.ligand_hydrogens, ph=reading.ligand_ph
@@ -50,10 +50,10 @@ def of_mol(molecule: Any, number: int, reading: Reading) -> Ligand | Unread:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One molecule, or one pose of it.
+    """A molecule or pose.
 
-    name : of its row and files, of letters, digits and . _ - alone; title : as in the input, "" for none
-    given : the molecule, Atoms of one that has parameters, or why there is none
+    name : name of its row and files, with letters, digits and . _ - only; title : name in the input, "" for none
+    given : the molecule, Atoms if it has parameters, or the error that occurred
     """
 
     name: str
@@ -62,7 +62,7 @@ class Entry:
 
     @cached_property
     def mark(self) -> str:
-        """SHA-256 that identifies it, "" if it cannot be read."""
+        """SHA-256 of the molecule, "" if it could not be read."""
         of = self.given
         if isinstance(of, PeleError):
             return ""
@@ -74,7 +74,7 @@ class Entry:
 
     @property
     def heavy(self) -> Floats:
-        """Positions of its heavy atoms, (k, 3) A; none of one that cannot be read, or that has no elements."""
+        """Positions of the heavy atoms, (k, 3) A; empty for molecules that could not be read or lack elements."""
         of = self.given
         elements = of.elements if isinstance(of, Ligand) else getattr(getattr(of, "labels", None), "elements", None)
         if isinstance(of, PeleError) or elements is None:
@@ -83,24 +83,24 @@ class Entry:
         return found
 
     def parametrized(self, forcefield: str, charges: str) -> Atoms:
-        """Give its atoms with parameters. Raises PeleError if there are none."""
+        """Return the atoms with parameters. Raises PeleError if parameters cannot be assigned."""
         if isinstance(self.given, PeleError):
             raise self.given
         return self.given if isinstance(self.given, Atoms) else self.given.parametrize(forcefield, charges)
 
     @property
     def numbers(self) -> dict[str, float]:
-        """Numeric properties in its file, by name."""
+        """Numeric properties in the file, by name."""
         properties = self.given.properties if isinstance(self.given, Ligand) else {}
         return {name: value for name, text in properties.items() if (value := _number(text)) is not None}
 
     @property
     def molecule(self) -> str:
-        """Name that poses of one molecule share: its SMILES, or its title."""
+        """Identifier shared by all poses of a molecule: its SMILES, or its title."""
         return self.given.smiles if isinstance(self.given, Ligand) else self.title
 
     def facts(self, atoms: Atoms) -> dict[str, Any]:
-        """Facts of the molecule that a row has."""
+        """Return the facts about the molecule for its row."""
         graph = graph_of(atoms)
         formula = self.given.formula if isinstance(self.given, Ligand) else _formula(graph.elements)
         numbers = self.numbers
@@ -112,11 +112,11 @@ class Entry:
 
 
 def entries_of(given: Sequence[Given], reading: Reading | None = None) -> list[Entry]:
-    """List the molecules of files, folders and memory in their order; one that cannot be read is there with its error.
+    """List the molecules of files, folders and memory in order; unreadable ones are included with their error.
 
-    reading : how structure files are read, such as peptides, and whether hydrogens are added to other molecules
+    reading : how structure files, such as of peptides, are read, and whether hydrogens are added to other molecules
 
-    Raises FormatError for a file or folder that is not there or holds no molecule.
+    Raises FormatError for files or folders that do not exist or contain no molecules.
     """
     names = UniqueNames()
     found = [
@@ -129,7 +129,7 @@ def entries_of(given: Sequence[Given], reading: Reading | None = None) -> list[E
 
 
 def files_in(folder: Path) -> list[Path]:
-    """List the files of molecules of a folder, in the order of their names with numbers as numbers."""
+    """List the molecule files in a folder, in natural order of their names."""
     return sorted(
         (path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".") and _is_taken(path)),
         key=lambda path: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name.lower())],
@@ -137,7 +137,7 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def graph_of(atoms: Atoms) -> Graph:
-    """Elements and bonds of a molecule's atoms."""
+    """Return the graph of a molecule: its elements and bonds."""
     if atoms.labels is None:
         raise InputError("these atoms have no elements; read them from a structure file")
     return Graph.of(atoms.labels.elements.tolist(), atoms.bond_pairs)
@@ -146,18 +146,18 @@ def graph_of(atoms: Atoms) -> Graph:
 def _is_taken(path: Path) -> bool:
     if _suffix(path) in MOLECULES or is_topology(path):
         return True
-    beside = path.parent.glob(f"{glob.escape(_bare(path).stem)}.*")  # topologies whose positions it has
+    beside = path.parent.glob(f"{glob.escape(_bare(path).stem)}.*")  # the file may have the positions of a topology
     return _is_structure(path) and not any(map(is_topology, beside))
 
 
 def _is_structure(path: Path) -> bool:
-    """Return whether a file needs a force field, as PDB files of peptides do."""
+    """Return whether a file needs a force field, such as a PDB file of a peptide."""
     known = is_structure(path) and _suffix(path) not in MOLECULES
     return known and not brings_parameters(path)
 
 
 def _own(reading: Reading) -> Reading:
-    """Read ligands by the receptor's force field, whole."""
+    """Return the Reading for ligands: the receptor's force field, without its selections."""
     return replace(reading, ligands=(), select=None, without=None, only=None, model=None, coordinates=(), structures=())
 
 
@@ -170,7 +170,7 @@ def _bare(path: Path) -> Path:
 
 
 def _molecules(given: Sequence[Given], reading: Reading) -> Iterator[tuple[str, str, Ligand | Atoms | PeleError]]:
-    """Yield the title, a name for a molecule without one, and the molecule."""
+    """Yield the title, a fallback name, and the molecule."""
     for number, each in enumerate(given, 1):
         if isinstance(each, Ligand):
             yield each.name, f"ligand_{number}", each
@@ -218,7 +218,7 @@ def _of_file(path: Path, reading: Reading) -> Iterator[tuple[str, str, Ligand | 
 
 
 def _with_positions(path: Path) -> Atoms:
-    """Read a topology with the positions of the file beside it that has its name."""
+    """Read a topology with positions from the file of the same name next to it."""
     stem = _bare(path)
     for suffix in _POSITIONS:
         for packed in ("", *_PACKED):
@@ -229,7 +229,7 @@ def _with_positions(path: Path) -> Atoms:
 
 
 def _number(text: str) -> float | None:
-    """Read a number, None where a text is none."""
+    """Convert a text to a finite number, None if it is not one."""
     try:
         value = float(text)
     except ValueError:
@@ -238,7 +238,7 @@ def _number(text: str) -> float | None:
 
 
 def _formula(elements: Sequence[str]) -> str:
-    """Sum formula in Hill's order."""
+    """Return the molecular formula in Hill order."""
     counts = Counter(elements)
     first = [name for name in ("C", "H") if "C" in counts and name in counts]
     order = [*first, *sorted(counts.keys() - set(first))]
@@ -246,7 +246,7 @@ def _formula(elements: Sequence[str]) -> str:
 
 
 def best_of(titles: Sequence[str], scores: Sequence[float]) -> dict[str, int]:
-    """Number of the best pose of each molecule, by its title."""
+    """Return the index of the best pose of each molecule, by title."""
     found = dict[str, int]()
     for k, (title, score) in enumerate(zip(titles, scores, strict=True)):
         if np.isfinite(score) and (title not in found or score < scores[found[title]]):

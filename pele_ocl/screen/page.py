@@ -1,6 +1,6 @@
-"""One offline page of a screen: a plot of any two columns, a table that sorts, and the molecules, drawn and in 3D.
+"""HTML page of a screen: a plot of any two columns, a sortable table, and the molecules as drawings and in 3D.
 
-The page needs no library and no network.
+The page works offline and needs no external libraries.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ..painting.packing import data_for_page
 from ..view.poses import script_of
 
 _HERE = Path(__file__).parent
-_MOST_DRAWN = 1_000  # molecules with a drawing: the best
-_SIZE = 260, 180  # of a drawing
+_MOST_DRAWN = 1_000  # number of best-ranked molecules with a drawing
+_SIZE = 260, 180  # size of a drawing
 
 Values = Sequence[float | int | None]
 
@@ -30,11 +30,11 @@ def save_page(
     ligands: Sequence[Ligand | None], columns: Mapping[str, tuple[str, Values]], axes: tuple[str, str], *,
     title: str, facts: str = "", lines: Sequence[str] = (), scenes: Mapping[int, object] | None = None,
 ) -> None:  # fmt: skip
-    """Write the page of m molecules, those that failed among them.
+    """Write the page of m molecules, including failed ones.
 
-    names, titles, errors, ligands : of each; columns : labels and numbers by short names, "rank" among them
-    axes : the two columns that the plot begins with; lines : about correlations
-    scenes : what view.poses collects of refined complexes, by the numbers of the molecules
+    names, titles, errors, ligands : one per molecule; columns : labels and numbers by short names, including "rank"
+    axes : the two columns that are plotted initially; lines : text about correlations
+    scenes : scenes of refined complexes from view.poses, by index of the molecule
     """
     rank = np.array([value or len(names) + 1 for value in columns["rank"][1]], np.float64)
     order = np.argsort(rank, kind="stable").tolist()
@@ -69,7 +69,7 @@ def _finite(value: float | int | None) -> float | int | None:
 
 
 def _drawing(ligand: Ligand) -> str:
-    """Draw a molecule without its hydrogens as SVG; "" where RDKit cannot."""
+    """Draw a molecule without hydrogens as SVG; "" if RDKit fails."""
     try:
         from rdkit import Chem, rdBase
         from rdkit.Chem import rdDepictor

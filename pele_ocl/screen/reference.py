@@ -1,4 +1,4 @@
-"""Knowledge about the molecules of a screen: measured affinities by name, and crystal poses."""
+"""Reference data for a screen: measured affinities by name, and known poses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..common.inputfile import read_file
 from ..common.textfiles import plain_bytes
 from ..formats.molecules import Molecule, molecules_of, sdf_records
 
-KT = 0.0019872043 * 298.15  # kcal/mol at 298.15 K
+KT = 0.0019872043 * 298.15  # kcal/mol, at 298.15 K
 _NAMES = ("name", "ligand", "molecule", "compound", "id", "title", "ligand_id", "compound_id")
 _PER_MOLAR = {"m": 1.0, "mm": 1e-3, "um": 1e-6, "\u00b5m": 1e-6, "\u03bcm": 1e-6, "nm": 1e-9, "pm": 1e-12}
 _CONCENTRATIONS = ("ki", "kd", "ic50", "ec50", "k_i", "k_d")
@@ -33,10 +33,11 @@ _KNOWN = (*_CONCENTRATIONS, "dg", "deltag", "delta_g", "affinity", "energy", "va
 
 @dataclass(frozen=True)
 class Reference:
-    """Measured values by the names of molecules.
+    """Measured values by name of the molecule.
 
-    values : the lower, the stronger: kcal/mol where the file says what they are, else its numbers
-    unit : "kcal/mol" or ""; what : the column or quantity, for people; left_out : entries that are no numbers
+    values : lower values mean stronger binding; in kcal/mol if the file defines quantity or unit, otherwise as in the
+        file
+    unit : "kcal/mol" or ""; what : description of the column or quantity; left_out : entries that are not numbers
     """
 
     values: Mapping[str, float]
@@ -48,11 +49,12 @@ class Reference:
     def read(cls, path: Path, column: str | None = None) -> Reference:
         """Read a CSV file, a JSON or YAML file of entries by name, or properties of an SDF file.
 
-        column : the column or property with the values; by default the first whose name is one of affinities
+        column : column or property with the values; by default the first one that is named like an affinity
 
-        Concentrations (Ki, Kd, IC50, EC50 in M to pM) become RT ln c at 298.15 K, and their logarithms (pIC50) as much.
+        Concentrations (Ki, Kd, IC50, EC50 in M to pM) and their logarithms (pIC50) are converted to RT ln c at
+        298.15 K.
 
-        Raises FormatError for a file that has no such values.
+        Raises FormatError for a file without such values.
         """
         suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
         readers = {".csv": _of_csv, ".tsv": _of_csv, ".json": _of_json, ".yml": _of_yaml, ".yaml": _of_yaml,
@@ -65,17 +67,17 @@ class Reference:
         return found
 
     def without_molecule(self, names: Iterable[tuple[str, str]]) -> list[str]:
-        """Names of values that are of none of the molecules, which have titles and names of files."""
+        """Return the names of values that match no molecule. names : titles and file names of the molecules"""
         known = {name for pair in names for name in pair}
         return [name for name in self.values if name not in known]
 
     def of(self, names: Iterable[tuple[str, str]]) -> Floats:
-        """Values of molecules by their title, or their name of files, (m,); NaN for those without one."""
+        """Return the values of molecules by title or file name, (m,); NaN for molecules without a value."""
         return np.array([self.values.get(title, self.values.get(name, np.nan)) for title, name in names], np.float64)
 
 
 def _reference(rows: Iterable[tuple[str, Any, str, str]], what: str) -> Reference:
-    """Make the reference of names, values, kinds ("ki") and units ("nM")."""
+    """Build a reference from rows of name, value, kind ("ki") and unit ("nM")."""
     values, left, units = dict[str, float](), list[str](), set[str]()
     for name, value, kind, unit in rows:
         try:
@@ -93,9 +95,9 @@ def _reference(rows: Iterable[tuple[str, Any, str, str]], what: str) -> Referenc
 
 
 def in_kcal(value: float, kind: str, unit: str) -> tuple[float, str]:
-    """Turn a value of some kind and unit into kcal/mol, or leave it as it is, with unit "".
+    """Convert a value to kcal/mol by its kind and unit; unknown values are unchanged, with unit "".
 
-    Raises ValueError for concentrations that are not above 0.
+    Raises ValueError for concentrations that are not positive.
     """
     kind, unit = kind.strip().lower(), unit.strip().lower()
     if _LOGARITHMS.match(kind):
@@ -145,7 +147,7 @@ def _chosen(path: Path, heads: list[str], column: str | None) -> str:
 
 
 def _kind_of(head: str) -> tuple[str, str]:
-    """Kind and unit that a head names: "IC50 (nM)", "Ki_nM", "dG [kcal/mol]"."""
+    """Return kind and unit from a column name such as "IC50 (nM)", "Ki_nM" or "dG [kcal/mol]"."""
     match = _HEAD.match(head)
     what, unit = (match["what"], match["unit"]) if match else (head, "")
     last = what.rpartition("_")
@@ -170,7 +172,7 @@ def _of_yaml(path: Path, column: str | None) -> Reference:
 
 
 def _of_entries(path: Path, found: Any, column: str | None) -> Reference:
-    """Entries by name: a number, or `measurement` with value, unit and type as protein-ligand-benchmark has them."""
+    """Read entries by name: a number, or `measurement` with value, unit and type as in protein-ligand-benchmark."""
     if not isinstance(found, dict):
         raise FormatError(f"{path}: needs entries by the names of molecules")
     key = column or "measurement"
@@ -221,9 +223,11 @@ class Natives:
         return cls(found)
 
     def rmsd(self, atoms: Atoms, positions: Floats) -> float | None:
-        """Rms distance of heavy atoms from the known pose, A; equivalent atoms have their best assignment.
+        """Compute the rmsd of heavy atoms from the known pose, A, with optimal assignment of equivalent atoms.
 
-        atoms : of the molecule; positions : (n, 3) A. Nothing is superposed. None for a molecule that is not there.
+        atoms : atoms of the molecule; positions : (n, 3) A, which are not superposed
+
+        Returns None for a molecule without a known pose.
         """
         labels = atoms.labels
         if labels is None:

@@ -1,4 +1,4 @@
-"""Result of a screen: ranks, scores and what they are compared with, as table, JSON, files and page."""
+"""Result of a screen: ranks, scores and comparison with measured values, as table, JSON, files and HTML page."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from .reference import Reference
 from .spec import LIGAND, ScreenSpec
 
 TABLE, PAGE, LIGANDS, RESIDUES = "screen.csv", "index.html", "ligands.sdf", "residues.csv"
-_COMPARED = ("score", "binding", "strain", "n_heavy")  # columns that are compared with a reference
-_MOST_SHOWN = 50  # complexes in the page: the best
-_OF_DOCKING = 1.5  # weight of the docking score in the consensus, chosen by redocking
-_SIGN = {"n_heavy": -1.0}  # by size the larger binds the stronger
+_COMPARED = ("score", "binding", "strain", "n_heavy")  # columns compared with the reference
+_MOST_SHOWN = 50  # number of best complexes in the page
+_OF_DOCKING = 1.5  # weight of the docking score in the consensus, optimized by redocking
+_SIGN = {"n_heavy": -1.0}  # larger molecules are expected to bind more strongly
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScreenResult(Reported):
-    """Screened molecules, in the order given.
+    """Screened molecules, in input order.
 
-    records : of each molecule, as JSON data; facts : common to all
-    spec : how they were screened, with its items; kept : complexes not written to files, by item
-    reference : measured values, or None; shares : contributions of residues for the best, by number
-    provenance : facts for the table; heard : notes that were reported
-    consensus : with docking, of poses of one molecule, (m,); measured : values of the reference, (m,)
-    correlations : of columns with it, by name
+    records : record of each molecule, as JSON data; facts : facts common to all
+    spec : the job; items : its items; kept : complexes that were not written to files, by item
+    reference : measured values, or None; shares : contributions of residues for the best molecules, by index
+    provenance : facts for the table; heard : reported notes
+    consensus : consensus with docking for poses of a molecule, (m,); measured : measured values, (m,)
+    correlations : correlations of columns with the measured values, by name
 
-    `measured` and `correlations` compare with the reference, `residues` is a table of contributions, `complex` and
-    `ligand` are positions of one molecule. Arrays have NaN, or 0, for failed molecules.
+    `residues` returns a table of contributions; `complex` and `ligand` return the refined complex and ligand of one
+    molecule. Arrays contain NaN or 0 for failed molecules.
     """
 
     records: Sequence[Record]
@@ -84,7 +84,7 @@ class ScreenResult(Reported):
 
     @property
     def titles(self) -> list[str]:
-        """Names of the molecules in their input, which several poses may share; or the row's name."""
+        """Names of the molecules in the input, which poses may share; otherwise the names of the rows."""
         return [entry.title or entry.name for entry in self._entries]
 
     @cached_property
@@ -93,17 +93,17 @@ class ScreenResult(Reported):
 
     @property
     def errors(self) -> dict[int, str]:
-        """Reasons why molecules failed, by index from 0."""
+        """Error messages of failed molecules, by index from 0."""
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     def column(self, name: str) -> Floats:
-        """Return a number of all molecules, (m,), such as binding, strain, n_heavy, moved; energies in kcal/mol."""
+        """Return a quantity of all molecules, (m,), such as binding, strain, n_heavy, moved; energies in kcal/mol."""
         values = [None if record.failed else record.result.get(name) for record in self.records]
         return np.array([np.nan if value is None else value for value in values], np.float64)
 
     @property
     def score(self) -> Floats:
-        """Score by which molecules are ranked, the lowest first, (m,) kcal/mol."""
+        """Scores used for ranking, lower is better, (m,) kcal/mol."""
         return self.column("score")
 
     @property
@@ -118,16 +118,16 @@ class ScreenResult(Reported):
 
     @property
     def ranks(self) -> NDArray[np.int64]:
-        """Ranks by the score, from 1, (m,); 0 for failed molecules."""
+        """Ranks by score, from 1, (m,); 0 for failed molecules."""
         return ranks_of(self.score)
 
     @cached_property
     def consensus(self) -> Floats:
-        """Consensus of docking and refinement among poses of a molecule, (m,), lowest for the best one.
+        """Consensus score of docking and refinement for poses of a molecule, (m,), lower is better.
 
-        It is the sum of binding energy and strain, plus 1.5 times the docking score of the pose's file, both less
-        their mean over the poses of the molecule and by their standard deviation (docs/screen.md, redocking). All of
-        the molecule's poses that did not fail need a docking score, and there must be two of them; otherwise it is NaN.
+        It is the sum of binding energy and strain plus 1.5 times the docking score in the pose's file, where both are
+        standardized over the poses of the molecule (docs/screen.md, redocking). It is NaN unless the molecule has at
+        least two successful poses and all of these have a docking score.
         """
         found = np.full(len(self), np.nan)
         energies = self.binding + self.strain
@@ -143,14 +143,14 @@ class ScreenResult(Reported):
 
     @cached_property
     def measured(self) -> Floats:
-        """Values of the reference, (m,); NaN where there is none."""
+        """Measured values, (m,); NaN for molecules without one."""
         if self.reference is None:
             return np.full(len(self), np.nan)
         return self.reference.of(zip(self.titles, self.names, strict=True))
 
     @cached_property
     def correlations(self) -> dict[str, dict[str, Correlation]]:
-        """Correlations of columns with the reference, of the best pose of each molecule; size with its sign turned."""
+        """Correlations of columns with the measured values, for the best pose of each molecule; size is negated."""
         if self.reference is None:
             return {}
         best = list(best_of(self.titles, self.score.tolist()).values())
@@ -158,14 +158,14 @@ class ScreenResult(Reported):
                 for name in _COMPARED}  # fmt: skip
 
     def complex(self, k: int) -> Atoms:
-        """Refined complex of a molecule, with the ligand's atoms last. Raises InputError if it failed."""
+        """Return the refined complex of a molecule, with the ligand's atoms last. Raises InputError if it failed."""
         if k in self.errors:
             raise InputError(f"{self.names[k]}: {self.errors[k]}")
         item = self.items[k]
         return self.kept[item] if item in self.kept else self.spec.complex_of(item)
 
     def ligand(self, k: int) -> Floats:
-        """Positions of a refined ligand, (n, 3) A, in the order of its input."""
+        """Return the positions of a refined ligand, (n, 3) A, in the order of its input."""
         if k in self.errors:
             raise InputError(f"{self.names[k]}: {self.errors[k]}")
         return np.array(self.records[k].more[LIGAND], np.float64)
@@ -183,7 +183,7 @@ class ScreenResult(Reported):
         return found
 
     def table(self) -> Report:
-        """Return a table with a row for each molecule, best first; failed molecules have the reason."""
+        """Return a table with a row for each molecule, best first; failed molecules have an error message."""
         rows = sorted(self.rows, key=lambda row: row["rank"] or len(self) + 1)
         shown: dict[str, tuple[str, str]] = {
             "score": (UNIT, ",.2f"), "binding": (UNIT, ",.2f"), "binding_error": (UNIT, ",.2f"),
@@ -228,9 +228,9 @@ class ScreenResult(Reported):
         return Report(f"Shares of residues in {self.spec.title}", columns)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the text that the command prints: settings, the table, and correlations.
+        """Return a text summary: settings, table and correlations.
 
-        verbose : with the contributions of residues; total : total seconds
+        verbose : whether to include the contributions of residues; total : total time to report, s
         """
         facts, screener, spec = self.facts, self.spec.screener, self.spec
         lines = [
@@ -246,7 +246,7 @@ class ScreenResult(Reported):
         return "\n".join([*lines, "", f"{counted(n, 'molecule')} of {len(self):,} scored{where}", f"{how}{took}"])
 
     def correlation_lines(self) -> list[str]:
-        """Return correlations with the reference, one line per column."""
+        """Return the correlations with the reference, one line per column."""
         if self.reference is None:
             return []
         n = int(np.isfinite(self.measured[list(best_of(self.titles, self.score.tolist()).values())]).sum())
@@ -279,7 +279,7 @@ class ScreenResult(Reported):
         return self.spec.record_of_all(values, self.heard)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write to a folder: a table, a page, the refined ligands as SDF, and each complex as PDB."""
+        """Write a table, an HTML page, the refined ligands (SDF) and the complexes (PDB) to a folder."""
         folder = folder_path(path)
         make_folder(folder)
         for k in range(len(self)):
@@ -296,14 +296,14 @@ class ScreenResult(Reported):
         self._draw(folder / PAGE)
 
     def _properties(self, k: int) -> dict[str, Any]:
-        """Properties of a molecule in the SDF file."""
+        """Return the properties of a molecule for the SDF file."""
         row = self.records[k].result
         known = {} if not np.isfinite(self.measured[k]) else {"measured": float(self.measured[k])}
         names = ("score", "binding", "strain", "moved", "rmsd_after")
         return {"rank": int(self.ranks[k]), **{name: row[name] for name in names if name in row}, **known}
 
     def _scenes(self) -> dict[int, dict[str, object]]:
-        """Collect the refined complexes of the best molecules, of each molecule its best pose, for the page."""
+        """Return the scenes of the best molecules for the page, each with its best pose."""
         best = set(best_of(self.titles, self.score.tolist()).values())
         order = [k for k in np.argsort(self.ranks, kind="stable").tolist() if self.ranks[k] and k in best]
         found = dict[int, dict[str, object]]()
@@ -314,7 +314,7 @@ class ScreenResult(Reported):
         return found
 
     def _draw(self, path: Path) -> None:
-        """Write the page."""
+        """Write the HTML page."""
         rows = [{**row, "rank": row["rank"] or None} for row in self.rows]
         labels = {
             "rank": "rank", "score": f"score, {UNIT}", "binding": f"binding energy, {UNIT}",
@@ -333,7 +333,7 @@ class ScreenResult(Reported):
                 columns[f"term {name}"] = (f"{name.replace('_', ' ')}, {UNIT}", values)
         for name in dict.fromkeys(of for row in rows for of in row.get("properties", {})):
             values = [row.get("properties", {}).get(name) for row in rows]
-            if len(set(values) - {None}) > 1:  # others tell nothing of one molecule
+            if len(set(values) - {None}) > 1:  # skip constant properties
                 columns[f"input {name}"] = (name, values)
         across = next(name for name in ("measured", "rmsd_after", "n_heavy", "rank") if name in columns)
         settings = lines_of(self.facts["settings"])
@@ -349,13 +349,13 @@ class ScreenResult(Reported):
 
 
 def _standard(values: Floats) -> Floats:
-    """Values less their mean, by their standard deviation; 0 where all are equal."""
+    """Standardize values to mean 0 and standard deviation 1; 0 if all are equal."""
     spread = float(values.std())
     return (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
 
 
 def scored_by(settings: Mapping[str, Any]) -> str:
-    """Say in words what the score is, by the settings of a screen."""
+    """Describe the score from the settings of a screen."""
     method = "MM/PBSA" if settings["scored_by"] == "pb" else "MM/GBSA"
     of = f"mean of {counted(settings['frames'], 'frame')}" if settings["frames"] else "the minimized structure"
     strain = ", with the ligand's strain" if settings["add_strain"] else ""

@@ -1,4 +1,4 @@
-"""Complexes of one receptor with many ligands: refined together, and scored together."""
+"""Refine and score complexes of one receptor with many ligands in batches."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ Mask = NDArray[np.bool_]
 
 _HELD = "hold"  # name of the restraint
 
-# Chosen by five public series before others were scored (docs/screen.md).
+# Chosen on five public series, before other series were scored (docs/screen.md).
 SCORING = SolventModel(gb="gbn2", solute_dielectric=2.0)
-REFINING = SolventModel()  # in which complexes are minimized, whatever the score is
-_BATCH_ATOMS = 1 << 19  # of complexes that are refined together on a GPU, and
-_BATCH_CPU = 1 << 14  # on a CPU, where nothing is gained by more
+REFINING = SolventModel()  # solvent model of minimization, independent of the score
+_BATCH_ATOMS = 1 << 19  # maximum number of atoms refined together on a GPU
+_BATCH_CPU = 1 << 14  # the same on a CPU, where larger batches are not faster
 _FREE: dict[str, Any] = {
     "tolerance": 0.05,
     "max_iterations": 500,
-}  # of a ligand alone, whose minimum strain is measured from
-_BATH, _STEP = 300.0, 2.0  # K and fs of dynamics
+}  # options for minimizing the isolated ligand, the reference of its strain
+_BATH, _STEP = 300.0, 2.0  # temperature (K) and time step (fs) of dynamics
 _BEGIN, _BETWEEN = 500, 250  # steps before the first frame, and between frames
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """One ligand in the receptor, refined and scored.
+    """A refined and scored ligand in the receptor.
 
-    atoms : the refined complex, with the ligand's atoms last; n_ligand : their number
-    terms : of the difference complex - receptor - ligand, kcal/mol, by name
-    binding : their sum; strain : of the ligand, its energy minus that of its nearest minimum, kcal/mol
-    binding_error : standard error of `binding`, if it is the mean of frames; else None
-    clashes : (2,) before and after; moved : rms displacement of the ligand's heavy atoms, A
-    iterations : of the minimization; converged : whether it reached its tolerance
+    atoms : the refined complex, with the ligand's atoms last; n_ligand : number of the ligand's atoms
+    terms : terms of the difference complex - receptor - ligand by name, kcal/mol
+    binding : sum of the terms; strain : energy of the ligand minus that of its nearest minimum, kcal/mol
+    binding_error : standard error of `binding` if it is a mean over frames, else None
+    clashes : (2,) numbers of clashes before and after; moved : rms displacement of the ligand's heavy atoms, A
+    iterations : number of minimization iterations; converged : whether the minimization converged
     """
 
     atoms: Atoms
@@ -78,7 +78,7 @@ class Scored:
 
 @dataclass(eq=False)
 class _Complex:
-    """A complex under way. start : (n, 3) A; n_ligand : its last atoms"""
+    """A complex during refinement. start : initial positions (n, 3) A; n_ligand : number of ligand atoms, at the end"""
 
     atoms: Atoms
     n_ligand: int
@@ -99,21 +99,21 @@ class _Complex:
 
 
 class Screener:
-    """Refine and score ligands in one receptor, many together; the receptor is prepared once.
+    """Refines and scores ligands in one receptor in batches; the receptor is prepared once.
 
-    The ligand and residues within `moving_radius` of it move; everything else, including ions, is fixed. If the ligand
-    clashes, a first round of minimization with strong restraints removes clashes. Then the ligand's heavy atoms and the
-    backbone are restrained by `restraint` beyond `free_radius` from their start. The score is the energy of the complex
-    minus those of receptor and ligand at the positions of the complex (MM/GBSA), for the minimized structure or as a
-    mean over frames of dynamics. Minimization and dynamics are in OBC2 with permittivity 1 inside, independent of the
-    score. Results do not depend on other complexes.
+    The ligand and residues within `moving_radius` of it move; all other atoms, including ions, are fixed. If the ligand
+    clashes, a first minimization with strong restraints removes clashes. The second one restrains the ligand's heavy
+    atoms and the backbone by `restraint` if they move more than `free_radius` from their initial positions. The score
+    is the energy of the complex minus those of receptor and ligand at the same positions (MM/GBSA), for the minimized
+    structure or as a mean over frames of dynamics. Minimization and dynamics always use OBC2 with interior permittivity
+    1. The result of a complex does not depend on others.
 
-    receptor : Atoms with a force field and without its ligand
+    receptor : Atoms with a force field, without the ligand
     moving_radius : A; restraint : kcal/mol/A^2; free_radius : A
-    tolerance : rms gradient at convergence, kcal/mol/A; max_iterations : of each round
-    model : SolventModel of the score, by default GBn2 with permittivity 2 inside, which also divides Coulomb energies
-    pb : PBSolvent, to score by the Poisson-Boltzmann equation
-    frames : of dynamics at 300 K to average over, 0 for the minimized structure
+    tolerance : rms gradient at convergence, kcal/mol/A; max_iterations : maximum for each minimization
+    model : SolventModel of the score, by default GBn2 with interior permittivity 2, which also scales Coulomb energies
+    pb : PBSolvent, to score with the Poisson-Boltzmann equation
+    frames : number of frames of dynamics at 300 K to average over, 0 for the minimized structure
     precision, device : as in `energy`
 
     Raises InputError for a receptor without residues, and the errors of `energy`.
@@ -159,9 +159,9 @@ class Screener:
     def screen(
         self, ligands: Sequence[Atoms], progress: Progress | None = None
     ) -> list[Scored | PeleError]:  # fmt: skip
-        """Refine and score ligands with parameters, placed in the receptor.
+        """Refine and score ligands with parameters, placed in the receptor's frame.
 
-        For a ligand that cannot be scored, the error is returned. progress : called with the fraction done
+        If a ligand cannot be scored, its error is returned. progress : called with the fraction done
         """
         callback("progress", progress)
         if not isinstance(ligands, Sequence):
@@ -178,7 +178,7 @@ class Screener:
         return found  # type: ignore[return-value]
 
     def score(self, complexes: Sequence[tuple[Atoms, int]]) -> list[Scored | PeleError]:
-        """Score complexes without refinement, each given with the number of its ligand's atoms, which come last."""
+        """Score complexes without refinement, given as pairs of Atoms and the number of ligand atoms at the end."""
         if not isinstance(complexes, list | tuple) or not all(_is_complex(each) for each in complexes):
             raise InputError("complexes are needed as pairs of Atoms and the number of the ligand's atoms")
         found = list[Scored | PeleError]()
@@ -197,7 +197,7 @@ class Screener:
         return found
 
     def _complex(self, ligand: Atoms) -> _Complex | PeleError:
-        """Put a ligand into the receptor; or why it cannot be."""
+        """Combine a ligand with the receptor, or return the error if this is not possible."""
         try:
             atoms = self.receptor + ligand
             if not _near(self.receptor.positions, ligand.positions, _FAR).any():
@@ -218,7 +218,7 @@ class Screener:
     # Refinement
 
     def _refine(self, found: list[Any]) -> None:
-        """Minimize complexes, and put an error if one fails."""
+        """Minimize complexes; failed ones are replaced by their error."""
         good = [k for k, one in enumerate(found) if isinstance(one, _Complex)]
         clashing = [k for k in good if self._clashes(found[k], found[k].start) > 0]
         self._minimize(found, clashing, STEEP, guarded)
@@ -227,7 +227,7 @@ class Screener:
     def _minimize(
         self, found: list[Any], places: Sequence[int], constant: float, changed: Callable[[Atoms], Atoms]
     ) -> None:
-        """Minimize some complexes, whose atoms are held by a force constant at where they began."""
+        """Minimize some complexes, restrained to their initial positions with a force constant."""
         if not places:
             return
         molecules = choose_radii_of(REFINING, [changed(found[k].atoms) for k in places])
@@ -246,8 +246,8 @@ class Screener:
     ) -> MinimizeBatch:  # fmt: skip
         """Minimize the molecules of complexes.
 
-        A CPU leaves out what frozen atoms give each other, which is most of the work. It must be known before, and
-        preparing that would take longer than a GPU takes for all of it.
+        On CPUs, pairs of frozen atoms are skipped, which saves most of the work. On GPUs this is not worthwhile, as its
+        preparation takes longer than computing all pairs.
         """
         if not self._is_resident:
             own = {id(of): self._frozen(one, constant) for of, one in zip(molecules, complexes, strict=True)}
@@ -270,12 +270,12 @@ class Screener:
         return MinimizeBatch(results, failed | {good[place]: why for place, why in batch.errors.items()}, batch.seconds)
 
     def _frozen(self, one: _Complex, constant: float) -> dict[str, Any]:
-        """Options of the minimizer that a complex has for itself."""
+        """Return the minimizer options specific to a complex."""
         term = PositionalRestraint(constant, reference=one.start, atoms=self._held(one), flat=self.free_radius)
         return {"terms": [term], "frozen": ~self._moving(one)}
 
     def _held(self, one: _Complex) -> Mask:
-        """Choose the atoms that are held near their start, (n,): the backbone, and heavy atoms of the ligand."""
+        """Return a mask (n,) of the restrained atoms: the backbone, and heavy atoms of the ligand."""
         held = np.concatenate([self._backbone, np.zeros(one.n_ligand, bool)])
         held[heavy(one.atoms, one.ligand)] = True
         return held
@@ -290,14 +290,14 @@ class Screener:
 
     @cached_property
     def _stays(self) -> Mask:
-        """Residues of one atom, which are ions."""
+        """Mask of single-atom residues, i.e. ions."""
         labels = self.receptor.labels
         assert labels is not None
         sizes = np.diff(labels.residue_starts, append=len(labels))
         return np.repeat(sizes == 1, sizes)
 
     def _moving(self, one: _Complex) -> Mask:
-        """Choose the atoms that move, (n,): the ligand, and residues with an atom near it."""
+        """Return a mask (n,) of the moving atoms: the ligand, and residues with an atom near it."""
         labels = self.receptor.labels
         assert labels is not None
         near = _near(one.start[one.receptor], one.start[one.ligand], self.moving_radius)
@@ -306,7 +306,7 @@ class Screener:
         return np.concatenate([mask, np.ones(one.n_ligand, bool)])
 
     def _clashes(self, one: _Complex, positions: Floats) -> int:
-        """Count the clashes of ligand and receptor, of atoms that are near enough."""
+        """Count the clashes of ligand and receptor."""
         near = np.flatnonzero(_near(positions[one.receptor], positions[one.ligand], _CLASH_REACH))
         if not len(near):
             return 0
@@ -340,7 +340,7 @@ class Screener:
         return found
 
     def _deltas(self, complexes: Sequence[_Complex], ligands: Sequence[Any]) -> list[Any]:
-        """Terms of the binding energy of each complex by name with their error, or why there are none."""
+        """Return for each complex the terms of the binding energy by name with their error, or why it failed."""
         if self.pb is not None or self.frames:
             return [self._delta_of(one) for one in complexes]
         rows = Ensemble([one.atoms for one in complexes], model=self.model, gradient=False, errors="record",
@@ -362,9 +362,9 @@ class Screener:
         return found
 
     def _receptors(self, complexes: Sequence[_Complex], names: tuple[str, ...]) -> tuple[Floats, dict[int, str]]:
-        """Energies of the receptors of complexes by term, (m, n_terms), and why some have none.
+        """Return the energies of the complexes' receptors by term, (m, n_terms), and error messages.
 
-        A ligand whose file chose GB radii decides on those of a receptor for which nobody chose any.
+        If the ligand's file defines a GB radii set and the receptor's does not, the receptor uses that of the ligand.
         """
         found, failed = np.full((len(complexes), len(names)), np.nan), dict[int, str]()
         groups: dict[bytes, list[int]] = {}
@@ -384,7 +384,7 @@ class Screener:
         return found, failed
 
     def binding_of(self, atoms: Atoms, n_ligand: int, **options: Any) -> Binding:
-        """Make the Binding of a complex whose last atoms are the ligand; options : of Binding"""
+        """Build the Binding of a complex with the ligand's atoms last. options : options of Binding"""
         if not _is_complex((atoms, n_ligand)):
             raise InputError("a complex is needed, Atoms and the number of the ligand's atoms among them")
         ligand = np.arange(len(atoms) - n_ligand, len(atoms))
@@ -392,7 +392,7 @@ class Screener:
         return Binding(atoms, ligand, receptor, model=self.model, pb=self.pb, **self._options, **options)
 
     def _delta_of(self, one: _Complex) -> Any:
-        """The same of one complex by itself, in float64 if need be, of frames, or by the Poisson-Boltzmann equation."""
+        """As `_deltas` for a single complex: in float64 if needed, over frames, or with Poisson-Boltzmann."""
         try:
             plan = self.binding_of(one.atoms, one.n_ligand)
             where = self._frames_of(one) if self.frames else one.atoms.positions[np.newaxis]
@@ -405,7 +405,7 @@ class Screener:
             return problem
 
     def _frames_of(self, one: _Complex) -> Floats:
-        """Frames of dynamics from a refined complex, (m, n, 3) A, of the atoms that move."""
+        """Run dynamics of the moving atoms of a refined complex; return frames (m, n, 3) A."""
         run = Simulation(
             one.atoms, temperature=_BATH, timestep=_STEP, constraints="hbonds", seed=1, frozen=~self._moving(one),
             model=REFINING, **self._options,
@@ -418,13 +418,13 @@ class Screener:
         return np.stack(frames)
 
 
-_FAR = 8.0  # A between ligand and receptor beyond which nothing is bound
-_CLASH_REACH = 4.0  # A, beyond which atoms of no kind clash
+_FAR = 8.0  # A, distance from the receptor beyond which a ligand is not bound
+_CLASH_REACH = 4.0  # A, distance beyond which no atoms clash
 
 
 @dataclass(frozen=True, eq=False)
 class _Bare:
-    """Elements and bonds of some atoms, as `clashes_of` asks for them."""
+    """Elements and bonds of some atoms, with the interface that `clashes_of` needs."""
 
     atoms: Atoms
     chosen: NDArray[np.int64]
@@ -440,7 +440,7 @@ class _Bare:
 
     @property
     def bonds(self) -> Any:
-        return np.empty((0, 2), np.int32)  # the ligand is bonded to nothing
+        return np.empty((0, 2), np.int32)  # ligand and receptor are not bonded
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,7 +449,7 @@ class _Elements:
 
 
 def _is_complex(given: object) -> bool:
-    """Return whether this is a complex with the number of its ligand's atoms."""
+    """Return whether a value is a pair of a complex and the number of its ligand's atoms."""
     if not isinstance(given, tuple) or len(given) != 2 or not isinstance(given[0], Atoms):
         return False
     n = given[1]
@@ -457,7 +457,7 @@ def _is_complex(given: object) -> bool:
 
 
 def _near(receptor: Floats, ligand: Floats, radius: float) -> Mask:
-    """Return which atoms of the receptor are within a radius of any of the ligand, (n,)."""
+    """Return a mask (n,) of the receptor atoms within a radius of any ligand atom."""
     low, high = ligand.min(axis=0) - radius, ligand.max(axis=0) + radius
     inside = np.flatnonzero(((receptor >= low) & (receptor <= high)).all(axis=1))
     near = np.zeros(len(receptor), bool)

@@ -1,4 +1,4 @@
-"""A screen by one call, with the files that belong to it."""
+"""Run a screen with one call, and write its files."""
 
 from __future__ import annotations
 
@@ -86,35 +86,37 @@ def screen(
 ) -> ScreenResult:
     """Refine molecules in a receptor, score each by MM/GBSA, and rank them (docs/screen.md).
 
-    The receptor is read once. Each molecule gets parameters, is placed in the receptor, and is minimized with the
-    residues near it, many complexes together. Screener is for loops.
+    The receptor is read once. Each molecule is parametrized, combined with the receptor, and minimized together with
+    the residues near it, many complexes in a batch. For repeated calls use Screener.
 
     receptor : Atoms with a force field, or a path
     ligands : files of molecules or poses placed in the receptor (.sdf, .mol2), AMBER topologies with .rst7 files next
-        to them, peptides (.pdb, .cif), folders of such files, Ligands, Mols of RDKit, or Atoms with parameters
-    cofactors : small molecules of the receptor's file without a template, or added to it, like `ligands` of
-        `pele_ocl.read`: files, Ligands or Atoms
+        to them, peptides (.pdb, .cif), folders of such files, Ligand or RDKit Mol objects, or Atoms with parameters
+    cofactors : small molecules in the receptor's file that have no template, or that are added to it, like `ligands`
+        of `pele_ocl.read`: files, Ligand objects or Atoms
     moving_radius, restraint, free_radius, tolerance, max_iterations : as in Screener
-    model : a SolventModel of the score, or the number of the receptor's model to read; by default GBn2 with
-        permittivity 2 inside. Refinement is in OBC2. precision, device : as in `energy`
-    inside : relative permittivity inside the molecules, another name for `solute_dielectric`
-    pb : score by the Poisson-Boltzmann equation; frames : of dynamics at 300 K to average over
+    model : SolventModel of the score, by default GBn2 with interior permittivity 2; or the number of the receptor's
+        model to read. Refinement uses OBC2. precision, device : as in `energy`
+    inside : interior permittivity, another name for `solute_dielectric`
+    pb : score with the Poisson-Boltzmann equation; frames : number of frames of dynamics at 300 K to average over
     add_strain : add the ligand's strain to the score
-    docking_score : the property of an SDF file with the docking score of a pose, lower is better, for `consensus` of
-        the result; for poses of Vina and AutoDock-GPU it is `docking_score`
+    docking_score : property of an SDF file that contains the docking score of a pose, lower is better, for `consensus`
+        of the result; for poses of Vina and AutoDock-GPU it is `docking_score`
     keep_water : keep the receptor's water, which is otherwise removed
     reference : file of measured values (.csv, .tsv, .json, .yml, .sdf with properties) to compare with, by name;
-        reference_column : the column or property with the values
+        reference_column : column or property with the values
     native : file of reference poses (.sdf, .mol2) for the rmsd, matched by molecular graph
-    residues : number of the best molecules for which contributions of residues are computed
+    residues : number of best molecules for which contributions of residues are computed
     strict : refuse receptors with findings that otherwise only cause notes
-    output : folder for a table, a page, refined ligands and complexes, and a journal; by default nothing is written
-    resume : continue an interrupted run that wrote to `output`, or merge what all shards wrote there
+    output : folder for a table, an HTML page, refined ligands and complexes, and a journal; by default nothing is
+        written
+    resume : continue an interrupted run that wrote to `output`, or merge the results of all shards there
     workers, scheduler, shard : as in `jobs.run`
-    errors : "record" for NaN and a message in `errors` if a molecule fails; "raise" for an InputError
+    errors : if a molecule fails, "record" NaN and its message in `errors`, or "raise" an InputError
     progress : called with the fraction done, 0 to 1
-    reading : how the receptor is read, a Reading; or in words its fields, as in `pele_ocl.read`, and constants of the
-        solvent; `ligand_forcefield`, `ligand_charges`, `ligand_hydrogens` and `ligand_ph` also apply to the molecules
+    reading : how the receptor is read, a Reading; alternatively its fields as keywords, as in `pele_ocl.read`, and
+        constants of the solvent model; `ligand_forcefield`, `ligand_charges`, `ligand_hydrogens` and `ligand_ph` also
+        apply to the molecules
     provenance : facts for the table
 
     Raises InputError for a receptor that cannot be used, FormatError for files that cannot be read or written.
@@ -138,7 +140,7 @@ def screen(
         text("reference_column", reference_column)
     words, model = _with_scoring(words, model, inside)
     solvent, reads = described_by(screen, words, model, reading, receptor)
-    reads = replace(reads, solvent=None)  # two solvents choose radii
+    reads = replace(reads, solvent=None)  # refinement and score may use different radii, which are chosen later
     if not isinstance(cofactors, Sequence) or len(cofactors):
         if isinstance(receptor, Atoms):
             raise KeywordError(
@@ -177,7 +179,7 @@ def screen(
             found = replace(found, provenance=provenance)
         found = replace(found, shares=_shares(found, residues))
         of_receptor = found.facts["notes"] if isinstance(receptor, Atoms) else filter(None, [spec.of_water])
-        for sentence in of_receptor:  # files have told the others
+        for sentence in of_receptor:  # other notes were reported when files were read
             note(f"Note: {sentence}")
         _tell(found)
         if folder is not None and part is None:
@@ -191,9 +193,9 @@ with_words(screen)
 def _with_scoring(
     words: dict[str, Any], model: SolventModel | int | None, inside: float | None
 ) -> tuple[dict[str, Any], SolventModel | int | None]:
-    """Complete words of the solvent by the default score, where no model and no program's constants are asked for.
+    """Add the default score to the solvent keywords, unless a model or a program's constants are requested.
 
-    inside : another word for `solute_dielectric`
+    inside : alias of `solute_dielectric`
     """
     given: dict[str, Any] = {} if inside is None else {"solute_dielectric": inside}
     if given and "solute_dielectric" in words:
@@ -207,7 +209,7 @@ def _with_scoring(
 
 
 def solvent_of_score(words: Mapping[str, Any], inside: float | None = None) -> SolventModel:
-    """Make the solvent of the score, of keywords as in `screen`."""
+    """Build the SolventModel of the score from the keywords of `screen`."""
     full, _ = _with_scoring({name: of for name, of in words.items() if name in OF_SOLVENT}, None, inside)
     return solvent_of(full)
 
@@ -225,7 +227,7 @@ def _check_folder(folder: Path | None, resume: bool, part: Shard | None) -> None
 
 
 def _given(ligands: Ligands, name: str, reading: Reading) -> tuple[Given, ...]:
-    """List what was given, with files in place of patterns, and Ligands of Mols of RDKit."""
+    """Return the input as a tuple, with patterns expanded to files and RDKit Mol objects converted to Ligands."""
     listed = [ligands] if isinstance(ligands, str | PathLike | Ligand | Atoms) or is_mol(ligands) else ligands
     if not isinstance(listed, Sequence) or not len(listed):
         raise InputError(f"{name} are {described(ligands)}; files, folders, Ligands, Mols of RDKit or Atoms are needed")
@@ -242,7 +244,7 @@ def _records(
     spec: ScreenSpec, items: Sequence[int], folder: Path | None, resume: bool, part: Shard | None, place: Place,
     errors: str, progress: Progress | None,
 ) -> list[Record]:  # fmt: skip
-    """Screen the molecules, a record each."""
+    """Screen the molecules, with a record for each."""
     path, settings = None if folder is None else folder / JOURNAL, spec.settings()
     names = list(map(spec.name, spec.items()))
     if path is not None and resume and part is None:
@@ -255,7 +257,7 @@ def _records(
 
 
 def _take_shards(path: Path, settings: dict[str, str]) -> None:
-    """Make the journal of all of what shards wrote beside it, if they did and it is not there."""
+    """Merge the journals of shards to that of the whole run, if it does not exist."""
     shards = sorted(path.parent.glob(f"{path.stem}.*of*{path.suffix}"))
     if path.exists() or not shards:
         return
@@ -268,7 +270,7 @@ def _take_shards(path: Path, settings: dict[str, str]) -> None:
 
 
 def _shares(found: ScreenResult, n: int) -> dict[int, Report]:
-    """Shares of residues of the n best, by number."""
+    """Compute the contributions of residues for the n best molecules, by index."""
     order = [k for k in np.argsort(found.ranks, kind="stable").tolist() if found.ranks[k]]
     reports = dict[int, Report]()
     for k in order[:n]:
@@ -284,7 +286,7 @@ def _shares(found: ScreenResult, n: int) -> dict[int, Report]:
     return reports
 
 
-_LEAST = 0.1  # kcal/mol of a residue that is told
+_LEAST = 0.1  # kcal/mol, smallest contribution of a residue to report
 
 
 def _tell(found: ScreenResult) -> None:

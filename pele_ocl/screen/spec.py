@@ -1,4 +1,4 @@
-"""Job of a screen: a record and a refined complex of each molecule."""
+"""Job that screens molecules, with a record and a refined complex per molecule."""
 
 from __future__ import annotations
 
@@ -34,27 +34,28 @@ from .molecules import Entry, Given, entries_of
 from .reference import Natives
 from .screener import Scored, Screener
 
-SCREENED = "screened molecules"  # the kind of a journal
+SCREENED = "screened molecules"  # kind of the journal
 COMPLEXES = "complexes"  # folder of the refined complexes
-LIGAND = "ligand"  # of what the journal keeps of a record: positions of the refined ligand
-_CANCEL = (*BONDED_TERMS, "lennard_jones_14", "coulomb_14")  # terms within a part, as no bond joins the two
-_SETTLED = ("output", "keep", "docking_score")  # fields that change no result
+LIGAND = "ligand"  # key in journal records for the positions of the refined ligand
+_CANCEL = (*BONDED_TERMS, "lennard_jones_14", "coulomb_14")  # terms that cancel, as the parts are not bonded
+_SETTLED = ("output", "keep", "docking_score")  # fields that do not affect results
 
 
 @dataclass(frozen=True, eq=False)
 class ScreenSpec(RefinementSpec):
-    """Refine and score molecules in one receptor, an item each by index from 0, and write each complex.
+    """Refine and score molecules in one receptor, and write each complex. Items are indices of molecules, from 0.
 
-    receptor : path, or Atoms; ligands : files, folders, Ligands or Atoms; reading : how the receptor is read, and of
-        ligands `ligand_forcefield`, `ligand_charges` and `ligand_hydrogens`
-    output : folder, "" to write no files; options : of Screener
-    add_strain : whether strain is part of the score
-    docking_score : name of the docking score among the properties of molecules
-    keep_water : whether the receptor keeps its water
-    native : file of known poses that rmsd is measured to; strict : True to refuse what otherwise only causes a note
-    keep : called with the number of each molecule and its complex; of this process alone
+    receptor : path or Atoms; ligands : files, folders, Ligand objects or Atoms; reading : how the receptor is read;
+        `ligand_forcefield`, `ligand_charges` and `ligand_hydrogens` also apply to ligands
+    output : folder, "" to write no files; options : options of Screener
+    add_strain : whether strain is added to the score
+    docking_score : name of the molecules' property with the docking score
+    keep_water : whether to keep the receptor's water
+    native : file of known poses for the rmsd; strict : True to refuse receptors with findings that otherwise only cause
+        notes
+    keep : called with the index of each molecule and its complex, in this process only
 
-    `source`, `given`, `screener`, `entries` and `natives` are computed from these when first used.
+    `source`, `given`, `screener`, `entries` and `natives` are computed on first use.
     """
 
     receptor: Path | Atoms
@@ -83,7 +84,7 @@ class ScreenSpec(RefinementSpec):
 
     @property
     def of_water(self) -> str:
-        """Describe the water that was left out, "" for none."""
+        """Note about removed water, "" for none."""
         return self._given[1]
 
     @cached_property
@@ -118,21 +119,21 @@ class ScreenSpec(RefinementSpec):
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """Molecules in their order."""
+        """Molecules, in input order."""
         return entries_of(self.ligands, self.reading)
 
     @cached_property
     def natives(self) -> Natives | None:
-        """Known poses."""
+        """Known poses, None without any."""
         return None if self.native is None else Natives.read(self.native)
 
     def items(self) -> list[int]:
-        """Number all molecules from 0.
+        """Return the indices of all molecules.
 
-        Raises PeleError for a receptor or known poses that cannot be used, and for a receptor with a small molecule
-        that overlaps with the first pose.
+        Raises PeleError for an unusable receptor or unusable known poses, and if a small molecule of the receptor
+        overlaps with the first pose.
         """
-        _ = self.natives, self.screener  # before a molecule is computed
+        _ = self.natives, self.screener  # fail before the first molecule is screened
         first = next((of for of in self.entries if not isinstance(of.given, PeleError)), None)
         if first is not None:
             try:
@@ -142,37 +143,37 @@ class ScreenSpec(RefinementSpec):
         return list(range(len(self.entries)))
 
     def name(self, item: int) -> str:
-        """Name of a molecule's row and files."""
+        """Return the name of a molecule's row and files."""
         return self.entries[item].name
 
     def sha256(self, item: int) -> str:
-        """Hash of a molecule: of its graph and positions, and of the receptor."""
+        """Compute the hash of a molecule from its graph and positions, and the receptor."""
         own = self.entries[item].mark
         return sha256_of([self._mark, own]) if own else ""
 
     def settings(self) -> dict[str, str]:
-        """Return the fields as texts, except those without effect on results."""
+        """Return as texts all fields that affect results."""
         passed_over = (*_SETTLED, "ligands")
         found = {name: text for name, text in super().settings().items() if name not in passed_over}
         return found | {"receptor": self._mark, "options": sha256_of(self.options)}
 
     def target(self, item: int) -> Path | None:
-        """Name the file of a refined complex; None if none is written."""
+        """Return the path of a refined complex; None if no files are written."""
         return Path(self.output) / COMPLEXES / f"{self.name(item)}.pdb" if self.output else None
 
     def groups(self, items: Sequence[int]) -> Iterator[Sequence[int]]:
-        """Group molecules that share launches."""
+        """Split molecules into groups that are screened together."""
         size = self.screener.together
         return (items[first : first + size] for first in range(0, len(items), size))
 
     def parameters_of(self, item: int) -> Atoms:
-        """Return a molecule's atoms with parameters. Raises PeleError if there are none."""
+        """Return a molecule's atoms with parameters. Raises PeleError if parameters cannot be assigned."""
         return self.entries[item].parametrized(self.reading.ligand_forcefield, self.reading.ligand_charges)
 
     def records(self, items: Iterable[int], begin: Callable[[], None]) -> Iterator[Record]:
-        """Screen molecules, one group after another, and write each complex; begin : called before a file is written
+        """Screen molecules, group by group, and write each complex. begin : called before a file is written
 
-        While the device computes a group, the next one gets its parameters.
+        Parameters of the next group are assigned while the device computes the current one.
         """
         groups = list(self.groups(list(items)))
         with ThreadPoolExecutor(_n_cores()) as pool:
@@ -231,7 +232,7 @@ class ScreenSpec(RefinementSpec):
         }  # fmt: skip
 
     def write(self, atoms: Atoms, item: int, folder: Path) -> str:
-        """Write a complex to a folder if it does not exist, and return the SHA-256 of its file."""
+        """Write a complex to a folder, unless it was written there before, and return the SHA-256 of its file."""
         target = folder / COMPLEXES / f"{self.name(item)}.pdb"
         if target != self.target(item):
             make_folder(target.parent)
@@ -246,7 +247,7 @@ class ScreenSpec(RefinementSpec):
         return self.screener.model.choose_radii(atoms).moved(read_conformations(target)[1][0])
 
     def facts_of_receptor(self) -> dict[str, Any]:
-        """Return facts of a record that all molecules share."""
+        """Return the facts of a record that are common to all molecules."""
         screener = self.screener
         passed_over = ("model", "device", "precision", "pb")
         own = {name: value for name, value in self.options.items() if name not in passed_over}
@@ -267,7 +268,7 @@ class ScreenSpec(RefinementSpec):
 
 
 def _water_in(labels: Labels) -> NDArray[np.bool_]:
-    """Return which atoms are of water, (n,)."""
+    """Return a mask (n,) of the water atoms."""
     return np.array([is_water(name) for name in labels.residue_names], bool)
 
 
@@ -276,7 +277,7 @@ def _finite(value: float) -> float | None:
 
 
 def _n_cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Trajectories: frames of files in pieces, energies of all of them, and results that outlive the program."""
+"""Trajectories: reading frames in pieces, computing their energies, and recording the results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names
 
-if TYPE_CHECKING:  # the same names as below, for checkers and editors
+if TYPE_CHECKING:  # the names below, for type checkers and editors
     from .conformations import read_conformations
     from .energies import FrameEnergies, batches_over
     from .reading import Trajectory, trajectory
@@ -15,7 +15,7 @@ __all__ = [
     "FrameEnergies", "Trajectory", "batches_over", "read_conformations", "trajectory",
 ]  # fmt: skip
 
-if not TYPE_CHECKING:  # names by the file that has them
+if not TYPE_CHECKING:  # names of each module
     __getattr__ = lazy_names(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""Conformations of one molecule, read at once from any file of structures or trajectories."""
+"""Reading of all conformations in a structure or trajectory file."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .files import open_frames
 def read_conformations(
     path: str | PathLike[str], failed: dict[int, str] | None = None, atoms: Atoms | None = None
 ) -> tuple[list[int], Floats]:
-    """Read the models of a PDB or mmCIF file, or the frames of a trajectory, as `write_conformations` writes them.
+    """Read the models of a PDB or mmCIF file, or the frames of a trajectory, such as from `write_conformations`.
 
-    Returns the numbers of the models, of frames from 1, and the positions of their atoms, (m, n, 3) A.
+    Returns the model numbers, or the frame numbers from 1, and the positions (m, n, 3) A. All models must have the
+    atoms of the first one, which defines the order unless `atoms` are given. Molecules in models that are split by
+    periodic boundaries are made whole. Use `trajectory` to read frames in pieces, image them or select atoms.
 
-    Models must have the atoms of the first one, and get its order, or that of `atoms`. Molecules cut by the faces of a
-    unit cell are made whole. `trajectory` reads frames in pieces, images them and chooses atoms.
+    path : .pdb, .cif, .h5, .nc, .dcd, .xtc, .trr or .xyz file, or an AMBER restart; .pdb and .cif may be compressed
+    failed : dictionary for the errors of unreadable models, by index from 0. Their positions are NaN, and the first
+        readable model defines the atoms. By default an error is raised
+    atoms : Atoms that define the order of the positions. They are matched to those in the file by name
+        (`correspondence`)
 
-    path : .pdb, .cif, .h5, .nc, .dcd, .xtc, .trr or .xyz, or a restart of AMBER; of models also gzip
-    failed : takes why models cannot be read, by index from 0; their positions are NaN. The first readable model then
-        defines the atoms. By default the first failure is an error
-    atoms : the same atoms, matched by name (`correspondence`), whose order the positions get
-
-    Raises FormatError, with the line, where a model has other atoms than the first, for other formats, and for atoms
-    that are not those of `atoms`.
+    Raises FormatError, with the line, for models with different atoms, for other formats, and if the atoms differ from
+    `atoms`.
 
         >>> import pele_ocl
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -1,4 +1,4 @@
-"""Energies of all frames of a trajectory."""
+"""Calculation of the energies of all frames of a trajectory."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from .tally import Tally
 
 FrameBatch: TypeAlias = TermBatch[Any]
 AnyPlan: TypeAlias = Plan[Any, Any]
-_WAITING = 8  # pieces whose results wait for the disk at most, as where a file is being made
+_WAITING = 8  # maximum number of pieces waiting to be written
 
 
 class FramesMade(Protocol):
-    """How energies of frames came about."""
+    """Interface of a report about the energies of frames."""
 
     @property
     def facts(self) -> Mapping[str, Any]: ...
@@ -66,14 +66,14 @@ class FramesMade(Protocol):
 class FrameEnergies(Framed, Suggests):
     """Energies of the frames of a trajectory.
 
-    frames : (m,) their numbers, from 0 across all files
-    terms : Terms of shape (m, n_terms), kcal/mol; NaN where a frame failed
-    errors : reasons why frames failed, by their number
+    frames : (m,) frame numbers, from 0 across all files
+    terms : Terms of shape (m, n_terms), kcal/mol; NaN for failed frames
+    errors : errors of failed frames, by frame number
     surface_area : (m,) A^2; None without an LCPO surface
-    n_imaged : how many of the frames that this run computed were imaged
-    n_pairs : (m,) pairs of each frame's own list; None if all have the same list, or none
-    notes : messages about the frames, of the Trajectory
-    made : how they came about, for `save` and `to_json`; None of `energy_over`
+    n_imaged : number of imaged frames among those computed in this run
+    n_pairs : (m,) length of the pair list of each frame; None unless each frame has a separate list
+    notes : notes of the Trajectory
+    made : report about the calculation, for `save` and `to_json`; None for results of `energy_over`
     """
 
     frames: NDArray[np.int64]
@@ -87,7 +87,7 @@ class FrameEnergies(Framed, Suggests):
 
     @classmethod
     def none(cls, made: FramesMade) -> FrameEnergies:
-        """Energies that were not kept: statistics alone."""
+        """Make an object without the energies of frames, only with statistics."""
         return cls(np.zeros(0, np.int64), Terms((), np.zeros((0, 0))), made=made)
 
     def __len__(self) -> int:
@@ -101,16 +101,16 @@ class FrameEnergies(Framed, Suggests):
 
     @property
     def total(self) -> Floats:
-        """Sum of all terms of each frame, (m,) kcal/mol."""
+        """Total energy of each frame, (m,) kcal/mol."""
         return self.terms.total
 
     @property
     def energies(self) -> Floats:
-        """(m, n_terms) kcal/mol, in the order of `terms.names`."""
+        """Energy terms of each frame, (m, n_terms) kcal/mol, in the order of `terms.names`."""
         return self.terms.values
 
     def table(self) -> Report:
-        """Return a row for each frame: its energies, and why it failed."""
+        """Table of the energies and errors, one row per frame."""
         columns: dict[str, Column | ArrayLike] = {"frame": self.frames}
         columns |= {name: Column(values, "kcal/mol") for name, values in self.terms.columns().items()}
         for name, of in FURTHER_COLUMNS.items():
@@ -120,9 +120,9 @@ class FrameEnergies(Framed, Suggests):
         return Report(f"Energy of {len(self):,} frames", columns, {} if self.made is None else self.made.facts)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record: facts, an entry for each frame, statistics and findings; docs/records.md.
+        """Return the record: settings, entries of frames, statistics and findings; see docs/records.md.
 
-        Of `energy_over`, which has a plan and no file, the entries alone.
+        For results of `energy_over` it contains only the entries of frames.
         """
         if self.made is not None:
             return self.made.to_json()
@@ -135,18 +135,18 @@ class FrameEnergies(Framed, Suggests):
         return {"schema": SCHEMA, **entries("frame", found), **as_json(self.notes)}
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the energies for people: molecule, physics and statistics; total : total seconds to report"""
+        """Return a text report with the molecule, the settings and statistics. total : elapsed seconds to report"""
         return str(self.table()) if self.made is None else self.made.text(total)
 
     @property
     def tally(self) -> Tally:
-        """Statistics and failures of the frames."""
+        """Statistics and errors of the frames."""
         return self._made.tally
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a row for each frame, as .h5, .csv or .jsonl: what `output` writes.
+        """Write one row per frame to a .h5, .csv or .jsonl file, as with `output`.
 
-        Raises FormatError for another suffix, or a file that cannot be written.
+        Raises FormatError for other suffixes, and if the file cannot be written.
         """
         if self.made is None:
             self.table().save(path)
@@ -167,7 +167,7 @@ def energies_over(
     plan: AnyPlan, over: Trajectory, *, output: str | PathLike[str] | None = None, resume: bool = False,
     progress: Progress | None = None,
 ) -> FrameEnergies:  # fmt: skip
-    """Energies of all frames of a trajectory by a plan; options as in `pele_ocl.energy_over`."""
+    """Compute the energies of all frames with a plan; arguments as in `pele_ocl.energy_over`."""
     if not plan.names:
         raise InputError("the plan computes no energies; make it with energy=True, or take batches_over for Born radii")
     settings = settings_of_frames(plan, over, plan._settings_of_results()) if output is not None else {}
@@ -180,7 +180,7 @@ def frame_energies(
     over: Trajectory, evaluate: Evaluate[FrameResults], workers: int, *, output: str | PathLike[str] | None = None,
     resume: bool = False, settings: Settings | None = None, progress: Progress | None = None,
 ) -> FrameEnergies:  # fmt: skip
-    """Compute energies of all frames with a function such as `evaluate_with` returns. Options as in `recorded`."""
+    """Compute the energies of all frames with a function from `evaluate_with`; arguments as in `recorded`."""
     tell = None if progress is None else lambda done: progress(done / len(over))
     parts = list(recorded(over, evaluate, workers, output=output, resume=resume, settings=settings or {}, tell=tell))
     return energies_of_parts(parts, over.notes)
@@ -189,7 +189,7 @@ def frame_energies(
 def energies_of_parts(
     parts: Sequence[PieceResults[FrameResults]], notes: tuple[str, ...], made: FramesMade | None = None
 ) -> FrameEnergies:
-    """Join the results of neighbouring frames."""
+    """Concatenate the results of consecutive pieces."""
     results = joined([part.results for part in parts])
     numbers = np.concatenate([numbers_of(part.frames) for part in parts])
     no_terms = ("total", *FURTHER_COLUMNS)
@@ -205,10 +205,10 @@ def energies_of_parts(
 def batches_over(
     plan: AnyPlan, trajectory: Trajectory | Paths, *, progress: Progress | None = None
 ) -> Iterator[tuple[range, FrameBatch]]:
-    """Yield the numbers of consecutive frames and the batch of a plan for them, with gradients, piece by piece.
+    """Yield the frame numbers and the batch result of a plan, with gradients, for each piece of a trajectory.
 
-    A Nonbond uses one pair list for all frames here. Failed frames are in the batch's `errors`. Raises FormatError and
-    InputError as `trajectory` does.
+    A Nonbond uses the same pair list for all frames. Failed frames are in `errors` of the batch. Raises FormatError and
+    InputError like `trajectory`.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> plan = pele_ocl.Energy(atoms, gradient=False)
@@ -232,10 +232,10 @@ def recorded(
     resume: bool, settings: Settings, tell: Callable[[float], None] | None = None,
     over: ResultsOver = results_over,
 ) -> Iterator[PieceResults[FrameResults]]:  # fmt: skip
-    """Yield the results of frames as `results_over` does, each written to `output` if it is given.
+    """Yield the results of `results_over`, and write them to `output` if it is given.
 
-    If a run is resumed, the first part has the results that were there already. tell : with the number of all frames
-    done; over : takes the place of `results_over`
+    If a run is resumed, the first part contains the earlier results. tell : called with the number of completed frames;
+    over : replacement for `results_over`
     """
     if output is None:
         yield from over(frames, evaluate, workers=workers, tell=tell)
@@ -250,7 +250,7 @@ def recorded(
 
         def append(results: FrameResults, before: Future[None] | None) -> None:
             if before is not None:
-                before.result()  # nothing may stand behind rows that could not be written
+                before.result()  # do not write after an error
             recorder.append(results)
 
         writing: deque[Future[None]] = deque()
@@ -264,11 +264,11 @@ def recorded(
 
 
 def evaluate_with(plan: AnyPlan, per_residue: bool = False) -> Evaluate[FrameResults]:
-    """Make the function that evaluates positions by a plan and keeps the energies and, if any, the surface area.
+    """Return a function that evaluates positions with a plan and returns the energies and the surface area, if any.
 
-    Each frame has a pair list of its own if the plan's follows from positions, as those of pairs_within do.
+    If the pair list of the plan depends on positions, as with pairs_within, it is updated for each frame.
 
-    per_residue : keep energies of residues, too, which a plan per atom has
+    per_residue : True to include energies per residue, which require a per-atom plan
     """
 
     own = plan._frames_function()
@@ -282,7 +282,7 @@ def evaluate_with(plan: AnyPlan, per_residue: bool = False) -> Evaluate[FrameRes
 
 
 def frame_results(plan: AnyPlan, batch: Any, per_residue: bool = False) -> FrameResults:
-    """Take the energies of a batch of a plan, and, if any, the surface area and the energies of residues."""
+    """Extract the energies, the surface area and the energies per residue, if any, from a batch result."""
     columns = batch.terms.columns()
     if has_area(plan.model, batch.terms.names):
         columns[SURFACE_AREA] = batch.terms.nonpolar / plan.model.surface_tension
@@ -291,11 +291,10 @@ def frame_results(plan: AnyPlan, batch: Any, per_residue: bool = False) -> Frame
 
 
 def workers_of(plan: AnyPlan) -> int:
-    """Return the number of pieces that a plan's device is given at a time.
+    """Return the number of pieces to evaluate concurrently.
 
-    A GPU would wait while the host ends one and begins another.
-
-    A CPU is busy in both cases, and so is the host where each frame has a pair list of its own.
+    Two pieces keep a GPU busy while the host processes results. They have no advantage on a CPU, or if pair lists are
+    made for each frame.
     """
     return 1 if plan.device.kind == "CPU" or plan._is_made_anew else 2
 
@@ -304,7 +303,7 @@ def trajectory_for(
     plan: AnyPlan, trajectory: Trajectory | Paths, frames: FrameWords = None, select: Selection | None = None,
     topology: str | PathLike[str] | None = None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
-    """A Trajectory of a plan's atoms. Raises InputError if one has other atoms, or options given with it."""
+    """Open a trajectory for the atoms of a plan. Raises the errors of `opened`, and InputError for other plans."""
     if not isinstance(plan, Plan):
         raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
     return opened(plan.atoms, trajectory, frames, select, topology, image)

@@ -1,4 +1,4 @@
-"""Settings of runs over frames as texts, by which an interrupted run recognises its inputs."""
+"""Settings of runs over frames as texts, to detect changed inputs when a run is resumed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .reading import Trajectory
 
 
 class Planned(Protocol):
-    """A plan, as far as its results depend on it."""
+    """Interface of plans: the attributes on which results depend."""
 
     atoms: Atoms
     model: SolventModel
@@ -31,7 +31,7 @@ class Planned(Protocol):
 
 
 def settings_of_frames(plan: Planned, frames: Trajectory, more: Mapping[str, object]) -> dict[str, str]:
-    """All that decides on the results of frames, as texts by name; more : what else does."""
+    """Return all settings that affect the results of frames, as texts by name. more : additional settings"""
     chosen = frames.frames
     return flat_texts(
         {
@@ -52,9 +52,9 @@ def settings_of_frames(plan: Planned, frames: Trajectory, more: Mapping[str, obj
 
 
 def fingerprint(path: Path | MemoryFile) -> dict[str, object]:
-    """Return name, size and SHA-256 of both ends of a file. To read all of it would take as long as to compute.
+    """Return the name, the size, and the SHA-256 of both ends of a file.
 
-    Frames in memory are hashed whole.
+    Hashing the whole file would take as long as the calculation. Frames in memory are hashed completely.
     """
     if isinstance(path, MemoryFile):
         whole = hashlib.sha256()

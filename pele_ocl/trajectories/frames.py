@@ -1,4 +1,4 @@
-"""Choice of frames in several files, counted from 0 across all files in their order."""
+"""Selection of frames, counted from 0 across several files."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _WORD = re.compile(r"\s*([-+]?\d+)?\s*")
 
 
 def frames_slice(frames: FrameWords) -> slice:
-    """Make a slice of START:STOP:STEP, one number, a slice, or None for all frames.
+    """Convert START:STOP:STEP, a number, a slice, or None for all frames to a slice.
 
-    Raises InputError for other words, and for a step that is not 1 or more.
+    Raises InputError for other values, and for a step below 1.
     """
     if isinstance(frames, str):
         frames = _parsed(frames)
@@ -44,9 +44,9 @@ def _parsed(words: str) -> slice | int:
 
 
 def parts_of(frames: range, counts: Sequence[int]) -> list[tuple[int, range]]:
-    """Divide the frames into parts of the files: (index of the file, frames of that file), without empty ones.
+    """Split frames by file: (index of the file, frames in the file), without empty parts.
 
-    frames : rising, counted over all files; counts : frames of each file
+    frames : ascending, counted across all files; counts : number of frames in each file
     """
     parts, first = [], 0
     for file, count in enumerate(counts):

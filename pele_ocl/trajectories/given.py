@@ -1,4 +1,4 @@
-"""A trajectory as it is given beside a structure: its files, which frames, and which of its atoms."""
+"""Trajectory options of functions and commands: files, frames and atoms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .selection import Selection, described_atoms, described_file, selected_atom
 
 
 def trajectory_paths(trajectory: object) -> tuple[Path | MemoryFile, ...]:
-    """List the files of a trajectory, of patterns all that fit; or the frames that an object or an array holds.
+    """Return the files of a trajectory, expanding patterns, or the frames in memory.
 
     Raises InputError for anything else.
     """
@@ -39,12 +39,13 @@ def trajectory_paths(trajectory: object) -> tuple[Path | MemoryFile, ...]:
 
 @dataclass(frozen=True)
 class FrameOptions:
-    """Trajectory in place of a structure's own positions; `paths` is empty if there is none.
+    """Options of a trajectory that replaces the positions of a structure.
 
-    words : the frames to take, "0:100:10" say; topology : the structure of all atoms of the frames
-    select : a selection of the topology's atoms, or without one of the structure's
+    paths : trajectory files, empty if there is no trajectory
+    words : frames to read, such as "0:100:10"; topology : structure with all atoms of the frames
+    select : selection of atoms in the topology, or in the structure if there is no topology
     resume : True to continue the output
-    image : how frames with a cell are imaged, None for "auto"
+    image : imaging of frames with a unit cell, None for "auto"
     """
 
     paths: tuple[Path | MemoryFile, ...]
@@ -59,7 +60,7 @@ class FrameOptions:
         cls, trajectory: object, frames: Any, select: str | None, topology: str | PathLike[str] | None,
         image: Image | None,
     ) -> FrameOptions | None:  # fmt: skip
-        """Describe a trajectory of one file or several; None of frames in memory, and of what is opened already."""
+        """Make the options for one or several files; None for frames in memory and opened trajectories."""
         several = [trajectory] if isinstance(trajectory, str | PathLike) else trajectory
         if not isinstance(several, list | tuple) or not several:
             return None
@@ -69,13 +70,13 @@ class FrameOptions:
 
     @property
     def imaging(self) -> Image:
-        """Way in which frames with a cell are imaged."""
+        """Imaging of frames with a unit cell."""
         return self.image or "auto"
 
     def require_alone(self, **others: object) -> None:
-        """Raise InputError for options of a trajectory without one, and for keywords that cannot be combined with one.
+        """Raise InputError for trajectory options without a trajectory, and for keywords that exclude a trajectory.
 
-        others : values of such keywords; None, False and "one" are no values
+        others : values of such keywords; None and False mean not given
         """
         if not self.paths:
             given: dict[str, object] = {"frames": self.words, "topology": self.topology, "image": self.image}
@@ -89,11 +90,11 @@ class FrameOptions:
                 raise KeywordError(f"choose one of `{keyword}` and `trajectory`")
 
     def first_positions(self, atoms: Atoms, selection: Words | None) -> tuple[Floats, str]:
-        """Read the positions (n, 3) A of the first frame, which is of these atoms, or of the selected ones among them.
+        """Read the positions (n, 3) A of the first frame, which has these atoms or only the selected ones.
 
-        selection : about names, of the atoms that are taken; positions of others are then 0
+        selection : selection by labels; if the frame has only these atoms, the positions of all others are 0
 
-        Returns the positions, and a sentence if the frame is of the selected atoms alone, else "".
+        Returns the positions, and a note if the frame has only the selected atoms, otherwise "".
         """
         select = None if self.topology is None else self.select
         try:
@@ -116,14 +117,14 @@ class FrameOptions:
         return np.asarray(positions, np.float64), ""
 
     def _stripped(self, atoms: Atoms) -> Trajectory | None:
-        """Open the frames if they are of these atoms and no others."""
+        """Open the frames if they contain exactly these atoms; otherwise None."""
         try:
             return Trajectory(self.paths, atoms, self.words, image=self.imaging)
         except (FormatError, InputError):
             return None
 
     def opened(self, atoms: Atoms, chosen: Taken | None = None) -> Trajectory:
-        """Open the frames of these atoms; chosen : the atoms of the structure that they are, None for all"""
+        """Open the frames for these atoms. chosen : selection of the atoms in the structure, None for all"""
         select = self._selection(chosen)
         try:
             frames = Trajectory(self.paths, atoms, self.words, select, self.topology, image=self.imaging)
@@ -137,17 +138,17 @@ class FrameOptions:
         return frames
 
     def part(self, taken: Taken, own: NDArray[np.intp]) -> Selection:
-        """Choose some of a structure's atoms in the frames, (k,) indices among those that were taken."""
+        """Return the selection in the frames of a subset of the selected atoms. own : (k,) indices among these"""
         return taken.part(own) if self.topology is None else self._in_topology(self.topology, taken)[own]
 
     def _selection(self, chosen: Taken | None) -> Selection | None:
-        """Find the atoms of the frames: the chosen ones of the structure, unless a selection is about a topology."""
+        """Return the selection of atoms in the frames, from the structure or the topology."""
         if self.topology is None:
             return chosen
         return self.select if chosen is None else self._in_topology(self.topology, chosen)
 
     def _in_topology(self, topology: Path, chosen: Taken) -> NDArray[np.intp]:
-        """Find the chosen atoms of the structure among those of the topology."""
+        """Find the selected atoms of the structure in the topology."""
         names = described_file(topology)
         everyone = np.arange(names.n_atoms)
         found = everyone if self.select is None else selected_atoms(self.select, names.n_atoms, names)
@@ -155,7 +156,7 @@ class FrameOptions:
 
 
 def noted(frames: Trajectory) -> Trajectory:
-    """Tell the notes about frames, and return the frames."""
+    """Report the notes of a trajectory, and return it."""
     for sentence in frames.notes:
         note(f"Note: {sentence}")
     return frames

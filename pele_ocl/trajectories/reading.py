@@ -1,4 +1,4 @@
-"""Frames of trajectory files, read in pieces."""
+"""Reading of trajectory frames in pieces."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from .files import AtomChoice, FrameFile, LastOpenFile, MemoryFile, Positions, h
 from .frames import FrameWords, frames_slice, parts_of
 from .selection import Selection, described_atoms, described_file, selected_atoms
 
-PIECE_ATOMS = 1 << 20  # atoms of a piece that is handed out
-# Files, or frames that are in memory: an array (m, n, 3), a Trajectory of MDTraj, a Universe of MDAnalysis.
+PIECE_ATOMS = 1 << 20  # default number of atoms in a piece
+# Files, or frames in memory: an array (m, n, 3), an MDTraj Trajectory, an MDAnalysis Universe.
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]] | Any
-READ_ATOMS = 1 << 17  # atoms that are read at a time, those that are not wanted among them
+READ_ATOMS = 1 << 17  # atoms read at a time, including those not selected
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Neighbouring frames of a trajectory.
+    """Consecutive frames of a trajectory.
 
-    frames : their numbers, from 0 across all files; positions : (len(frames), n, 3) A
-    n_imaged : how many of them were imaged; torn : why others cannot be used, by their place among these, from 0
+    frames : frame numbers, from 0 across all files; positions : (len(frames), n, 3) A
+    n_imaged : number of imaged frames; torn : errors of unusable frames, by index in the piece
     """
 
     frames: range
@@ -45,7 +45,7 @@ class Piece:
     torn: Mapping[int, str] = field(default_factory=dict)
 
     def usable(self) -> Positions:
-        """Return the positions, with NaN in unusable frames, so that whatever evaluates them leaves them out."""
+        """Return the positions, with NaN in unusable frames, so that their evaluation fails."""
         if not self.torn:
             return self.positions
         positions = self.positions.copy()
@@ -54,19 +54,18 @@ class Piece:
 
 
 class Trajectory:
-    """Frames of one or several files, one after another, as arrays of bounded size.
+    """Frames of one or several files, read in pieces of limited size.
 
-    Iteration yields positions (m, n, 3) A, m up to `chunk`, as often as it is begun. They are float64, or float32 where
-    a file holds no more digits.
+    Iterating yields positions (m, n, 3) A with m up to `chunk`, and can be repeated. They are float64, or float32 if
+    the file has no higher precision.
 
-    paths : of the files, or the one MemoryFile of frames in memory; inputs : the files and the topology
-    counts : frames in each
-    frames : the numbers of the ones to read, from 0 across all files
-    n_atoms : of the positions that are handed out; n_file_atoms : of the frames in the files
-    labels : of the positions that are handed out; None where neither the files nor the atoms or the topology have names
-    notes : a sentence where files have their atoms in another order, in which case they are matched by name; and the
-        findings
-    image : "auto" where frames with a unit cell are imaged, as soon as their atoms' bonds are known, or "none"
+    paths : the files, or a MemoryFile for frames in memory; inputs : the files and the topology
+    counts : number of frames in each file
+    frames : numbers of the frames to read, from 0 across all files
+    n_atoms : number of selected atoms; n_file_atoms : number of atoms in the files
+    labels : Labels of the selected atoms; None if neither the files nor the atoms or the topology have labels
+    notes : notes about a different order of atoms, which are then matched by name, and the findings
+    image : "auto" to image frames with a unit cell if the bonds of the atoms are known, or "none"
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class Trajectory:
         frames: FrameWords = None, select: Selection | None = None, topology: str | PathLike[str] | None = None,
         chunk: int | None = None, image: Image = "auto",
     ) -> None:  # fmt: skip
-        """Open each file once and count its frames; parameters and errors as `trajectory`'s."""
+        """Count the frames of all files; arguments and errors as in `trajectory`."""
         if atoms is not None:
             instance("atoms", atoms, Atoms, "Atoms")
         choice("image", image, IMAGES)
@@ -100,8 +99,8 @@ class Trajectory:
         self.labels: Labels | None = None
         self._notes: tuple[str, ...] = ()
         self._found: tuple[Finding, ...] | None = None
-        self._orders = list[NDArray[np.intp]]()  # of the atoms in each file
-        self._places = self._chosen(select, atoms, names)  # of the atoms that are handed out, in these orders
+        self._orders = list[NDArray[np.intp]]()  # order of the atoms in each file
+        self._places = self._chosen(select, atoms, names)  # indices of the selected atoms in these orders
         self.n_atoms = len(self._places)
         self._atoms = self._choices()
         self._kept: LastOpenFile | None = None
@@ -121,10 +120,10 @@ class Trajectory:
     def pieces(self, first: int = 0, size: Callable[[], int] | None = None) -> Iterator[Piece]:
         """Yield the frames in pieces.
 
-        first : how many of the chosen frames are left out at the start
-        size : asked before each piece how many frames it may have; by default `chunk`
+        first : number of frames to skip
+        size : function that returns the maximum size of the next piece; by default `chunk`
 
-        Raises FormatError if a file turns out to be damaged or to have changed.
+        Raises FormatError if a file is damaged or has changed.
         """
         with LastOpenFile(self.paths, self._open) as file:
             while first < len(self.frames):
@@ -133,35 +132,35 @@ class Trajectory:
                 first += len(frames)
 
     def positions(self, frames: range) -> Positions:
-        """Read positions (len(frames), n, 3) A of a part of `frames`, NaN in unusable ones."""
+        """Read the positions (len(frames), n, 3) A of a subset of `frames`, NaN for unusable ones."""
         return self.piece(frames).usable()
 
     def piece(self, frames: range) -> Piece:
-        """A part of `frames`; the file stays open for the next, until `close`."""
+        """Read a subset of `frames`. The file stays open until `close`."""
         if self._kept is None:
             self._kept = LastOpenFile(self.paths, self._open)
         return self._piece(self._kept, frames)
 
     def close(self) -> None:
-        """Close the file that `positions` keeps open."""
+        """Close the file kept open by `positions` and `piece`."""
         if self._kept is not None:
             self._kept.close()
 
     def part(self, frames: range) -> Trajectory:
-        """Return the trajectory with a part of `frames` alone."""
+        """Return a copy of the trajectory with a subset of `frames`."""
         part = copy(self)
         part.frames, part._kept = frames, None
         return part
 
     def of(self, contract: FrameContract) -> Trajectory:
-        """Hold the frames to another contract, with its atoms and anchors and the own choice of `image`."""
+        """Return a copy of the trajectory that checks and images frames by another contract."""
         of = copy(self)
         of._contract, of._kept, of._found = contract.with_image(self.image), None, None
         of._angles = contract.atoms.cell_angles
         return of
 
     def matched(self, atoms: Atoms) -> Trajectory:
-        """Hand out the atoms in the order of the same atoms elsewhere. Raises InputError if they are others."""
+        """Return the trajectory with its atoms in the order of `atoms`. Raises InputError if the atoms differ."""
         same = self._compared(atoms.labels, (len(atoms), self.n_atoms))
         if same.is_identity:
             return self
@@ -177,22 +176,22 @@ class Trajectory:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Findings about the first frame of each file, where bonds are known: one about bonds of absurd lengths.
+        """Findings about the first frame of each file, if bonds are known.
 
-        They show that frames without names have their atoms in another order.
+        Bonds with implausible lengths indicate that frames without labels have another order of atoms.
         """
         if self._found is None:
             self._found = tuple(self._looked_at())
         return self._found
 
     def _looked_at(self) -> Iterator[Finding]:
-        """Look at the first frame of each file that is neither torn nor without positions."""
+        """Check the first frame of each file, unless it is unusable."""
         if self._contract is None:
             return
         for index, own in parts_of(self.frames, self.counts):
             labels = self._labels[index]
             if labels is not None and (labels.residue_names != "").any():
-                continue  # names told the order
+                continue  # matched by labels
             with self._open(self.paths[index]) as file:
                 (frame,), _, torn = self._fulfilled(*self._read(file, own[:1], self._atoms[index]))
             if not torn and np.isfinite(frame).all():
@@ -201,12 +200,12 @@ class Trajectory:
 
     @property
     def has_contract(self) -> bool:
-        """True if the atoms of the frames, and so their bonds, are known."""
+        """True if the atoms of the frames, including their bonds, are known."""
         return self._contract is not None
 
     @property
     def atoms_sha256(self) -> str:
-        """SHA-256 of the atoms' choice in the files, "all" if all are taken as they are."""
+        """SHA-256 of the selection of atoms in the files; "all" for all atoms in order."""
         if all(isinstance(atoms, slice) and atoms == slice(None) for atoms in self._atoms):
             return "all"
         whole = np.arange(self.n_file_atoms, dtype=np.int64)
@@ -214,12 +213,12 @@ class Trajectory:
         return hashlib.sha256(b"".join(choices)).hexdigest()
 
     def require(self, n_atoms: int) -> None:
-        """Raise InputError unless the positions that are handed out are of n atoms."""
+        """Raise InputError unless the number of selected atoms is `n_atoms`."""
         if self.n_atoms != n_atoms:
             raise InputError(f"the frames have {self.n_atoms:,} atoms, the structure {n_atoms:,}")
 
     def _counted(self) -> tuple[int, list[int], int | None]:
-        """Atoms of a frame, frames of each file, and the number of the first file that ends within a frame."""
+        """Return the number of atoms, the frames per file, and the index of the first file with an incomplete frame."""
         n_atoms, counts, partial = 0, list[int](), None
         for path in self.paths:
             with self._open(path) as file:
@@ -235,9 +234,10 @@ class Trajectory:
         return n_atoms, counts, partial
 
     def _chosen(self, select: Selection | None, atoms: Atoms | None, names: SelectableAtoms | None) -> NDArray[np.intp]:
-        """Choose the atoms that are handed out, (k,), in the order that `_orders` brings all atoms of a file to.
+        """Return the indices (k,) of the selected atoms in the common order defined by `_orders`.
 
-        names : of the topology, if there is one. Its order is that order; else it is the atoms', or the first file's
+        names : atoms of the topology, if there is one, which define the common order; otherwise it is that of `atoms`
+            or of the first file
         """
         n, source = self.n_file_atoms, "the structure"
         if names is not None:
@@ -279,16 +279,16 @@ class Trajectory:
         return places[same.order]
 
     def _compared(self, labels: Labels | None, n_atoms: tuple[int, int]) -> Correspondence:
-        """Compare the atoms that are handed out with those of labels; n_atoms : of labels, and handed out"""
+        """Match the selected atoms to labels. n_atoms : numbers of labels and of selected atoms"""
         source = str(self.inputs[-1]) if len(self.inputs) > len(self.paths) else self._named()
         return correspondence(labels, self.labels, source, n_atoms=n_atoms)
 
     def _choices(self) -> list[AtomChoice]:
-        """The atoms that are handed out, as they lie in each file."""
+        """Return the index of the selected atoms in each file."""
         return [_as_slice(order[self._places], self.n_file_atoms) for order in self._orders]
 
     def _own(self, atoms: Atoms, names: SelectableAtoms | None) -> Atoms:
-        """Take the atoms of the positions that are handed out, from atoms that may be all the files'."""
+        """Return the selected atoms, from Atoms that may include all atoms in the files."""
         if len(atoms) == self.n_atoms:
             return atoms
         if names is None:
@@ -319,14 +319,14 @@ class Trajectory:
         return Piece(frames, positions, sum(n for _, n, _ in found), torn)
 
     def _fulfilled(self, positions: Positions, cells: Floats | None) -> tuple[Positions, int, dict[int, str]]:
-        """Positions as the contract has them, how many frames were imaged, and why others cannot be used."""
+        """Apply the contract. Returns the positions, the number of imaged frames, and the errors of unusable ones."""
         if self._contract is None:
             return positions, 0, {}
         positions, imaged, torn = self._contract(positions, cells)
         return positions, int(imaged.sum()), torn
 
     def _read(self, file: FrameFile, frames: range, atoms: AtomChoice) -> tuple[Positions, Floats | None]:
-        """Read positions and cells of frames of one file, a few at a time if that takes much memory."""
+        """Read the positions and cells of frames in one file, in blocks if only a part of the atoms is selected."""
         if not file.takes_more and self.n_atoms == self.n_file_atoms:
             return file.read(frames, atoms), file.cells
         step = max(1, READ_ATOMS // self.n_file_atoms)
@@ -339,7 +339,7 @@ class Trajectory:
         return (blocks[0] if len(blocks) == 1 else np.concatenate(blocks)), joined
 
     def _check_atoms(self, atoms: Atoms, n_selected: int | None) -> None:
-        """Raise unless the structure's atoms are as many as the frames', or the selected ones."""
+        """Raise an error unless the number of atoms is that of the frames or of the selection."""
         n, n_file = len(atoms), self.n_file_atoms
         if n in (n_file, n_selected):
             return
@@ -353,7 +353,7 @@ class Trajectory:
         raise FormatError(f"{what}; {advice}", code=OTHER_ATOMS, what=what)
 
     def _name_difference(self, labels: Labels | None, source: str, advice: str) -> None:
-        """Raise FormatError that names the first atom that the frames have more or less than labels, if they can."""
+        """Raise FormatError about the first atom that differs between the frames and labels, if both have labels."""
         if labels is not None and self._labels[0] is not None:
             try:
                 correspondence(labels, self._labels[0], str(self.paths[0]), source, advice=advice)
@@ -361,7 +361,7 @@ class Trajectory:
                 raise FormatError(str(error), code=error.code, **error.fields) from None
 
     def _refuse_partial(self, file: int, wanted: slice) -> None:
-        """Raise FormatError unless the frames end, as the user says, before the one that is cut off."""
+        """Raise FormatError unless the requested frames end before the incomplete one."""
         end = sum(self.counts[: file + 1])
         if wanted.stop is None or wanted.stop < 0 or wanted.stop > end:
             raise FormatError(
@@ -375,7 +375,7 @@ class Trajectory:
 
 
 def _as_slice(atoms: NDArray[np.intp], n: int) -> AtomChoice:
-    """Atoms by their indices, or as a slice if they follow one another; n : of all atoms"""
+    """Convert indices to a slice if they are consecutive. n : number of all atoms"""
     if not (np.diff(atoms) == 1).all():
         return atoms
     return slice(None) if len(atoms) == n else slice(int(atoms[0]), int(atoms[-1]) + 1)
@@ -392,23 +392,23 @@ def trajectory(
     chunk: int | None = None,
     image: Image = "auto",
 ) -> Trajectory:
-    """Frames of trajectory files, iterated over in pieces (m, n, 3) A: memory does not grow with their number.
+    """Open trajectory files, to iterate over frames in pieces (m, n, 3) A with limited memory.
 
-    paths : one file or several, in their order: .nc .dcd .xtc .trr .mdcrd .h5, and .pdb or .cif of several models.
-        Frames in memory are also accepted. They are an array (m, n, 3) A, a Trajectory of MDTraj, or a Universe or an
-        AtomGroup of MDAnalysis, with unit cells
-    atoms : the molecule of the frames, with the same number of atoms. Frames with names, as in .pdb, .cif, .h5 and
-        objects of MDTraj and MDAnalysis, are matched by name
+    paths : one or several files: .nc .dcd .xtc .trr .mdcrd .h5, and .pdb or .cif with several models. Frames in memory
+        are also accepted, including their unit cells: an array (m, n, 3) A, an MDTraj Trajectory, or an MDAnalysis
+        Universe or AtomGroup
+    atoms : the atoms of the frames. Atoms are matched by name if the frames have labels, as in .pdb, .cif, .h5, and
+        objects of MDTraj and MDAnalysis
     frames : "START:STOP:STEP", a slice, or one number; counted from 0 across all files
-    select : the atoms to read from each frame, a selection of `topology` or `atoms` ("not water", "index 0:331").
-        Indices (k,), booleans (n,) or a slice are also accepted
-    topology : a structure file or topology of all atoms of the frames, for `select`, if `atoms` are fewer
+    select : atoms to read, as a selection in `topology` or `atoms` ("not water", "index 0:331"), indices (k,), a
+        boolean mask (n,), or a slice
+    topology : structure or topology file with all atoms of the frames, for `select`, if `atoms` are only a part of them
     chunk : frames per piece; by default about a million atoms
-    image : "auto" to make the molecules of `atoms` whole and bring them together in frames with a unit cell. "none"
-        uses frames unchanged (docs/trajectories.md)
+    image : "auto" to make molecules whole and move them next to each other in frames with a unit cell, or "none" to use
+        frames unchanged (docs/trajectories.md)
 
-    Raises FormatError for files that are missing, damaged, truncated or have other atoms. Raises InputError for invalid
-    frames and selections, and for .xtc and .trr without MDTraj.
+    Returns a Trajectory. Raises FormatError for files that are missing, damaged, truncated or have other atoms. Raises
+    InputError for invalid frames and selections, and for .xtc and .trr files if MDTraj is not installed.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> frames = pele_ocl.trajectory(np.stack([atoms.positions] * 5), atoms, frames="::2")
@@ -422,7 +422,10 @@ def opened(
     atoms: Atoms, trajectory: Trajectory | Paths, frames: FrameWords, select: Selection | None,
     topology: str | PathLike[str] | None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
-    """A Trajectory of the atoms, in their order. Raises InputError for one of other atoms, or with options."""
+    """Open a Trajectory with its atoms in the order of `atoms`.
+
+    Raises InputError if the atoms differ, and for options given together with a Trajectory, which has its own.
+    """
     if not isinstance(trajectory, Trajectory):
         trajectory = Trajectory(trajectory, atoms, frames, select, topology, image=image)
     elif not (frames is None and select is None and topology is None and image == "auto"):

@@ -1,4 +1,4 @@
-"""Choice of atoms in a trajectory's frames: by index, or by a selection (docs/selection.md)."""
+"""Selection of atoms in trajectory frames, by index or selection language (docs/selection.md)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Selection = str | Words | Taken | slice | ArrayLike
 
 
 def selected_atoms(select: Selection, n_atoms: int, names: SelectableAtoms | None) -> NDArray[np.intp]:
-    """Indices (k,) of the atoms that a selection names, rising where it is a text.
+    """Return the indices (k,) of the selected atoms, ascending for selections in words.
 
-    select : a text, also as atoms.selection.Selection, a slice, (n_atoms,) booleans, (k,) indices, or atoms that were
-        taken of a structure
-    names : what is known of the atoms; without them a text may name indices alone
+    select : a selection, also as atoms.selection.Selection, a slice, a boolean mask (n_atoms,), indices (k,), or Taken
+        atoms of a structure
+    names : properties of the atoms; without them a selection can only use indices
 
-    Raises InputError for what names no atoms, and for a text that cannot be understood.
+    Raises InputError for invalid and empty selections.
     """
     everyone = np.arange(n_atoms, dtype=np.intp)
     if isinstance(select, str | Words) or is_group(select):
@@ -55,7 +55,7 @@ def selected_atoms(select: Selection, n_atoms: int, names: SelectableAtoms | Non
 
 
 def described_file(path: str | PathLike[str]) -> SelectableAtoms:
-    """Describe the atoms of a structure file or a topology. Raises FormatError if it cannot be read."""
+    """Return the SelectableAtoms of a structure or topology file. Raises FormatError if it cannot be read."""
     found = read_topology(path).parameters if is_topology(path) else read_structure_or_atoms(path)
     if isinstance(found, Structure):
         return selectable(found.labels, found.positions)
@@ -64,5 +64,5 @@ def described_file(path: str | PathLike[str]) -> SelectableAtoms:
 
 
 def described_atoms(atoms: Atoms) -> SelectableAtoms | None:
-    """Describe the atoms with all that is known of them, None if they have no names."""
+    """Return the SelectableAtoms of atoms; None if they have no labels."""
     return None if atoms.labels is None else selectable(atoms)

@@ -1,4 +1,4 @@
-"""Frames that are evaluated in this process, or by workers; of a shard, its own alone."""
+"""Evaluation of frames in this process, by workers, or for a shard."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .reading import PIECE_ATOMS, Trajectory
 from .recording import Settings
 from .streaming import Evaluate, FrameResults, PieceResults, ResultsOver, evaluated, results_over
 
-_LEAST_RANGES = 64  # of a trajectory that has so many frames, so that many workers have something to do
+_LEAST_RANGES = 64  # minimum number of ranges, if there are enough frames, to keep many workers busy
 
 
 @dataclass(frozen=True, eq=False)
 class OpenedFrames:
-    """Frames of a trajectory, and how they are evaluated.
+    """Frames of a trajectory with the function that evaluates them.
 
-    evaluate : how positions are evaluated
-    facts : `record`, the settings of the file of results, among what else depends on device and files
+    evaluate : function that evaluates positions
+    facts : information that depends on the device and the files, including `record`, the settings of the results
     """
 
     frames: Trajectory
@@ -34,35 +34,35 @@ class OpenedFrames:
 
 @dataclass(frozen=True, eq=False)
 class FramesSpec:
-    """Work on frames: how each process opens them, which pickles, and what this one has opened."""
+    """Description of work on frames. open : picklable function that opens the frames; here : frames already opened"""
 
     open: Callable[[], OpenedFrames]
     here: OpenedFrames | None = None
 
     @cached_property
     def opened(self) -> OpenedFrames:
-        """Frames, opened once in each process."""
+        """The frames, opened once per process."""
         return self.open() if self.here is None else self.here
 
     def __getstate__(self) -> dict[str, object]:
         return {"open": self.open, "here": None}
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the facts of the frames."""
+        """Return the facts of the opened frames."""
         return self.opened.facts
 
     def compute(self, part: range, /) -> FrameResults:
-        """Compute the results of some frames."""
+        """Compute the results of a subset of the frames."""
         return evaluated(self.opened.frames.piece(part), self.opened.evaluate, None)
 
 
 @dataclass(frozen=True)
 class SharedFrames:
-    """Work on frames as `recorded` takes it.
+    """Arguments for `recorded`.
 
-    frames : to be computed; output : the file of their results
-    record : the settings of that file; facts : of the process that computes
-    stream : takes the place of `results_over`; is_remote : True if other processes compute
+    frames : frames to compute; output : file of the results
+    record : settings for the file; facts : information from the computing process
+    stream : replacement for `results_over`; is_remote : True if other processes compute the results
     """
 
     frames: Trajectory
@@ -77,12 +77,12 @@ class SharedFrames:
 def shared_frames(
     spec: FramesSpec, output: Path | None, resume: bool, place: Place | None = None, shard: Shard | None = None
 ) -> Iterator[SharedFrames]:
-    """Open the way through frames: here, by workers, or through a shard's alone.
+    """Context manager for evaluating frames in this process, by workers, or for a shard.
 
-    place : where they are computed, by default here; shard : the part to compute
-    resume : True if the output is gone on with
+    place : where to compute, by default in this process; shard : part of the frames to compute
+    resume : True to continue the output
 
-    Raises InputError if a shard or `resume` have no output.
+    Raises InputError for a shard or `resume` without output.
     """
     frames = spec.opened.frames
     require_output(output, resume, shard)
@@ -96,7 +96,7 @@ def shared_frames(
 
 
 def require_output(output: Path | None, resume: bool, shard: Shard | None) -> None:
-    """Raise InputError if a run that continues a file, or a shard, has none."""
+    """Raise InputError for a shard or `resume` without output."""
     if output is None and (resume or shard is not None):
         raise KeywordError(f"{'`resume` goes on with' if resume else '`shard` begins'} a file; name it as `output`")
 
@@ -105,7 +105,7 @@ def _results_by(
     work: Shared[range, FrameResults], frames: Trajectory, evaluate: Evaluate[FrameResults], *, first: int = 0,
     workers: int = 1, tell: Callable[[float], None] | None = None,
 ) -> Iterator[PieceResults[FrameResults]]:  # fmt: skip
-    """Results of frames as `results_over` has them, by workers; `evaluate` and `workers` are theirs to choose."""
+    """Yield the results of frames like `results_over`, computed by workers; `evaluate` and `workers` are ignored."""
     parts = list(_ranges(frames, first))
     done = 0
     for part, results in zip(parts, work.results(parts), strict=True):
@@ -116,7 +116,7 @@ def _results_by(
 
 
 def _ranges(frames: Trajectory, first: int) -> Iterator[range]:
-    """Divide the frames after the first so many into ranges whose bounds depend on nothing else."""
+    """Split the frames from index `first` into ranges with reproducible bounds."""
     n = len(frames.frames)
     size = max(1, min(-(-n // _LEAST_RANGES), PIECE_ATOMS // frames.n_atoms))
     while first < n:

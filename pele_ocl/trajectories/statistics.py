@@ -1,4 +1,4 @@
-"""Mean, standard deviation and extremes of energies, over as many frames as there are."""
+"""Running mean, standard deviation, minimum and maximum of energies."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .streaming import FrameResults
 
 
 class Statistics:
-    """Sums of columns of real numbers over frames; failed ones do not count.
+    """Running statistics of floating-point columns over successful frames.
 
-    n : frames that count; n_failed : the others
+    n : number of successful frames; n_failed : number of failed frames
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Statistics:
         self._mean = self._squares = self._lowest = self._highest = np.zeros(0)
 
     def add(self, results: FrameResults) -> None:
-        """Let further frames count."""
+        """Add frames."""
         energies = {name: column for name, column in results.columns.items() if column.dtype.kind == "f"}
         table = np.stack([np.asarray(column, np.float64) for column in energies.values()])
         good = table[:, np.isfinite(table).all(axis=0)]
@@ -34,7 +34,7 @@ class Statistics:
             self._lowest, self._highest = np.full(len(table), np.inf), np.full(len(table), -np.inf)
         if not good.size:
             return
-        # Chan, Golub and LeVeque 1979: means and squares of two samples make those of both.
+        # Update by Chan, Golub and LeVeque 1979 for the mean and sum of squares of combined samples.
         m, mean = good.shape[1], good.mean(axis=1)
         away = mean - self._mean
         self._squares = (
@@ -46,7 +46,7 @@ class Statistics:
         self.n += m
 
     def columns(self) -> Mapping[str, Mapping[str, float]]:
-        """Return "mean", "sd" (of the frames themselves), "min" and "max" of each column; empty if no frame counts."""
+        """Return "mean", "sd" (population), "min" and "max" of each column; empty without successful frames."""
         if not self.n:
             return {}
         deviation: NDArray[np.float64] = np.sqrt(self._squares / self.n)

@@ -1,4 +1,4 @@
-"""Frames evaluated piece by piece, while other threads read the next ones and record the last."""
+"""Evaluation of frames in pieces, while other threads read and write."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .reading import Piece, Trajectory
 
 T = TypeVar("T")
 SURFACE_AREA = "surface_area"
-N_PAIRS = "n_pairs"  # of frames with a pair list each
+N_PAIRS = "n_pairs"  # if each frame has a separate pair list
 
-_MOST_CHUNKS = 32  # of a piece, so that what a piece costs by itself does not count
-_PIECE_SECONDS = 1.0  # after which results are recorded
+_MOST_CHUNKS = 32  # maximum chunks per piece, enough to make the overhead of a piece negligible
+_PIECE_SECONDS = 1.0  # target time per piece, after which results are recorded
 
 
 @dataclass(frozen=True)
 class FurtherColumn:
-    """A column of frames that is no energy.
+    """A column of results that is not an energy.
 
-    unit : of its numbers, "" for a count; form : of a number for people; title : of its statistics
+    unit : unit, "" for a count; form : format specification; title : title of the statistics
     """
 
     unit: str = ""
@@ -45,12 +45,12 @@ FURTHER_COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class FrameResults:
-    """Results of neighbouring frames.
+    """Results of consecutive frames.
 
-    columns : name -> (m,) numbers, the terms in kcal/mol, their total and FURTHER_COLUMNS; NaN where a frame failed
-    errors : reasons why frames failed, by their place among these, from 0
-    residues : name of a term -> (m, n_residues) kcal/mol; empty where they were not asked for
-    n_imaged : how many frames were imaged before
+    columns : columns (m,) by name: the terms in kcal/mol, their total and FURTHER_COLUMNS; NaN for failed frames
+    errors : errors of failed frames, by index in the results
+    residues : energies (m, n_residues) kcal/mol by term; empty if not requested
+    n_imaged : number of imaged frames
     """
 
     columns: Mapping[str, NDArray[np.generic]]
@@ -59,15 +59,15 @@ class FrameResults:
     n_imaged: int = 0
 
 
-# Results of positions (m, n, 3) A; what it is told of progress may be None.
+# Function that evaluates positions (m, n, 3) A, with an optional progress callback.
 Evaluate = Callable[[Positions, Progress | None], T]
 
 
 @dataclass(frozen=True, eq=False)
 class PieceResults(Generic[T]):
-    """Results of neighbouring frames.
+    """Results of a piece.
 
-    frames : their numbers; is_earlier : whether an earlier run computed them
+    frames : frame numbers; is_earlier : True if an earlier run computed them
     """
 
     frames: range
@@ -85,7 +85,7 @@ class ResultsOver(Protocol):
 
 
 class PieceSize:
-    """Number of frames in a piece: as many as a device computes in about a second, or a few chunks."""
+    """Adaptive number of frames per piece, for about one second on the device, in multiples of chunks."""
 
     def __init__(self, n_atoms: int) -> None:
         self._chunk = max(1, CHUNK_ATOMS // n_atoms)
@@ -95,7 +95,7 @@ class PieceSize:
         return self._frames
 
     def took(self, n_frames: int, seconds: float) -> None:
-        """Learn from a piece."""
+        """Adapt the size to the time of a piece."""
         wanted = int(n_frames / max(seconds, 1e-6) * _PIECE_SECONDS)
         chunks = min(_MOST_CHUNKS, 2 * -(-self._frames // self._chunk), wanted // self._chunk)
         self._frames = chunks * self._chunk if chunks else max(1, wanted)
@@ -105,11 +105,11 @@ def results_over(
     frames: Trajectory, evaluate: Evaluate[T], *, first: int = 0, workers: int = 1,
     tell: Callable[[float], None] | None = None,
 ) -> Iterator[PieceResults[T]]:  # fmt: skip
-    """Yield the results of frames in their order; memory is a few pieces.
+    """Yield the results of frames in order, with only a few pieces in memory.
 
-    first : how many frames are left out at the start
-    workers : pieces that are evaluated at a time
-    tell : called with the number of frames done since the start, a fraction where a piece is under way
+    first : number of frames to skip
+    workers : number of pieces to evaluate concurrently
+    tell : called with the number of completed frames, including fractions of the current piece
     """
     pace, done = PieceSize(frames.n_atoms), 0
 
@@ -133,7 +133,7 @@ def results_over(
 
 
 def evaluated(piece: Piece, evaluate: Evaluate[T], progress: Progress | None) -> T:
-    """Evaluate a piece; unusable frames fail by the reason that the piece has."""
+    """Evaluate a piece, and add the errors of its unusable frames to the results."""
     results = evaluate(piece.usable(), progress)
     if isinstance(results, FrameResults):
         return cast(T, replace(results, errors={**results.errors, **piece.torn}, n_imaged=piece.n_imaged))
@@ -143,7 +143,7 @@ def evaluated(piece: Piece, evaluate: Evaluate[T], progress: Progress | None) ->
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yield the items, each made in another thread while the one before is in use."""
+    """Yield items, and prefetch the next one in another thread."""
     with ThreadPoolExecutor(1) as other:
         coming = other.submit(next, items, None)
         while (item := coming.result()) is not None:

@@ -1,4 +1,4 @@
-"""Frames turned and moved so that chosen atoms lie on a reference's as well as they can."""
+"""Least-squares superposition of frames on a reference."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from ..common.errors import InputError
 from .files import Positions
 from .selection import Selection, described_atoms, selected_atoms
 
-_THIN = 1e-3  # A, root mean square from a line, of atoms that leave a turn around it open
+_THIN = 1e-3  # minimum RMS distance of the atoms from a line, A, for a unique rotation
 
 
 class Superposition:
-    """Turn and move of least square distances: W. Kabsch, Acta Cryst. A 34, 827 (1978).
+    """Least-squares superposition: W. Kabsch, Acta Cryst. A 34, 827 (1978).
 
-    chosen : (k,) indices of the atoms by which frames are superposed; words : how they were chosen
+    chosen : (k,) indices of the atoms to superpose; words : selection of these atoms
     """
 
     def __init__(self, reference: Atoms, align: Selection | bool = True) -> None:
-        """align : a selection, or True for the alpha carbons of a protein, and the heavy atoms of what has none.
+        """Set up the superposition.
 
-        Raises InputError for fewer than three atoms, or atoms on a line.
+        align : a selection, or True for the alpha carbons of a protein, or all heavy atoms if there are none
+
+        Raises InputError for fewer than three atoms or collinear atoms.
         """
         self.words, self.chosen = _chosen(reference, align)
         points = reference.positions[self.chosen]
@@ -35,9 +37,9 @@ class Superposition:
             )
 
     def __call__(self, positions: Positions) -> tuple[Floats, Floats]:
-        """Positions (m, n, 3) A superposed, and the root mean square distance (m,) A of the chosen atoms after it.
+        """Superpose positions (m, n, 3) A. Also returns the RMSD (m,) A of the chosen atoms.
 
-        Frames whose positions are not finite stay as they are, at a distance of NaN.
+        Frames with positions that are not finite are unchanged, with an RMSD of NaN.
         """
         found, distances = np.array(positions, np.float64), np.full(len(positions), np.nan)
         finite = np.isfinite(found[:, self.chosen]).all(axis=(1, 2))
@@ -46,18 +48,18 @@ class Superposition:
         points = points - middles
         turns, sizes = turns_onto(self._points, points)
         squares = (points**2).sum(axis=(1, 2)) + (self._points**2).sum() - 2 * sizes.sum(axis=1)
-        with np.errstate(invalid="ignore"):  # atoms elsewhere that are nowhere stay so
+        with np.errstate(invalid="ignore"):  # other atoms may be NaN
             found[finite] = (found[finite] - middles) @ turns + self._middle
         distances[finite] = np.sqrt(np.maximum(squares, 0) / len(self.chosen))
         return found, distances
 
 
 def turns_onto(reference: Floats, points: Floats) -> tuple[Floats, Floats]:
-    """Find the turns of least square distances: points @ turn lies on the reference (W. Kabsch 1978).
+    """Find the rotations that superpose points on a reference, as points @ rotation (W. Kabsch 1978).
 
-    reference : (k, 3) A about its middle; points : (m, k, 3) A, each frame about its own
+    reference : (k, 3) A, centred; points : (m, k, 3) A, each frame centred
 
-    Returns the turns (m, 3, 3), which mirror nothing, and their singular values (m, 3), A^2.
+    Returns the proper rotations (m, 3, 3) and their singular values (m, 3), A^2.
     """
     u, sizes, vt = np.linalg.svd(points.transpose(0, 2, 1) @ reference)
     mirrors = np.linalg.det(u @ vt) < 0
@@ -67,7 +69,7 @@ def turns_onto(reference: Floats, points: Floats) -> tuple[Floats, Floats]:
 
 
 def _chosen(reference: Atoms, align: Selection | bool) -> tuple[str, NDArray[np.intp]]:
-    """Return the words of a selection, or a name for it, and the indices (k,) of its atoms."""
+    """Return the text of a selection, or a description, and the indices (k,) of its atoms."""
     names = described_atoms(reference)
     if not isinstance(align, bool):
         words = align if isinstance(align, str) else "the selection"

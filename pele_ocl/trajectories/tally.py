@@ -1,4 +1,4 @@
-"""Results of frames, summed as they are computed: statistics, means of residues, frames per second."""
+"""Running summary of the results of frames: statistics, means per residue, frames per second."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ..report import text_table
 from .statistics import Statistics
 from .streaming import FURTHER_COLUMNS, FrameResults, PieceResults
 
-NAMED = 3  # failures that are told one by one
+NAMED = 3  # maximum number of errors to list
 
 
-SPREAD = "total_sd"  # the column beside the means
+SPREAD = "total_sd"  # column in addition to the means
 
 
 class ResidueMeans:
-    """Means of the terms of each residue, and the standard deviation of its total.
+    """Running means of the terms of each residue, and standard deviation of the total.
 
-    names : of the residues; none where results have none
+    names : names of the residues; empty if there are no energies per residue
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -36,7 +36,7 @@ class ResidueMeans:
         self._terms: tuple[str, ...] = ()
 
     def add(self, results: FrameResults) -> None:
-        """Let further frames count."""
+        """Add frames."""
         if not self.names:
             return
         self._terms = tuple(results.residues)
@@ -44,8 +44,7 @@ class ResidueMeans:
         self._statistics.add(FrameResults(columns, results.errors))
 
     def columns(self) -> dict[str, Floats]:
-        """Return the mean of each term (n_residues,) kcal/mol, and the spread of the total; empty if no frame
-        counts."""
+        """Return the mean of each term, (n_residues,) kcal/mol, and the standard deviation of the total, if any."""
         found = list(self._statistics.columns().values())
         means = np.array([of["mean"] for of in found]).reshape(-1, max(1, len(self.names)))
         spreads = np.array([of["sd"] for of in found]).reshape(means.shape)
@@ -53,28 +52,31 @@ class ResidueMeans:
         return {**columns, SPREAD: spreads[self._terms.index("total")]} if found else {}
 
     def as_json(self) -> list[dict[str, Any]]:
-        """An object for each residue."""
+        """Return one object per residue."""
         return residues_as_json(self.names, self.columns()) if self.columns() else []
 
     def lines(self) -> list[str]:
-        """A table, where there are residues and frames."""
+        """Return a table, if there are residues and frames."""
         columns = self.columns() if self.names else {}
         return ["", residue_table(self.names, [(None, columns)], "mean over frames, ")] if columns else []
 
 
-Entry = tuple[int, Mapping[str, Any] | str]  # a frame, with its result or why it failed
+Entry = tuple[int, Mapping[str, Any] | str]  # a frame number, with the result or the error
 
 
 class Tally:
-    """Tally of frames that are done: their number, statistics, failures and, if asked for, each one's entry.
+    """Running summary of completed frames: number, statistics, errors and, if requested, the results.
 
-    n_earlier : of an earlier run; n_failed : without a result; n_imaged : imaged before, in this run
-    failed : why the first of them failed, by number; seconds : that all took; parts : the results, if they are kept
+    n_earlier : frames of an earlier run; n_failed : failed frames; n_imaged : frames imaged in this run
+    failed : first errors by frame number; seconds : elapsed time; parts : results, if kept
     """
 
     def __init__(self, keeps_rows: bool = False, residues: Sequence[str] = (), workers: int = 1) -> None:
-        """residues : their names, if results have the energies of each
-        workers : pieces computed at a time, whose kernels are compiled before the first; 0 for the rate of the whole
+        """Start the summary.
+
+        keeps_rows : True to keep all results
+        residues : names of the residues, for energies per residue
+        workers : number of concurrent pieces, to exclude compilation from the rate; 0 to include it
         """
         self.n_earlier = self.n_failed = self.n_imaged = self._n = 0
         self._keeps_rows = keeps_rows
@@ -86,7 +88,7 @@ class Tally:
         self._rate = Rate(workers)
 
     def add(self, part: PieceResults[FrameResults]) -> None:
-        """Let further frames count."""
+        """Add frames."""
         self._n += len(part.frames)
         if part.is_earlier:
             self.n_earlier += len(part.frames)
@@ -109,19 +111,19 @@ class Tally:
         return self._n
 
     def end(self) -> None:
-        """Take the time."""
+        """Stop the clock."""
         self.seconds = time.perf_counter() - self._start
 
     def means(self) -> dict[str, float]:
-        """Return the mean of each term, kcal/mol; empty if no frame counts."""
+        """Return the mean of each term, kcal/mol; empty without successful frames."""
         return {term: of["mean"] for term, of in self._statistics.columns().items()}
 
     def imaged(self) -> list[Finding]:
-        """Return the finding about imaged frames."""
+        """Return the finding about imaged frames, if any."""
         return imaged(self.n_imaged, self._n - self.n_earlier)
 
     def as_json(self) -> dict[str, object]:
-        """Return the results for a report in JSON."""
+        """Return the summary as a JSON-compatible dictionary."""
         return {
             **entries("frame", (entry for part in self.parts for entry in _entries(part))),
             "n_imaged": self.n_imaged,
@@ -132,7 +134,7 @@ class Tally:
         }
 
     def lines(self, how: str, total: float) -> list[str]:
-        """A table of the statistics, and the rate; how : the frames were computed; total : s, of all"""
+        """Return a table of the statistics, and the rate. how : how frames were computed; total : elapsed time, s"""
         lines, columns = list[str](), dict(self._statistics.columns())
         lines += [finding.text for finding in self.imaged()]
         if columns:
@@ -149,7 +151,7 @@ class Tally:
 
 
 def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
-    """Return the finding that frames were imaged; none if none was."""
+    """Return the finding that frames were imaged, if any were."""
     if not n_imaged:
         return []
     were = "was" if n_frames == 1 else "were"
@@ -158,7 +160,7 @@ def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
 
 
 def _entries(part: PieceResults[FrameResults]) -> list[Entry]:
-    """Return each frame with its terms and what else is known of it, or with why it failed."""
+    """Return each frame number with its results or error."""
     results = part.results
     energies = {name: values.tolist() for name, values in results.columns.items() if values.dtype.kind == "f"}
     others = {name: values.tolist() for name, values in results.columns.items() if name not in energies}  # n_pairs

@@ -1,5 +1,4 @@
-"""Energies of all frames by a job's description: here or by workers, written down as they are computed, with a
-report."""
+"""Energies of all frames of a trajectory, in this process or by workers, with output and report."""
 
 from __future__ import annotations
 
@@ -32,18 +31,18 @@ from .tally import Tally
 
 @runtime_checkable
 class CountsFrames(Protocol):
-    """A progress that wants to know how many frames there are, and how many an earlier run has done."""
+    """A progress callback that receives the number of frames and of those done by an earlier run."""
 
     def begin(self, n_frames: int, n_earlier: int) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
 class FrameReport:
-    """Report of the energies of frames.
+    """Report about the energies of frames.
 
-    source : file of the structure; facts : in JSON form; lines : with which a text begins, and how it ends
-    tally : of all frames; findings : in JSON form; frames, settings : of the file of results
-    heard : notes that were reported meanwhile
+    source : structure file; facts : information for JSON; lines, how : beginning and end of the text
+    tally : summary of the frames; findings : findings for JSON; frames, settings : for the output file
+    heard : notes reported during the calculation
     """
 
     source: InputFile
@@ -81,16 +80,16 @@ def energies_of_frames(
     shard: Shard | None = None,
     progress: Progress | None = None,
 ) -> FrameEnergies:
-    """Evaluate all frames of a trajectory, and write them to `output` as they are computed.
+    """Compute the energies of all frames of a trajectory, and write them to `output` during the calculation.
 
-    spec : what is computed, which pickles; path : of the structure
-    keep : False for statistics alone, without an entry for each frame; memory then does not grow with their number
-    place : where frames are computed, by default here;
-    shard : the part of the frames to compute
-    progress : called with the fraction of the frames done, 0 to 1
+    spec : picklable description of the calculation; path : structure file
+    keep : False to return only statistics, with memory independent of the number of frames
+    place : where to compute, by default in this process
+    shard : part of the frames to compute
+    progress : called with the completed fraction of the frames, 0 to 1
 
-    Frames that fail are NaN, with the reasons in `errors`. Raises FormatError and InputError as the readers do, and for
-    an output of other settings.
+    Failed frames are NaN, with errors in `errors`. Raises the FormatError and InputError of the readers, also for an
+    output with other settings.
     """
     require_output(output, trajectory.resume, shard)
     if output is not None:
@@ -140,12 +139,12 @@ def frames_by(
     run: Run,
     alone: Mapping[str, object],
 ) -> FrameEnergies:
-    """Evaluate the frames that keywords of a public function name.
+    """Compute the energies of frames for the keywords of a public function.
 
-    words : `trajectory`, one path or several; `frames`, `topology` and `image` as in pele_ocl.trajectory
-    run : where frames are computed and what is written; alone : by name, keywords that exclude a trajectory
+    words : `trajectory`, one or several paths; `frames`, `topology` and `image` as in pele_ocl.trajectory
+    run : where to compute and what to write; alone : keywords that exclude a trajectory, by name
 
-    A selection is of the atoms of `topology`, if it is given, else of the structure's.
+    A selection refers to the atoms in `topology` if it is given, otherwise to the structure.
     """
     paths = trajectory_paths(words.get("trajectory"))
     topology = None if words.get("topology") is None else Path(words["topology"])
@@ -163,10 +162,10 @@ def frames_by(
 
 @dataclass(frozen=True, eq=False)
 class FrameWork:
-    """A job's work on frames, as each process makes it.
+    """Work on frames in one process.
 
-    plan : that evaluates, or, if each frame has a plan of its own, one of them
-    residues : their names, if the energies of each are wanted
+    plan : plan that evaluates frames, or an example if each frame needs a separate plan
+    residues : names of the residues, for energies per residue
     """
 
     spec: EvaluationSpec[Any]
@@ -176,7 +175,7 @@ class FrameWork:
 
     @classmethod
     def of(cls, spec: EvaluationSpec[Any], source: InputFile) -> FrameWork:
-        """Read the molecule and plan its evaluation. Raises PeleError as the readers and the plan do."""
+        """Read the molecule and make the plan. Raises the PeleError of the readers and the plan."""
         molecule = spec.molecule(source)
         plan: AnyPlan = spec.plan_of_frames(molecule.atoms)
         return cls(spec, molecule, plan, names_of_residues(plan.atoms) if spec.has_residues_of_frames else [])
@@ -186,14 +185,12 @@ class FrameWork:
         return self.molecule.source
 
     def opened(self, trajectory: FrameOptions) -> OpenedFrames:
-        """Open the frames, and the way to evaluate them."""
+        """Open the frames with the function that evaluates them."""
         frames = trajectory.opened(self.plan.atoms, self.molecule.chosen)
         return OpenedFrames(frames, evaluate_with(self.plan, bool(self.residues)), self.facts(frames))
 
     def facts(self, frames: Trajectory) -> Mapping[str, Any]:
-        """Facts that another process can send: `record`, the settings of the file of results; `json` and `lines`, with
-        which the report begins; `how`, with which it ends.
-        """
+        """Return picklable information: `record` with the settings; `json`, `lines` and `how` for the report."""
         plan, facts = self.plan, self.spec.facts_of_molecule(self.plan)
         terms = self.spec.terms_of_frames(plan)
         more = {"software": software(), "input": self.source.path.name, "input_sha256": self.source.sha256}
@@ -217,18 +214,18 @@ class FrameWork:
 
 
 def counted_frames(frames: Trajectory) -> str:
-    """Count the frames, and name their files."""
+    """Describe the number of frames and their files."""
     files = f" of {len(frames.paths):,} files" if len(frames.paths) > 1 else f" of {frames.paths[0].name}"
     of = f", of {sum(frames.counts):,}" if len(frames) < sum(frames.counts) else ""
     return f"{counted(len(frames), 'frame')}{one_line(files)}{of}"
 
 
 def _radii(plan: AnyPlan) -> str:
-    """Say how the Born radii are computed, if they are approximate."""
+    """Describe how Born radii are computed, if they are approximate."""
     accuracy = getattr(plan, "accuracy", None)
     return "" if accuracy is None else accuracy_text(getattr(plan, "born", plan.variant), accuracy) + ", "
 
 
 def _opened(spec: EvaluationSpec[Any], path: str | PathLike[str], trajectory: FrameOptions) -> OpenedFrames:
-    """Open the frames in a process of its own."""
+    """Open the frames in a worker process."""
     return FrameWork.of(spec, read_file(path)).opened(trajectory)

@@ -60,7 +60,8 @@ class Checkout:
     """Process of a checkout."""
 
     def __init__(self, folder: Path, device: str | None) -> None:
-        more = {"PYTHONPATH": str(folder), "PELE_OCL_TUNING": "off"}
+        paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+        more = {"PYTHONPATH": os.pathsep.join(paths), "PELE_OCL_TUNING": "off"}
         self._process = subprocess.Popen(
             [sys.executable, Path(__file__).with_name("evaluations.py")], text=True, cwd=folder,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **more},

@@ -1,4 +1,4 @@
-"""Selection that was read from a text."""
+"""Parsed selections."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from .masks import MaskParser, is_mask
 from .parser import Parser, whole_residues
 from .words import ALONE, NAMED, Bools, SelectableAtoms, clipped
 
-NO_ATOMS = "no_atoms"  # code of the error about a selection that takes none
+NO_ATOMS = "no_atoms"  # code of the error about an empty selection
 
 
 class Selection:
-    """A selection that was read once and is applied to any number of molecules.
+    """A selection, parsed once and applicable to any number of molecules.
 
-    text : a selection (docs/selection.md); or indices, a mask, or a group of MDAnalysis, which become one
-    n_atoms : of the molecules that it is about; by default any, or that of a mask or a universe
+    text : a selection (docs/selection.md), indices, a boolean mask, or an MDAnalysis AtomGroup
+    n_atoms : required number of atoms of the molecules; by default that of the mask or AtomGroup, otherwise any
     """
 
     def __init__(self, text: Any, n_atoms: int | None = None) -> None:
-        """Raise InputError, with the place of the word that is wrong, for a text that is no selection."""
+        """Raise InputError for an invalid selection, with the position of the error."""
         self.text = selection_text("the selection", text)
         self.n_atoms = getattr(self.text, "n_atoms", None) if n_atoms is None else n_atoms
         self._parser = _parsed(self.text)
@@ -32,25 +32,25 @@ class Selection:
         return f"Selection({self.text!r})"
 
     def __reduce__(self) -> tuple[type[Selection], tuple[str, int | None]]:
-        """Pickle the text, which is parsed again elsewhere."""
+        """Pickle the text, which is parsed again when unpickled."""
         return Selection, (self.text, self.n_atoms)
 
     @property
     def needs_types(self) -> bool:
-        """True if it chooses by atom types, which force fields give."""
+        """True if the selection depends on atom types, which require a force field."""
         return "type" in self._words
 
     @property
     def needs_names(self) -> bool:
-        """True if it chooses by names of atoms or residues, not by index alone."""
+        """True if the selection depends on labels, not only on indices."""
         return bool(self._words & ({*ALONE, *NAMED, "resid", "resnum", "byres"} - {"all"}))
 
     def mask(self, atoms: SelectableAtoms) -> Bools:
-        """(n,) True for each atom that is chosen; errors as in `pele_ocl.selection`."""
+        """Return a mask (n,) of the selected atoms. Raises the errors of `pele_ocl.selection`."""
         return self.mask_and_unknown(atoms)[0]
 
     def mask_and_unknown(self, atoms: SelectableAtoms) -> tuple[Bools, tuple[str, ...]]:
-        """Return the mask, and a sentence for each name in the text that no atom has."""
+        """Return the mask, and a note for each name in the selection that does not occur in the molecule."""
         if self.n_atoms not in (None, atoms.n_atoms):
             raise InputError(
                 f"the selection is of a molecule of {self.n_atoms:,} atoms, and this one has {atoms.n_atoms:,}"
@@ -65,10 +65,10 @@ class Selection:
         return mask, tuple(parser.unknown)
 
     def whole_residues(self, labels: Labels, mask: Bools) -> Bools:
-        """Extend a mask (n,) to all atoms of each residue with a chosen atom."""
+        """Extend a mask (n,) to complete residues."""
         return whole_residues(SelectableAtoms(len(labels), labels), mask)
 
 
 def _parsed(text: str) -> Parser | MaskParser:
-    """A reading of a text, as a mask of AMBER where it begins like one."""
+    """Parse a selection, or an AMBER mask."""
     return MaskParser(text) if is_mask(text) else Parser(text)

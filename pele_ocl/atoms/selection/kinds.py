@@ -1,4 +1,4 @@
-"""Kinds of residues, and how many of each a molecule has."""
+"""Kinds of residues, and the composition of molecules."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 KINDS = ("protein", "nucleic", "water", "ion", "ligand")
 
 _SUGAR = ("C1'", "C1*")
-_BACKBONE = (("N",), ("CA",), ("C",), ("O", "OXT", "O1", "OT1"))  # of every amino acid, whatever its name
-_NAMED = 6  # kinds of ligands or ions in a sentence
+_BACKBONE = (("N",), ("CA",), ("C",), ("O", "OXT", "O1", "OT1"))  # of all amino acids
+_NAMED = 6  # maximum number of ligand or ion names to list
 
 
 def residue_kinds(labels: Labels) -> Strings:
-    """Find the kind of each residue, (n_residues,) of KINDS.
+    """Return the kind of each residue, (n_residues,) of KINDS.
 
-    protein: amino acids and caps of their chains; nucleic: nucleotides; ion: other residues of one atom; ligand: the
-    rest. Names decide; protonation states and other programs' names are known, too. A residue of another name is
-    protein if it has the backbone of an amino acid (N, CA, C, O) within a chain. Then its neighbour in the file is
-    protein or has such a backbone, too, and the next number.
+    protein: amino acids and peptide caps; nucleic: nucleotides; ion: other residues of one atom; ligand: all others.
+    Residues are recognized by name, including protonation states and the names of other programs. Residues with unknown
+    names are protein if they have an amino-acid backbone (N, CA, C, O) and are part of a chain: an adjacent residue
+    with a consecutive number is protein or also has such a backbone.
     """
     if not len(labels):
         return np.empty(0, "<U7")
@@ -43,7 +43,7 @@ def residue_kinds(labels: Labels) -> Strings:
 
 
 def _within_chains(labels: Labels, is_protein: Bools) -> Bools:
-    """(n_residues,) True for residues with a backbone whose neighbour has one, too, or is protein."""
+    """Return a mask (n_residues,) of residues with a backbone next to one that is protein or has a backbone."""
     starts = labels.residue_starts
     has_backbone: Bools = np.logical_and.reduce(
         [np.logical_or.reduceat(np.isin(labels.names, names), starts) for names in _BACKBONE]
@@ -57,7 +57,7 @@ def _within_chains(labels: Labels, is_protein: Bools) -> Bools:
 
 
 def _kind(name: str, alone: bool, has_sugar: bool) -> str:
-    """Find the kind of a residue by its name, by being a single atom, and by having a sugar."""
+    """Return the kind of a residue, by its name and whether it has a single atom or a sugar."""
     if is_water(name):
         return "water"
     if is_nucleotide(name, has_sugar):
@@ -69,7 +69,7 @@ def _kind(name: str, alone: bool, has_sugar: bool) -> str:
 
 @dataclass(frozen=True)
 class Composition:
-    """Numbers of residues of each kind in a molecule; ligands and ions by name."""
+    """Number of residues of each kind in a molecule; ligands and ions are counted by name."""
 
     protein: int = 0
     nucleic: int = 0
@@ -79,7 +79,7 @@ class Composition:
 
     @classmethod
     def of(cls, labels: Labels | None) -> Composition:
-        """Count the composition of a molecule; nothing if there are no labels."""
+        """Count the residues of a molecule. All counts are 0 without labels."""
         if labels is None or not len(labels):
             return cls()
         kinds = residue_kinds(labels).tolist()
@@ -92,17 +92,17 @@ class Composition:
         return cls(counts["protein"], counts["nucleic"], named["ligand"], named["ion"], counts["water"])
 
     def as_json(self) -> dict[str, int | dict[str, int]]:
-        """Return the counts by the names of the fields."""
+        """Return the counts as a dictionary."""
         return asdict(self)
 
     def parts(self) -> list[str]:
-        """`76 amino acids`, `1 ligand (NAP)`, `2 ions (1 NA, 1 CL)`, `58 waters`: what there is, in this order."""
+        """Describe each kind present: `76 amino acids`, `1 ligand (NAP)`, `2 ions (1 NA, 1 CL)`, `58 waters`."""
         found = [_counted(self.protein, "amino acid"), _counted(self.nucleic, "nucleotide")]
         found += [_named(self.ligands, "ligand"), _named(self.ions, "ion"), _counted(self.waters, "water")]
         return [part for part in found if part]
 
     def solvent_sentence(self) -> str:
-        """`58 waters and 2 ions are part of the solute`, "" where there are none."""
+        """Return `58 waters and 2 ions are part of the solute`, or "" without waters and ions."""
         n_ions = sum(self.ions.values())
         counts = [part for part in (_counted(self.waters, "water"), _counted(n_ions, "ion")) if part]
         verb = "is" if self.waters + n_ions == 1 else "are"
@@ -110,12 +110,12 @@ class Composition:
 
 
 def _counted(n: int, what: str) -> str:
-    """`1 water`, `2 waters`, "" for none."""
+    """Return `1 water`, `2 waters`, or "" for 0."""
     return f"{n:,} {what}{'' if n == 1 else 's'}" if n else ""
 
 
 def _named(counts: dict[str, int], what: str) -> str:
-    """`3 ions (1 NA, 2 CL)`, `1 ligand (NAP)`, "" for none."""
+    """Return `3 ions (1 NA, 2 CL)`, `1 ligand (NAP)`, or "" without any."""
     if not counts:
         return ""
     total = sum(counts.values())

@@ -1,4 +1,4 @@
-"""AMBER's masks, `:1-50@CA`: their grammar. docs/selection.md lists what is understood.
+"""Parser of AMBER masks such as `:1-50@CA`; docs/selection.md describes the supported syntax.
 
 either  = both ("|" both)*
 both    = one ("&" one)*
@@ -21,7 +21,7 @@ from .words import Bools, SelectableAtoms, clipped, present, with_names
 
 Choice = Callable[[SelectableAtoms], Bools]
 
-_BEGINS = re.compile(r"[\s(!]*([:@]|\*\s*($|[&|)]))")  # where none of our own words can stand
+_BEGINS = re.compile(r"[\s(!]*([:@]|\*\s*($|[&|)]))")  # cannot begin a selection in words
 _OPERATOR = re.compile(r"[\s)](and|or)[\s(]|\bnot[\s(]", re.IGNORECASE)
 _ITEM = re.compile(r"[^\s,&|!():@<>]+")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
@@ -30,27 +30,24 @@ _DEEPEST = 100  # levels of parentheses
 
 
 def begins_mask(text: str) -> bool:
-    """Return whether a text begins like a mask.
-
-    A mask has `:`, `@` or a lone `*` after parentheses and `!`, as no word does.
-    """
+    """Return whether a text begins like a mask: with `:`, `@` or a lone `*`, after any parentheses and `!`."""
     return _BEGINS.match(text) is not None
 
 
 def is_mask(text: str) -> bool:
-    """Return whether all of a text is a mask, and not a selection in words that holds masks in parentheses."""
+    """Return whether a text is a mask, not a selection in words with masks in parentheses."""
     return begins_mask(text) and _OPERATOR.search(text) is None
 
 
 class MaskParser:
-    """One reading of a mask; `choice` is what it says.
+    """Parser of a mask; `choice` is the resulting function.
 
-    words : "type" and "name" where the mask needs types and names of atoms
-    empty : what it did not find when it was applied; unknown : the ones among them that name something
+    words : "type" or "name" if the mask needs atom types or labels
+    empty : messages about parts that matched nothing; unknown : those about unknown names
     """
 
     def __init__(self, text: str) -> None:
-        """Raise InputError, with the place of the character that is wrong, for a text that is no mask."""
+        """Raise InputError for an invalid mask, with the position of the error."""
         self._text, self._at, self._depth = text, 0, 0
         self.words: set[str] = set()
         self.empty: list[str] = []
@@ -60,7 +57,7 @@ class MaskParser:
             raise self._wrong("& or | is needed before it" if self._next() in ":@!(*" else "it belongs to no mask")
 
     def _next(self) -> str:
-        """Return the next character after blanks, "" at the end."""
+        """Skip blanks and return the next character, "" at the end."""
         while self._at < len(self._text) and self._text[self._at].isspace():
             self._at += 1
         return self._text[self._at : self._at + 1]
@@ -96,7 +93,7 @@ class MaskParser:
         return found
 
     def _behind(self, character: str) -> Choice:
-        """Parse the choice that a character begins."""
+        """Parse the expression that begins with a character."""
         if character == "!":
             self._at += 1
             negated = self._one()
@@ -122,7 +119,7 @@ class MaskParser:
         raise self._wrong("a mask such as :1-50, :LIG or @CA is needed there")
 
     def _list(self, kind: str) -> Choice:
-        """Parse the choice of `:` or `@` and what follows it, up to the next sign."""
+        """Parse `:` or `@` and the list that follows."""
         start = self._at
         self._at += 1
         column, what = (_residue_names, "no residue is called") if kind == "residue" else (_names, "no atom is called")
@@ -173,7 +170,7 @@ class MaskParser:
         return chosen
 
     def _distant(self, group: Choice) -> Choice:
-        """Parse the atoms or residues (`<:`) within a distance of a choice, or beyond it (`>:`)."""
+        """Parse a distance criterion after an expression: within (`<@`, `<:`) or beyond (`>@`, `>:`)."""
         is_within = self._next() == "<"
         self._at += 1
         kind = self._next()

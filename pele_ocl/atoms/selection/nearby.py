@@ -1,4 +1,4 @@
-"""Atoms near others, found by way of cells."""
+"""Search for atoms near others with a cell list."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..labels import Floats
 Bools = NDArray[np.bool_]
 
 _MOST_CELLS = 4_000_000
-_LEAST_EDGE = 2.0  # A; of a cell
+_LEAST_EDGE = 2.0  # minimum edge of a cell, A
 
 
 def near(positions: Floats, group: Bools, distance: float) -> Bools:
-    """Find the atoms (n,) that are `distance` (A) or less from an atom of the group, the group among them.
+    """Return a mask (n,) of the atoms within `distance` (A) of an atom in the group, including the group.
 
-    positions : (n, 3) A; group : (n,)
+    positions : (n, 3) A; group : (n,) mask
     """
     found: Bools = group.copy()
     if not group.any():
@@ -38,7 +38,7 @@ def near(positions: Floats, group: Bools, distance: float) -> Bools:
 
 
 class _Cells:
-    """Points in the cells of a grid that has a margin of `distance` around them."""
+    """Cell list of points, with a margin of `distance` around them."""
 
     def __init__(self, points: Floats, distance: float) -> None:
         low, high = points.min(axis=0) - distance, points.max(axis=0) + distance
@@ -54,17 +54,17 @@ class _Cells:
         self._starts = np.cumsum(self._counts) - self._counts
 
     def around(self, points: Floats) -> Bools:
-        """Return which points (k, 3) lie within the grid."""
+        """Return a mask of the points (k, 3) inside the grid."""
         inside: Bools = ((points >= self._low) & (points <= self._high)).all(axis=1)
         return inside
 
     def of(self, points: Floats) -> NDArray[np.int64]:
-        """Return the cells (k, 3) of points in the grid."""
+        """Return the cell indices (k, 3) of points in the grid."""
         cells: NDArray[np.int64] = np.floor((points - self._low) / self._edge).astype(np.int64)
         return cells
 
     def offsets(self, *, sure: bool) -> list[NDArray[np.int64]]:
-        """List steps (3,) to the cells in reach with all points near for sure, or to the others, nearest first."""
+        """List offsets (3,) to cells whose points are all within the distance (`sure`), or only some, nearest first."""
         reach = int(np.ceil(self._distance / self._edge))
         steps = np.indices((2 * reach + 1,) * 3).reshape(3, -1).T - reach
         nearest = np.linalg.norm(np.maximum(np.abs(steps) - 1, 0), axis=1) * self._edge
@@ -73,7 +73,7 @@ class _Cells:
         return list(steps[wanted][np.argsort(farthest[wanted], kind="stable")])
 
     def reached(self, cells: NDArray[np.int64]) -> tuple[Bools, Bools]:
-        """Tell for cells (k, 3) if all positions are near a point for sure, and if some may be."""
+        """Return masks (k,) of cells (k, 3) that are entirely near a point, and of others that may be partly near."""
         occupied = np.argwhere(self._counts.reshape(self._shape))
         marks = []
         for sure in (True, False):
@@ -85,7 +85,7 @@ class _Cells:
         return marks[0], marks[1] & ~marks[0]
 
     def hits(self, positions: Floats, cells: NDArray[np.int64]) -> Bools:
-        """Return whether positions (k, 3) are near one of the points of cells (k, 3), one cell each."""
+        """Return a mask of the positions (k, 3) that are near a point in the corresponding cell (k, 3)."""
         inside = self._inside(cells)
         keys = np.where(inside, self._keys(cells), 0)
         starts, counts = self._starts[keys], np.where(inside, self._counts[keys], 0)

@@ -1,10 +1,10 @@
-"""Selections as texts: their tokens, their grammar, and what is wrong with a text that is none.
+"""Parser of selections: tokens, grammar and error messages.
 
 either  = both ("or" both)*
 both    = one ("and" one)*
 one     = "not" one | "byres" one | "within" D "of" one | "around" D one | "(" either ")" | "(" mask ")" | word values
 
-A mask is one of AMBER: masks.py.
+masks.py parses AMBER masks.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ Choice = Callable[[SelectableAtoms], Bools]
 
 _TOKEN = re.compile(r'"[^"]*"|[()]|[<>=!]=?|[^\s()"<>=!]+|"')
 _NUMBERS = re.compile(r"(-?\d{1,9})([A-Za-z]?)(?:[:-](-?\d{1,9})([A-Za-z]?))?")
-_LOWEST, _HIGHEST = (-MOST_INT32, ""), (MOST_INT32, "~")  # "~" stands behind all insertion codes
+_LOWEST, _HIGHEST = (-MOST_INT32, ""), (MOST_INT32, "~")  # "~" sorts after all insertion codes
 _COMPARED = ("<", "<=", ">", ">=")
 _OPERATORS = ("and", "or", "not")
 _RELATIONS = ("byres", "within", "around")
-# Words of PyMOL, VMD, MDTraj and AMBER by ours.
+# Keywords of PyMOL, VMD, MDTraj and AMBER, and the corresponding ones here.
 _ELSEWHERE = {"chainid": "chain", "resi": "resid", "resseq": "resid", "residue": "resid", "resn": "resname",
               "segi": "segid", "elem": "element", "solvent": "water", "hydrogens": "hydrogen"}  # fmt: skip
 KNOWN = (*ALONE, *NAMED, *NUMBERED, *_RELATIONS, *_OPERATORS)
-_RESIDUE_NAME = re.compile(r"(?=.*[A-Z])[A-Z0-9]{1,4}[+-]?")  # as files of structures write them
+_RESIDUE_NAME = re.compile(r"(?=.*[A-Z])[A-Z0-9]{1,4}[+-]?")  # as in structure files
 _DEEPEST = 100  # levels of parentheses
 
 _CALLED = {"resname": "no residue is called"}
@@ -43,7 +43,7 @@ _CALLED = {"resname": "no residue is called"}
 
 @dataclass(frozen=True)
 class Token:
-    """A word, a quoted name or a parenthesis, and its place in the text, from 1."""
+    """A word, quoted name, operator or parenthesis, and its position in the text, from 1."""
 
     text: str
     place: int
@@ -54,23 +54,23 @@ class Token:
 
     @property
     def word(self) -> str:
-        """Word in the form of the grammar: operators may be in capitals."""
+        """The word, with operators in lower case."""
         return self.text.lower() if self.text.lower() in _OPERATORS else self.text
 
     @property
     def value(self) -> str:
-        """Name without its quotes."""
+        """The name without quotes."""
         return self.text[1:-1] if self.is_quoted else self.text
 
 
 class Parser:
-    """One reading of a text; `choice` is what it says.
+    """Parser of a selection; `choice` is the resulting function.
 
-    empty : what its words did not find when it was applied; unknown : the ones among them that name something
+    empty : messages about words that matched nothing; unknown : those about unknown names
     """
 
     def __init__(self, text: str) -> None:
-        """Raise InputError, with the place of the word that is wrong, for a text that is no selection."""
+        """Raise InputError for an invalid selection, with the position of the error."""
         self._text = text
         self._tokens = [Token(found[0], found.start() + 1) for found in _TOKEN.finditer(text)]
         self._at = self._depth = 0
@@ -85,7 +85,7 @@ class Parser:
 
     @property
     def words(self) -> set[str]:
-        """Words of the text."""
+        """All words in the text."""
         return {token.text for token in self._tokens} | self._of_masks
 
     def _peek(self) -> str:
@@ -93,7 +93,7 @@ class Parser:
         return self._tokens[self._at].word if self._at < len(self._tokens) else ""
 
     def _take(self, needed: str) -> Token:
-        """Take the next token; raise InputError if the text ends."""
+        """Consume the next token. Raises InputError at the end of the text."""
         if self._at == len(self._tokens):
             last = self._tokens[-1]
             raise InputError(
@@ -108,7 +108,7 @@ class Parser:
         )
 
     def _misplaced(self, token: Token) -> InputError:
-        """Make the error for a word that is misplaced."""
+        """Make the error for a misplaced token."""
         if token.text == '"':
             return self._wrong(token, "a second quotation mark is needed")
         if token.text == ")":
@@ -141,7 +141,7 @@ class Parser:
         return found
 
     def _behind(self, token: Token) -> Choice:
-        """Parse the choice that a word begins."""
+        """Parse the expression that begins with a token."""
         if token.word == "not":
             negated = self._one()
             return lambda atoms: ~negated(atoms)
@@ -173,7 +173,7 @@ class Parser:
         return inner
 
     def _masked(self, opening: Token) -> Choice:
-        """Parse AMBER's mask after a parenthesis, up to the one that closes it."""
+        """Parse an AMBER mask after a parenthesis, up to the closing one."""
         end, depth = opening.place, 1
         while end < len(self._text):
             depth += {"(": 1, ")": -1}.get(self._text[end], 0)
@@ -188,7 +188,7 @@ class Parser:
         return mask.choice
 
     def _related(self, token: Token) -> Choice:
-        """Parse whole residues, or the surroundings, of the choice that follows the word."""
+        """Parse `byres`, `within` or `around` and the expression that follows."""
         distance = 0.0 if token.text == "byres" else self._distance(self._take("a distance in A"))
         if token.text == "within":
             of = self._take("'of'")
@@ -241,7 +241,7 @@ class Parser:
         return self._noted(lambda atoms: with_numbers(*column(atoms), ranges), f"no atom has that {token.text}", None)
 
     def _compared(self, token: Token) -> tuple[Number, Number]:
-        """Parse the range of `resid >= 5`."""
+        """Parse a comparison such as `resid >= 5` into a range."""
         operator = self._take("an operator").text
         value = self._take(f"a number for {token.text!r}")
         if not re.fullmatch(r"-?\d{1,9}", value.text):
@@ -267,7 +267,7 @@ class Parser:
         return first, last
 
     def _noted(self, choice: Choice, what: str, column: Callable[[SelectableAtoms], Strings] | None) -> Choice:
-        """Return the choice, and keep for the message that it finds nothing."""
+        """Wrap a choice so that a message is recorded if it matches nothing."""
 
         def noted(atoms: SelectableAtoms) -> Bools:
             found = choice(atoms)
@@ -282,13 +282,13 @@ class Parser:
 
 
 def whole_residues(atoms: SelectableAtoms, chosen: Bools) -> Bools:
-    """(n,) True for all atoms of the residues that have a chosen one."""
+    """Extend a mask (n,) to complete residues."""
     number = atoms.names.residue_index
     return np.isin(number, number[chosen])
 
 
 def _known(word: str) -> str:
-    """Say what was meant by a word that there is none of, and list those that there are."""
+    """List the known words, and suggest one for an unknown word."""
     ours = _ELSEWHERE.get(word.lower())
     if not ours and _RESIDUE_NAME.fullmatch(word):
         return f"for residues of that name write 'resname {word}'"

@@ -1,4 +1,4 @@
-"""Words of selections that name atoms by what they are, and the atoms that each means."""
+"""Keywords of selections and the atoms that they select."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...common.errors import InputError
 from ..labels import Floats, Ints, Labels, Strings
 from .kinds import residue_kinds
 
-_LONG = 80  # characters of a text in a message
+_LONG = 80  # maximum length of a text in a message
 Bools = NDArray[np.bool_]
 Number = tuple[int, str]  # a residue number and its insertion code
 
@@ -40,15 +40,15 @@ _NUCLEIC_BACKBONE = (
 
 
 def clipped(text: str) -> str:
-    """Cut a text of the user for messages to the length of a line."""
+    """Truncate a text for messages."""
     return text if len(text) <= _LONG else f"{text[:_LONG]}..."
 
 
 @dataclass(frozen=True, eq=False)
 class SelectableAtoms:
-    """Description of the n atoms that a selection chooses from, as far as it is known.
+    """Properties of n atoms that selections use; None for unknown ones.
 
-    labels : None where they have none; positions : (n, 3) A; types : (n,) of a force field
+    labels : Labels; positions : (n, 3) A; types : (n,) force-field atom types
     """
 
     n_atoms: int
@@ -58,25 +58,25 @@ class SelectableAtoms:
 
     @property
     def names(self) -> Labels:
-        """Labels; raises InputError if there are none."""
+        """Labels of the atoms. Raises InputError if there are none."""
         if self.labels is None:
             raise InputError("these atoms have no names of atoms and residues; choose them by 'index'")
         return self.labels
 
     @cached_property
     def residues(self) -> Ints:
-        """(n,) number of each atom's residue in the order of `residue_starts`."""
+        """Index of the residue of each atom in the order of `residue_starts`, (n,)."""
         sizes = np.diff(self.names.residue_starts, append=self.n_atoms)
         return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
 
     @cached_property
     def kinds(self) -> Strings:
-        """(n,) kind of each atom's residue."""
+        """Kind of the residue of each atom, (n,)."""
         return np.asarray(residue_kinds(self.names)[self.residues], np.str_)
 
     @cached_property
     def hydrogens(self) -> Bools:
-        """(n,) True for hydrogens: by element or, where that is unknown, by name."""
+        """Mask (n,) of the hydrogens, by element or, if it is unknown, by name."""
         elements = self.names.elements
         unknown = np.isin(elements, ("", "X"))
         by_name = [name.lstrip("0123456789").upper().startswith("H") for name in self.names.names[unknown].tolist()]
@@ -86,17 +86,17 @@ class SelectableAtoms:
 
     @cached_property
     def backbone(self) -> Bools:
-        """(n,) True for the atoms of the main chain of amino acids and nucleotides."""
+        """Mask (n,) of the backbone atoms of amino acids and nucleotides."""
         names = self.names.names
         protein = (self.kinds == "protein") & np.isin(names, _PROTEIN_BACKBONE)
         return np.asarray(protein | ((self.kinds == "nucleic") & np.isin(names, _NUCLEIC_BACKBONE)), np.bool_)
 
     def of_kind(self, kind: str) -> Bools:
-        """(n,) True for the atoms of residues of one kind."""
+        """Return a mask (n,) of the atoms in residues of a kind."""
         return np.asarray(self.kinds == kind, np.bool_)
 
 
-# Words that stand alone.
+# Keywords without arguments.
 ALONE: dict[str, Callable[[SelectableAtoms], Bools]] = {
     "all": lambda atoms: np.ones(atoms.n_atoms, np.bool_),
     "protein": lambda atoms: atoms.of_kind("protein"),
@@ -120,7 +120,7 @@ def _types(atoms: SelectableAtoms) -> Strings:
     return atoms.types
 
 
-# Words with names behind them, in which * and ? stand for any letters and any letter.
+# Keywords followed by names, in which * and ? are wildcards.
 NAMED: dict[str, Callable[[SelectableAtoms], Strings]] = {
     "name": lambda atoms: atoms.names.names,
     "resname": lambda atoms: atoms.names.residue_names,
@@ -139,7 +139,7 @@ def _indices(atoms: SelectableAtoms) -> tuple[Ints, Strings | None]:
     return np.arange(atoms.n_atoms, dtype=np.int32), None
 
 
-# Words with numbers or ranges behind them.
+# Keywords followed by numbers or ranges.
 NUMBERED: dict[str, Callable[[SelectableAtoms], tuple[Ints, Strings | None]]] = {
     "resid": _residue_numbers,
     "resnum": _residue_numbers,
@@ -148,7 +148,7 @@ NUMBERED: dict[str, Callable[[SelectableAtoms], tuple[Ints, Strings | None]]] = 
 
 
 def with_names(column: Strings, patterns: Sequence[tuple[str, bool]]) -> Bools:
-    """(n,) True where the name is one of several; patterns : text, and whether it is taken as it is."""
+    """Return a mask (n,) of matching names. patterns : names, and whether `*` and `?` in them are literal"""
     found = np.zeros(len(column), np.bool_)
     plain = [text for text, is_literal in patterns if is_literal or not re.search(r"[*?]", text)]
     wild = [text for text, is_literal in patterns if not is_literal and re.search(r"[*?]", text)]
@@ -162,7 +162,7 @@ def with_names(column: Strings, patterns: Sequence[tuple[str, bool]]) -> Bools:
 
 
 def with_numbers(numbers: Ints, codes: Strings | None, ranges: Sequence[tuple[Number, Number]]) -> Bools:
-    """(n,) True where the number is in one of several ranges, both ends included; insertion codes come in order."""
+    """Return a mask (n,) of the numbers in any of the ranges, including both ends and ordering by insertion code."""
     found = np.zeros(len(numbers), np.bool_)
     for (first, first_code), (last, last_code) in ranges:
         inside = (numbers >= first) & (numbers <= last)
@@ -174,7 +174,7 @@ def with_numbers(numbers: Ints, codes: Strings | None, ranges: Sequence[tuple[Nu
 
 
 def present(atoms: SelectableAtoms, column: NDArray[Any]) -> str:
-    """List the distinct values of a column for messages; of residues' names the ligands' first."""
+    """List the distinct values of a column for messages; ligands come first among residue names."""
     values = [str(value) for value in np.unique(column).tolist() if str(value)]
     labels = atoms.labels
     if labels is None or column is not labels.residue_names:

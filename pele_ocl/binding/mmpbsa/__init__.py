@@ -1,4 +1,4 @@
-"""Runs of MMPBSA.py and gmx_MMPBSA by their own input files, with results in their layouts."""
+"""Run input files of MMPBSA.py and gmx_MMPBSA, and write results in their formats."""
 
 from __future__ import annotations
 

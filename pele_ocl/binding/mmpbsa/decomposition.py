@@ -1,4 +1,4 @@
-"""FINAL_DECOMP_MMPBSA.dat, and the shares of each frame, in the layouts of MMPBSA.py and gmx_MMPBSA."""
+"""FINAL_DECOMP_MMPBSA.dat and decompositions per frame, in the formats of MMPBSA.py and gmx_MMPBSA."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADS = ("Internal", "van der Waals", "Electrostatic", "Polar Solvation", "Non-P
 
 
 class ResidueNames:
-    """Residues of the complex as the tables name them, and the place of each in its part."""
+    """Names of the complex's residues in tables, and their numbers in the parts."""
 
     def __init__(self, atoms: Atoms, is_ligand: NDArray[np.bool_] | None, of_gromacs: bool) -> None:
         labels = atoms.labels
@@ -34,7 +34,7 @@ class ResidueNames:
         self._labels, self._of_gromacs = labels, of_gromacs
 
     def of(self, residue: int, system: str) -> str:
-        """A residue of the complex, by its number in the system."""
+        """Return the name of a residue, with its number in the system."""
         if self._of_gromacs:
             found = self._labels.residues[residue]
             return (
@@ -47,7 +47,7 @@ class ResidueNames:
         return f"{'L' if self.side[residue] else 'R'} {self.names[residue]:>3s}{self.own[residue]:4d}"
 
     def in_complex(self, residues: NDArray[np.intp], system: str, is_single: bool) -> list[int]:
-        """Numbers in the complex of a system's residues."""
+        """Convert residue indices of a system to those of the complex."""
         if system == "complex" or is_single:
             return [int(r) for r in residues]
         places = np.flatnonzero(self.side == (system == "ligand"))
@@ -67,7 +67,7 @@ _SCHEMES = {
 def decomposition_text(
     run: Results, decomp: Decomp, atoms: Atoms, is_ligand: NDArray[np.bool_] | None, of_gromacs: bool, first_line: str
 ) -> str:  # fmt: skip
-    """FINAL_DECOMP_MMPBSA.dat, as text or as CSV."""
+    """Return the content of FINAL_DECOMP_MMPBSA.dat, as text or CSV."""
     solvent = METHODS[run.method].title()
     out = [f"|{first_line}\n", f"idecomp = {decomp.idecomp}: {_SCHEMES[decomp.idecomp]}\n",
            f"Energy Decomposition Analysis (All units kcal/mol): {solvent} solvent\n\n"]  # fmt: skip
@@ -82,9 +82,9 @@ def decomposition_text(
 def frame_shares_csv(
     run: Results, decomp: Decomp, atoms: Atoms, is_ligand: NDArray[np.bool_] | None, of_gromacs: bool
 ) -> str:  # fmt: skip
-    """Shares of each frame as CSV: what MMPBSA.py writes with -deo.
+    """Return the decomposition of each frame as CSV, as written by MMPBSA.py with -deo.
 
-    Separate trajectories have no differences, as their frames do not belong together.
+    Differences are omitted for separate trajectories, since their frames are unrelated.
     """
     out = io.StringIO()
     out.write(f"{METHODS[run.method].title()} Decomposition Energies\n")
@@ -113,7 +113,7 @@ def _splits(decomp: Decomp) -> tuple[str, ...]:
     return SPLITS if decomp.verbose in (1, 3) else SPLITS[:1]
 
 
-_Residues = tuple[int, ...]  # one, or the two of a pair, by their numbers in the complex
+_Residues = tuple[int, ...]  # one residue or a pair, by index in the complex
 _Row = tuple[_Residues, Floats, Floats]  # means and deviations (n_groups + 1,)
 
 
@@ -125,19 +125,19 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Tables:
-    """Shares of a run by system and split; "delta" is the difference."""
+    """Contributions of a run by system and split; "delta" is the difference."""
 
     run: Results
     names: ResidueNames
 
     def systems(self, decomp: Decomp, everything: bool = False) -> list[str]:
-        """Systems whose tables are wanted, the difference last."""
+        """Return the systems to print, the difference last."""
         assert self.run.shares is not None
         parts = [*self.run.shares] if decomp.verbose > 1 or everything or not self.run.has_parts else []
         return [*parts, *(["delta"] if self.run.has_parts else [])]
 
     def means(self, system: str, split: str) -> _Rows:
-        """Means and deviations of a table's rows."""
+        """Return the means and standard deviations of a table's rows."""
         if system == "delta" and not self.run.is_single:
             return self._of_separate(split)
         pairs = self._pairs(system)
@@ -155,7 +155,7 @@ class _Tables:
         return _Rows(rows, len(values))
 
     def by_frame(self, system: str, split: str) -> tuple[list[_Residues], Floats, NDArray[np.int64]]:
-        """Residues, values (m, n_rows, n_groups + 1) and numbers of the frames of a table; of pairs where kept."""
+        """Return the residues (or pairs), values (m, n_rows, n_groups + 1) and frame numbers of a table."""
         run = self.run
         assert run.shares is not None
         assert run.frames is not None
@@ -165,7 +165,7 @@ class _Tables:
             of = pairs.by_frame[split]
             values = of["complex"] - of["parts"] if system == "delta" else of[self._kind(system)]
             own = run.shares["complex" if system == "delta" else system].residues
-            kept = run.shares["complex"].residues if run.is_single else own  # of which pairs were kept
+            kept = run.shares["complex"].residues if run.is_single else own  # residues with stored pairs
             places = np.searchsorted(kept, own)
             chosen = values[:, places][:, :, places]
             rows = [row for row, _ in self._pairs_of(system)]
@@ -177,27 +177,27 @@ class _Tables:
             for part in ("receptor", "ligand"):
                 shares = run.shares[part]
                 values[:, np.searchsorted(whole.residues, shares.residues)] -= _with_total(shares.of[split])
-        is_pair = run.pairs is not None  # of the one residue of a system with itself
+        is_pair = run.pairs is not None  # pair of a system's only residue with itself
         return [(r, r) if is_pair else (r,) for r in numbers], values, frames
 
     def _pairs(self, system: str) -> PairShares | None:
         return None if self.run.pairs is None else self.run.pairs.get("single" if self.run.is_single else system)
 
     def _kind(self, system: str) -> str:
-        """Whose shares a system's are in a Decomposition."""
+        """Return the key of a system's contributions in a Decomposition."""
         if system == "delta" or not self.run.is_single:
             return system if system == "delta" else "complex"
         return "complex" if system == "complex" else "parts"
 
     def _pairs_of(self, system: str) -> list[tuple[_Residues, tuple[int, int]]]:
-        """Pairs of a system's printed residues, and their places in its matrix."""
+        """Return the pairs of a system's printed residues, and their indices in its matrix."""
         assert self.run.shares is not None
         own = self.run.shares["complex" if system == "delta" else system].residues
         each = [*zip(self.names.in_complex(own, system, self.run.is_single), own.tolist(), strict=True)]
         return [((a, b), (i, j)) for a, i in each for b, j in each]
 
     def _of_separate(self, split: str) -> _Rows:
-        """Difference of separate trajectories: means less means, deviations by sums of squares."""
+        """Return the differences of separate trajectories: subtract means, add variances."""
         everything = self.means("complex", split)
         parts = {row[0]: row for system in ("receptor", "ligand") for row in self.means(system, split).rows}
         changed = list[_Row]()

@@ -1,4 +1,4 @@
-"""Input files of MMPBSA.py and gmx_MMPBSA: namelists, what is done with each variable, and what is refused."""
+"""Read input files of MMPBSA.py and gmx_MMPBSA: namelists, and which variables are used, ignored or refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _OTHERS = {
 }  # fmt: skip
 _ALIASES = {"decomposition": "decomp"}  # names of namelists in gmx_MMPBSA's own files
 
-# Variables by namelist. "used" ones are; those of None change no result; others have the one value that is done.
+# Variables by namelist: _USED for those that are used, None for those without effect on results, else the only
+# supported value.
 _USED = "used"
 _GENERAL: Mapping[str, object] = {
     **dict.fromkeys(
@@ -54,7 +55,7 @@ _OF_PB: Mapping[str, object] = {
          "cavity_offset"),
         _USED,
     ),
-    # Of pbsa's own grid, surface and solver, and of inp=2.
+    # Variables of pbsa's grid, surface and solver, and of inp=2.
     **dict.fromkeys(
         ("fillratio", "linit", "smoothopt", "solvopt", "nbuffer", "nfocus", "fscale", "bcopt", "eneopt", "frcopt",
          "scalec", "cutfd", "cutnb", "arcres", "sprob", "vprob", "rhow_effect", "use_rmin", "use_sav", "maxsph",
@@ -76,13 +77,13 @@ _KNOWN = {"general": _GENERAL, "gb": _OF_GB, "pb": _OF_PB, "decomp": _OF_DECOMP,
 _NAMELIST = re.compile(r"&(\w+)\s*(.*)")
 _END = re.compile(r"(^|[\s,])(/|&end)\s*$", re.IGNORECASE)
 _VALUE = re.compile(r"""(\w+)\s*=\s*("[^"]*"|'[^']*'|.*?)(?=[\s,]*\b\w+\s*=|[\s,]*$)""", re.DOTALL)
-_OF_VOLUMES = 0.0378, -0.5692  # cavity_surften and cavity_offset of inp=2, the defaults whatever inp is
-_SHORTEST = 4  # letters that name a variable
+_OF_VOLUMES = 0.0378, -0.5692  # cavity_surften and cavity_offset for inp=2, the defaults for any inp
+_SHORTEST = 4  # minimum number of letters of an abbreviated variable
 
 
 @dataclass(frozen=True)
 class Decomp:
-    """&decomp: idecomp as sander numbers it, which tables, the residues, and whether as CSV."""
+    """&decomp: idecomp as in sander, which tables to print, the residues, and whether to write CSV."""
 
     idecomp: int
     verbose: int
@@ -92,7 +93,7 @@ class Decomp:
 
 @dataclass(frozen=True)
 class Alanine:
-    """&alanine_scanning: residues as gmx_MMPBSA names them, and dielectric constants by kind of residue, or None."""
+    """&alanine_scanning: residues in gmx_MMPBSA's notation, and dielectric constants by residue type, or None."""
 
     residues: tuple[str, ...]
     dielectrics: Mapping[str, float] | None
@@ -101,7 +102,7 @@ class Alanine:
 
 @dataclass(frozen=True)
 class Entropies:
-    """Entropies of gmx_MMPBSA that are wanted; temperature : K; segment : percent of the frames, the last ones."""
+    """Requested entropies of gmx_MMPBSA. temperature : K; segment : percentage of frames to use, from the end"""
 
     interaction: bool
     c2: bool
@@ -111,7 +112,7 @@ class Entropies:
 
 @dataclass(frozen=True)
 class PBMethod:
-    """&pb: constants, kcal/mol that are added to each surface energy, and the solvent."""
+    """&pb: solvent constants, offset added to each surface energy (kcal/mol), and the PBSolvent."""
 
     model: SolventModel
     surface_offset: float
@@ -120,14 +121,14 @@ class PBMethod:
 
 @dataclass(frozen=True)
 class MmpbsaInput:
-    """Content of an input file.
+    """Content of an mmpbsa.in file.
 
-    text : its lines; frames : of the trajectory, in the words of `trajectory`; verbose : 0 to 2, which tables
-    model : SolventModel; surface_offset : kcal/mol that are added to each surface energy
-    gb_radii : of gmx_MMPBSA's topologies; strip_mask, masks : of MMPBSA.py, masks None where not given
-    decomp, alanine, entropies : None if not requested; keeps_files : whether intermediate files stay
-    notes : messages about what is left out
-    pb : solvent of &pb where model is its; None of &gb; further : &pb beside &gb, which is done after it
+    text : its lines; frames : frames to use, as in `trajectory`; verbose : which tables to print, 0 to 2
+    model : SolventModel; surface_offset : offset added to each surface energy, kcal/mol
+    gb_radii : radii set for gmx_MMPBSA's topologies; strip_mask, masks : masks of MMPBSA.py, masks None if not given
+    decomp, alanine, entropies : None if not requested; keeps_files : whether intermediate files are kept
+    notes : messages about ignored settings
+    pb : solvent of &pb, None for &gb; further : &pb in a file that also has &gb, computed second
     """
 
     text: tuple[str, ...]
@@ -148,7 +149,7 @@ class MmpbsaInput:
 
     @property
     def methods(self) -> tuple[MmpbsaInput, ...]:
-        """Inputs of one method each: of &gb, of &pb."""
+        """Split the input by method, &gb and &pb."""
         if self.further is None:
             return (self._without_pairs(),)
         of = self.further
@@ -158,17 +159,17 @@ class MmpbsaInput:
         return replace(self, further=None), other
 
     def _without_pairs(self) -> MmpbsaInput:
-        """Input without a decomposition by pairs, which energies of Poisson-Boltzmann have none of."""
+        """Return the input without decomposition by pairs if it uses Poisson-Boltzmann, which does not support it."""
         has_pairs = self.pb is not None and self.decomp is not None and self.decomp.idecomp > 2
         return replace(self, decomp=None) if has_pairs else self
 
 
 def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
-    """Read mmpbsa.in.
+    """Read an mmpbsa.in file.
 
-    of_gromacs : whether it is one of gmx_MMPBSA, whose defaults differ
+    of_gromacs : whether the file is for gmx_MMPBSA, which has other defaults
 
-    Raises FormatError if it has no namelists, and InputError, with the name, for what is not done here.
+    Raises FormatError if the file has no namelists, and InputError for unsupported variables.
     """
     text = [line.rstrip("\n") for line in lines(source, "MMPBSA input")]
     found = _namelists(source, text)
@@ -193,7 +194,7 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
         notes.append("bonded energies stand on the diagonal of pairs of residues; sander leaves them out there")
     if decomp is not None:
         notes.append("Non-Polar Solv. of decompositions is of LCPO areas, where sander takes ICOSA's")
-    # Where sander computes the energies inside MMPBSA.py, its dielectric constant of water is another.
+    # If MMPBSA.py uses sander, the dielectric constant of water differs.
     by_sander = decomp is not None or bool(general.whole("use_sander", 0))
     program = "gmx" if of_gromacs else "sander" if by_sander else "mmpbsa.py"
     pb = _pb_method(_Values(source, found["pb"]), of_gromacs, notes) if "pb" in found else None
@@ -227,7 +228,7 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
 
 
 def _namelists(source: InputFile, text: list[str]) -> dict[str, dict[str, str]]:
-    """Variables by namelist, both in small letters; text before the first and comments are passed over."""
+    """Return the variables by namelist, in lower case; comments and text before the first namelist are ignored."""
     found = dict[str, dict[str, str]]()
     name, parts = "", list[str]()
     for number, line in enumerate(text, 1):
@@ -258,7 +259,7 @@ def _namelists(source: InputFile, text: list[str]) -> dict[str, dict[str, str]]:
 
 
 def _without_comment(line: str) -> str:
-    """A line up to a # or a ! that begins a word outside of quotes; masks have ! inside of words."""
+    """Remove a comment, which starts at # or at ! before a word, outside quotes; masks contain ! within words."""
     quote = ""
     for place, letter in enumerate(line):
         if quote:
@@ -290,7 +291,7 @@ def _variables(text: str, source: InputFile, name: str) -> dict[str, str]:
 
 
 def _refuse_values(source: InputFile, name: str, values: Mapping[str, str]) -> None:
-    """Raise InputError for a variable with a value that changes results in a way that is not done."""
+    """Raise InputError for a variable with an unsupported value."""
     for key, value in values.items():
         only = _KNOWN.get(name, {}).get(key)
         if key == "mutant" and value.upper() == "A":
@@ -301,7 +302,7 @@ def _refuse_values(source: InputFile, name: str, values: Mapping[str, str]) -> N
 
 @dataclass(frozen=True)
 class _Values:
-    """Variables of a namelist as numbers and texts."""
+    """Variables of a namelist as numbers and strings."""
 
     source: InputFile
     of: Mapping[str, str]
@@ -345,9 +346,9 @@ def _model(source: InputFile, gb: _Values, program: str) -> SolventModel:
 
 
 def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
-    """Constants and solvent of &pb; notes : sentences, to which its own are added.
+    """Return the settings of &pb. notes : list to which messages are appended
 
-    Raises InputError, with the name, for radii and nonpolar terms that are not done.
+    Raises InputError for unsupported radii and nonpolar terms.
     """
     source = pb.source
     inp, radiopt = pb.whole("inp", 1), pb.whole("radiopt", 0 if of_gromacs else 1)
@@ -394,7 +395,7 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
 
 
 def _for_areas(tension: float, offset: float) -> tuple[float, float]:
-    """Constants of inp=1: pbsa takes others in place of the defaults, which belong to inp=2."""
+    """Replace default constants, which are for inp=2, by those that pbsa uses with inp=1."""
     return 0.005 if tension == _OF_VOLUMES[0] else tension, 0.0 if offset == _OF_VOLUMES[1] else offset
 
 
@@ -408,7 +409,7 @@ def _decomp(source: InputFile, values: Mapping[str, str], of_gromacs: bool) -> D
 
 
 def _entropies(source: InputFile, general: _Values, of_gromacs: bool) -> Entropies | None:
-    """Entropies of the interaction energy that are wanted; gmx_MMPBSA once called the first entropy=2."""
+    """Return the requested entropies, None without any; entropy=2 is an old name of the interaction entropy."""
     older = of_gromacs and general.whole("entropy", 0) == 2
     interaction, c2 = bool(general.whole("interaction_entropy", 0)) or older, bool(general.whole("c2_entropy", 0))
     temperature = general.number("temperature", general.number("entropy_temp", 298.15))

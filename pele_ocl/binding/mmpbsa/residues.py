@@ -1,4 +1,4 @@
-"""Residues of a run: backbones, the printed ones of a decomposition, and the mutants of an alanine scan."""
+"""Residues of a run: backbone atoms, residues to print in a decomposition, and mutants of an alanine scan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...common.errors import InputError
 from ..alanine import Mutant, cut_at
 from .namelists import Alanine, Decomp, MmpbsaInput
 
-# The atoms of a backbone by sander's rule; all others of these residues are of the side chain.
+# Backbone atoms as in sander; all other atoms of these residues belong to the side chain.
 _BACKBONE = ("N", "H", "H1", "H2", "H3", "CA", "HA", "HA2", "HA3", "C", "O", "OXT")
 _NUCLEIC_BACKBONE = (
     "P", "O1P", "O2P", "OP1", "OP2", "O5'", "C5'", "H5'", "H5''", "C4'", "H4'", "O3'", "C3'", "H3'",
@@ -23,7 +23,7 @@ _NUCLEIC_BACKBONE = (
 
 
 def backbone(labels: Labels) -> NDArray[np.bool_]:
-    """(n,) True for atoms of the backbone of amino acids and nucleotides, as in sander's decomposition."""
+    """Return a mask (n,) of the backbone atoms of amino acids and nucleotides, as in sander's decomposition."""
     starts = labels.residue_starts
     has = {name: np.logical_or.reduceat(labels.names == name, starts) for name in ("CA", "N")}
     has_alpha = has["CA"] & has["N"]
@@ -38,7 +38,7 @@ def backbone(labels: Labels) -> NDArray[np.bool_]:
 def printed_residues(
     decomp: Decomp, atoms: Atoms, is_ligand: NDArray[np.bool_] | None, layout: Labels | None
 ) -> NDArray[np.intp]:  # fmt: skip
-    """Residues (k,) from 0 that print_res names: all, within D, 1-10; 200-241, or A/5-10 by chains."""
+    """Return the residue indices (k,) selected by print_res, e.g. all, within 6, 1-10;200-241, or A/5-10."""
     words, starts = decomp.print_res.strip(), starts_of(atoms)
     n = len(starts)
     if words.lower() == "all":
@@ -78,7 +78,7 @@ def printed_residues(
 
 
 def chain_called(name: str, labels: Labels) -> str:
-    """Name of the chain that a run calls so: gmx_MMPBSA gives letters to molecules that have no chains, A the first."""
+    """Return the chain for a name in the input file: gmx_MMPBSA labels molecules without chains A, B, ..."""
     chains = list(dict.fromkeys(labels.chains[labels.residue_starts].tolist()))
     letters = string.ascii_uppercase
     if name in chains or name not in letters or not name or not all(of.isdecimal() for of in chains):
@@ -87,7 +87,7 @@ def chain_called(name: str, labels: Labels) -> str:
 
 
 def starts_of(atoms: Atoms) -> NDArray[np.intp]:
-    """(n_residues,) first atom of each residue."""
+    """Return the index of each residue's first atom, (n_residues,)."""
     assert atoms.labels is not None
     return np.asarray(atoms.labels.residue_starts, np.intp)
 
@@ -105,9 +105,9 @@ _KINDS = {
 
 
 def mutated_residue(wild: Atoms, mutant: Atoms) -> int | None:
-    """Residue, from 0, that is alanine in another topology; None where all are the same.
+    """Return the index of the residue that is alanine in the mutant topology; None if no residue differs.
 
-    Raises InputError if more than one differs.
+    Raises InputError if more than one residue differs.
     """
     assert wild.labels is not None
     assert mutant.labels is not None
@@ -126,9 +126,9 @@ def mutated_residue(wild: Atoms, mutant: Atoms) -> int | None:
 
 
 def mutant_of(wild: Atoms, topology: Atoms, residue: int) -> Mutant:
-    """Mutant of a topology of its own, at positions that follow from the wild type's.
+    """Build the mutant for a mutant topology, with positions derived from the wild type.
 
-    Raises InputError if the topology has other atoms than the wild type with this residue cut beyond CB.
+    Raises InputError if the topology's atoms are not those of the wild type with this residue truncated to alanine.
     """
     site = cut_at(wild, residue)
     assert wild.labels is not None
@@ -157,7 +157,7 @@ def mutant_of(wild: Atoms, topology: Atoms, residue: int) -> Mutant:
 
 
 def mutant_label(atoms: Atoms, residue: int) -> str:
-    """`D231A` of a residue from 0 in files that count residues, `A:D231A` in those that name chains and numbers."""
+    """Return a label of the mutation: `D231A` by residue index, or `A:D231A` if the residue has a chain."""
     labels = atoms.labels
     assert labels is not None
     of = labels.residues[residue]
@@ -166,9 +166,9 @@ def mutant_label(atoms: Atoms, residue: int) -> str:
 
 
 def residue_named(word: str, labels: Labels) -> int:
-    """Residue, from 0, of gmx_MMPBSA's CHAIN:NUMBER, CHAIN/NUMBER or CHAIN/NUMBER:INSERTION_CODE.
+    """Return the index of a residue in gmx_MMPBSA's notation: CHAIN:NUMBER, CHAIN/NUMBER, CHAIN/NUMBER:INSERTION_CODE.
 
-    Raises InputError if there is none.
+    Raises InputError if there is no such residue.
     """
     found = re.fullmatch(r"(\w*)[:/](-?\d+)(?::(\w))?", word)
     if found is None:
@@ -191,7 +191,7 @@ def residue_named(word: str, labels: Labels) -> int:
 
 
 def with_dielectric(wanted: MmpbsaInput, alanine: Alanine, name: str) -> MmpbsaInput:
-    """Input with the dielectric constant that cas_intdiel gives a residue of this name."""
+    """Return the input with the dielectric constant of cas_intdiel for a residue of this name."""
     if alanine.dielectrics is None:
         return wanted
     kind = next((kind for kind, names in _KINDS.items() if name[-3:] in names), "polar")

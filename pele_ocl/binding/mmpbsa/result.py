@@ -1,4 +1,4 @@
-"""Result of a run of MMPBSA.py's input file, and its files."""
+"""Result of an MMPBSA.py or gmx_MMPBSA run, and its output files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _RULE = "-" * 62
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """Files of a run: tables, decomposition, energies of frames, shares of frames; None if not wanted."""
+    """Output files: tables, decomposition, energies per frame, decomposition per frame; None for files not written."""
 
     results: Path | None
     decomposition: Path | None
@@ -53,14 +53,14 @@ class OutputFiles:
         cls, wanted: MmpbsaInput, output: str | PathLike[str] | None, decomposition: str | PathLike[str] | None,
         frames_output: str | PathLike[str] | None, frame_shares: str | PathLike[str] | None,
     ) -> OutputFiles:  # fmt: skip
-        """Files that were named. Raises InputError for shares of a run without a decomposition."""
+        """Return the requested files. Raises InputError for `frame_shares` without a decomposition."""
         if frame_shares is not None and wanted.decomp is None:
             raise InputError("`frame_shares` is of a decomposition, and mmpbsa.in has no &decomp")
         given = (output, decomposition if wanted.decomp else None, frames_output, frame_shares)
         return cls(*(None if path is None else Path(path) for path in given))
 
     def check(self, overwrite: bool) -> None:
-        """Raise InputError if two have one name, or one exists already."""
+        """Raise InputError if two files have the same name, or a file already exists."""
         named = {"output": self.results, "decomposition": self.decomposition, "frames_output": self.frames,
                  "frame_shares": self.shares}  # fmt: skip
         given = {name: path for name, path in named.items() if path is not None}
@@ -73,12 +73,12 @@ class OutputFiles:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MmpbsaResult(Reported):
-    """Energies of a run of MMPBSA.py or gmx_MMPBSA.
+    """Result of an MMPBSA.py or gmx_MMPBSA run.
 
     source : the input file; wanted : its settings; systems : atoms and frames
-    runs : Results of the wild type and of mutants, method by method
-    notes : messages about the run; of_gromacs : True for gmx_MMPBSA's layouts
-    topology, trajectory : files of the complex; files : written files; heard : notes that were reported
+    runs : Results of the wild type and of mutants, ordered by method
+    notes : messages about the run; of_gromacs : True for gmx_MMPBSA's formats
+    topology, trajectory : files of the complex; files : written files; heard : reported notes
 
     >>> result = pele_ocl.mmpbsa(
     ...     "mmpbsa.in", complex_topology="complex.parm7", trajectory="frames.nc", output="again.dat", overwrite=True
@@ -101,15 +101,15 @@ class MmpbsaResult(Reported):
 
     @property
     def total(self) -> float:
-        """Mean binding energy of the first run, or mean energy of a complex alone, kcal/mol."""
+        """Mean binding energy of the first run, or mean energy of the complex without parts, kcal/mol."""
         return _rows(self.runs[0])["TOTAL"][0]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the tables in the layout of FINAL_RESULTS_MMPBSA.dat."""
+        """Write the tables in the format of FINAL_RESULTS_MMPBSA.dat."""
         self.written(OutputFiles(Path(path), None, None, None))
 
     def save_decomposition(self, path: str | PathLike[str]) -> None:
-        """Write the decomposition in the layout of FINAL_DECOMP_MMPBSA.dat. Raises InputError if the run has none."""
+        """Write the decomposition in the format of FINAL_DECOMP_MMPBSA.dat. Raises InputError if the run has none."""
         self._require_shares()
         self.written(OutputFiles(None, Path(path), None, None))
 
@@ -122,7 +122,7 @@ class MmpbsaResult(Reported):
             raise InputError(f"{self.source}: the run has no decomposition; &decomp of the input file asks for one")
 
     def written(self, outputs: OutputFiles) -> MmpbsaResult:
-        """Write all files, or none if one cannot be written; return the result with their names."""
+        """Write all files, or none if one cannot be written; return the result with the names of the files."""
         wanted, systems = self.wanted, self.systems
         texts = dict[Path, str]()
         if outputs.results is not None:
@@ -144,13 +144,13 @@ class MmpbsaResult(Reported):
                 )
         if outputs.frames is not None:
             texts[outputs.frames] = frames_csv(self.runs, wanted.verbose, self.of_gromacs)
-        with ExitStack() as stack:  # names are given when all are whole
+        with ExitStack() as stack:  # files get their final names when all are complete
             for path, text in texts.items():
                 Path(stack.enter_context(replacing(path))).write_text(text, encoding="utf-8")
         return replace(self, files=(*self.files, *texts))
 
     def _heading(self) -> Heading:
-        """Lines above the tables: the input, the files, the parts and the model."""
+        """Return the header of the tables: input, files, parts and model."""
         program = "gmx_MMPBSA" if self.of_gromacs else "MMPBSA.py"
         n = len(next(iter(self.runs[0].energies["complex"].values())))
         lines = [
@@ -174,12 +174,12 @@ class MmpbsaResult(Reported):
         return Heading(tuple(lines))
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return a text about the run: its totals and the files written."""
+        """Return a text summary: totals and written files."""
         files = [f"Written: {', '.join(map(str, self.files))}"] if self.files else []
         return "\n".join([*self.lines(), *files])
 
     def table(self) -> Report:
-        """Return a table with mean and spread of each term, for all runs; for a complex alone its energy."""
+        """Return a table with mean and standard deviation of each term, for all runs."""
         rows = [(run, name, *of) for run in self.runs for name, of in _rows(run).items()]
         runs, names, means, spreads = zip(*rows, strict=True)
         columns: dict[str, Any] = {
@@ -192,7 +192,7 @@ class MmpbsaResult(Reported):
         return Report(f"Run of {self.source}", columns, {"notes": list(self.notes)})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the run as printed as JSON, without times."""
+        """Return the result as JSON data, without times."""
         result = {
             "runs": [_as_json(run, self.runs, self.wanted) for run in self.runs],
             "files": [str(path) for path in self.files],
@@ -205,7 +205,7 @@ class MmpbsaResult(Reported):
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """Total of each run and its entropies, as text."""
+        """Return lines with the total and the entropies of each run."""
         texts = list[str]()
         for run in self.runs:
             n = len(run.energies["complex"]["TOTAL"])
@@ -224,7 +224,7 @@ class MmpbsaResult(Reported):
 
 
 def _method_line(wanted: MmpbsaInput) -> str:
-    """Say the model of a method, by the names of its namelist."""
+    """Describe the solvent model of a method with the variables of its namelist."""
     model, pb = wanted.model, wanted.pb
     if pb is None:
         return (
@@ -239,20 +239,20 @@ def _method_line(wanted: MmpbsaInput) -> str:
 
 
 def _ranges(numbers: NDArray[np.intp]) -> str:
-    """`1-240,242` of rising numbers."""
+    """Format ascending numbers as ranges, e.g. `1-240,242`."""
     runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
     return ",".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def _rows(run: Results) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation of each term: of the difference, or of a complex alone."""
+    """Return mean and standard deviation of each term of the difference, or of a complex without parts."""
     if run.has_parts:
         return difference(run)
     return {name: (float(of.mean()), float(of.std())) for name, of in run.energies["complex"].items()}
 
 
 def _entropies(run: Results, wanted: MmpbsaInput) -> list[tuple[str, dict[str, float]]]:
-    """-T dS of a run by the name of its variable."""
+    """Return -T dS of a run by the names of the variables in the input file."""
     if wanted.entropies is None:
         return []
     found, gas = list[tuple[str, dict[str, float]]](), run.delta()["GGAS"]
@@ -266,7 +266,7 @@ def _entropies(run: Results, wanted: MmpbsaInput) -> list[tuple[str, dict[str, f
 
 
 def _as_json(run: Results, runs: Sequence[Results], wanted: MmpbsaInput) -> dict[str, object]:
-    """A run's terms; `change` : of a mutant, wild type less mutant as in MMPBSA.py."""
+    """Return the results of a run as JSON data; `change` is wild type minus mutant, as in MMPBSA.py."""
     wild = wild_of(run, runs)
     report: dict[str, object] = {
         "method": run.method,

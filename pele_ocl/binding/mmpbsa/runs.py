@@ -1,4 +1,4 @@
-"""Run of an mmpbsa.in: the wild type and its mutants, over their frames, in this process or by workers."""
+"""Run an mmpbsa.in file: compute the frames of the wild type and its mutants, in this process or by workers."""
 
 from __future__ import annotations
 
@@ -68,21 +68,23 @@ def mmpbsa(
         result.save("FINAL_RESULTS_MMPBSA.dat")
 
     input_file : mmpbsa.in, with &general, &gb, &pb, &decomp and &alanine_scanning; other namelists cause a note
-    complex_topology : AMBER's topology of the complex, or with `groups` GROMACS' topology of all atoms
-    trajectory : frames of the complex, of one file or several
-    receptor_topology, ligand_topology : of the parts; without both only the energy of the complex is computed
+    complex_topology : AMBER topology of the complex, or with `groups` GROMACS topology of all atoms
+    trajectory : trajectory of the complex, one or several files
+    receptor_topology, ligand_topology : topologies of the parts; if both are missing, only the energy of the complex is
+        computed
     solvated_complex, solvated_receptor, solvated_ligand : topologies of all atoms of the frames
-    receptor_trajectory, ligand_trajectory : separate frames of a part, one file or several
+    receptor_trajectory, ligand_trajectory : separate trajectories of the parts, one or several files each
     mutant_complex, mutant_receptor, mutant_ligand : topologies with a residue mutated to ALA
-    index, groups : GROMACS' index file, and the numbers of receptor and ligand in it, from 0
-    masks : of receptor and ligand, instead of those of the input file
-    structure, reference : gmx_MMPBSA's structure of the frames, and one of receptor and ligand with the chains and
-        residue numbers that the input file names
-    receptor_index, receptor_group, ligand_index, ligand_group : for separate frames of a part
-    output, decomposition, frames_output, frame_shares : files to write: the tables, those of the decomposition, and
-        energies and contributions of each frame as CSV; all or none are written
-    overwrite : True to overwrite files
-    prefix, resume : True to keep the energies of frames in `prefix`complex.h5 and similar files, and continue these
+    index, groups : GROMACS index file, and the numbers of the groups of receptor and ligand, from 0
+    masks : masks of receptor and ligand, instead of those in the input file
+    structure, reference : as in gmx_MMPBSA, a structure of all atoms of the frames, and one of receptor and ligand that
+        defines the chains and residue numbers used in the input file
+    receptor_index, receptor_group, ligand_index, ligand_group : the same for separate trajectories of a part
+    output, decomposition, frames_output, frame_shares : files to write: tables, decomposition, and energies and
+        contributions of each frame as CSV; either all or none are written
+    overwrite : True to overwrite existing files
+    resume : True to store the energies of frames in `prefix`complex.h5 and similar files, and to continue from them
+    prefix : prefix of these files
     precision, device : as in `energy`; workers, scheduler : as in `jobs.run`
     progress : called with the fraction of the frames done, 0 to 1
 
@@ -159,7 +161,7 @@ def mmpbsa(
 
 
 def _files(name: str, given: Paths) -> tuple[Path, ...]:
-    """Paths of one file or several."""
+    """Return the paths of one or several files."""
     several = (given,) if isinstance(given, str | PathLike) else file_paths(name, given)
     return tuple(file_path(each, name) for each in several)
 
@@ -169,7 +171,7 @@ def _path(given: Given) -> Path | None:
 
 
 def _given(**named: Given) -> dict[str, Path]:
-    """Files that were given, by name."""
+    """Return the given files by keyword."""
     return {name: file_path(value, name) for name, value in named.items() if value is not None}
 
 
@@ -178,7 +180,7 @@ def _with_files(**named: tuple[Path, ...]) -> dict[str, tuple[Path, ...]]:
 
 
 def _require_pairs(*pairs: Mapping[str, object]) -> None:
-    """Raise InputError for an index file without a group, or a group without one."""
+    """Raise KeywordError for an index file without a group, or a group without an index file."""
     for pair in pairs:
         if len({value is None for value in pair.values()}) > 1:
             first, second = pair
@@ -186,7 +188,7 @@ def _require_pairs(*pairs: Mapping[str, object]) -> None:
 
 
 def _refuse_sharing(wanted: MmpbsaInput, resume: bool, place: Place) -> None:
-    """Raise InputError for a way through the frames that what is wanted does not have."""
+    """Raise KeywordError for `resume` or workers if the requested decomposition does not support them."""
     if wanted.decomp is not None and resume:
         raise KeywordError("a decomposition is of all frames of one run; leave out `resume`, or &decomp")
     if wanted.decomp is not None and wanted.decomp.idecomp > 2 and place.is_remote:
@@ -194,7 +196,7 @@ def _refuse_sharing(wanted: MmpbsaInput, resume: bool, place: Place) -> None:
 
 
 def _with_notes(wanted: MmpbsaInput, systems: Systems) -> MmpbsaInput:
-    """Input with notes about what these systems are, and without entropies where they have none.
+    """Return the input with notes about the systems, and without entropies if the systems do not allow them.
 
     Raises InputError for entropies of separate trajectories.
     """
@@ -217,10 +219,10 @@ def _with_notes(wanted: MmpbsaInput, systems: Systems) -> MmpbsaInput:
 
 @dataclass
 class EnergyFiles:
-    """Intermediate files with the energies of frames.
+    """Intermediate files with the energies of the frames.
 
-    prefix : first letters of their names; resume : whether there are any; keeps : whether they stay after the run
-    written : files that this run wrote or went on with
+    prefix : prefix of their names; resume : whether they are used; keeps : whether they are kept after the run
+    written : files that this run created or continued
     """
 
     prefix: str
@@ -229,7 +231,7 @@ class EnergyFiles:
     written: list[Path] = field(default_factory=list)
 
     def path(self, wanted: MmpbsaInput, label: str, system: str) -> Path | None:
-        """File of a system; None where none is wanted."""
+        """Return the file of a system; None if intermediate files are not used."""
         if not self.resume:
             return None
         method = "" if wanted.pb is None else "pb_"
@@ -237,14 +239,14 @@ class EnergyFiles:
         return self.written[-1]
 
     def clean(self) -> None:
-        """Remove the files where keep_files=0 asks for it."""
+        """Remove the files if keep_files=0."""
         for path in () if self.keeps else self.written:
             path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, eq=False)
 class _Mutation:
-    """A mutant: of each system that has the residue, its name, and the input with its dielectric constant."""
+    """A mutant for each system that contains the residue, its label, and the input with its dielectric constant."""
 
     of: Mapping[str, Mutant]
     label: str
@@ -253,9 +255,9 @@ class _Mutation:
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """Wild type, unless mutants alone are wanted, and each mutant of an alanine scan, by one method after the other.
+    """Computes the wild type, unless only mutants are requested, and the mutants of an alanine scan, by each method.
 
-    topologies : of the mutant, by system; by_frame : whether shares of pairs of residues are kept by frame
+    topologies : mutant topologies by system; by_frame : whether contributions of residue pairs are stored per frame
     """
 
     systems: Systems
@@ -280,16 +282,16 @@ class _Run:
         return found
 
     def _works(self, wanted: MmpbsaInput) -> list[tuple[MmpbsaInput, _Mutation | None]]:
-        """Wild type, as None, and the mutants that a method is computed of, each with its input."""
+        """Return the calculations of a method: inputs with mutants, None for the wild type."""
         mutations = _mutations(self.systems, wanted, self.topologies)
-        own = mutations[0].wanted if mutations else wanted  # with cas_intdiel the wild type has the mutant's constant
+        own = mutations[0].wanted if mutations else wanted  # cas_intdiel also applies to the wild type
         mutant_only = bool(mutations) and wanted.alanine is not None and wanted.alanine.mutant_only
         return [*([] if mutant_only else [(own, None)]), *((of.wanted, of) for of in mutations)]
 
     def _computed(
         self, name: str, wanted: MmpbsaInput, mutation: _Mutation | None, progress: Progress | None
     ) -> ComputedFrames:
-        """Compute the frames of one system, which go into a record if one is wanted."""
+        """Compute the frames of one system, and store them in an intermediate file if it is used."""
         systems = self.systems
         printed = None if mutation is not None or wanted.decomp is None else _printed(systems, wanted)
         is_single = systems.is_ligand is not None and len(systems.sources) == 1
@@ -316,7 +318,7 @@ def _tell(progress: Progress, n_done: int, n: int, share: float) -> None:
 
 
 def _printed(systems: Systems, wanted: MmpbsaInput) -> NDArray[np.intp]:
-    """Residues of the complex that print_res names, at its first frame."""
+    """Return the residues of the complex selected by print_res, at the first frame."""
     assert wanted.decomp is not None
     whole = systems.sources["complex"]
     return printed_residues(wanted.decomp, whole.at_first_frame(wanted.frames), systems.is_ligand, systems.layout)
@@ -325,7 +327,7 @@ def _printed(systems: Systems, wanted: MmpbsaInput) -> NDArray[np.intp]:
 def _own(
     printed: NDArray[np.intp], systems: Systems, name: str
 ) -> NDArray[np.intp]:  # fmt: skip
-    """Printed residues by their numbers in a system with frames of its own."""
+    """Return the indices of printed residues in a system with its own frames."""
     if name == "complex" or systems.is_ligand is None:
         return printed
     side = systems.is_ligand[starts_of(systems.sources["complex"].atoms)] == (name == "ligand")
@@ -333,13 +335,13 @@ def _own(
 
 
 def _frames(work: TrajectoryWork, opened: OpenedWork | None = None) -> OpenedFrames:
-    """Frames of a work, in this process or in another one, which opens it first."""
+    """Return the opened frames of a work; workers open it themselves."""
     opened = opened or work.opened()
     return OpenedFrames(opened.frames, opened.evaluate, {"record": {"software": software(), **opened.settings}})
 
 
 def _mutations(systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, Path]) -> list[_Mutation]:
-    """Mutants of an alanine scan, by topologies of their own or by mutant_res."""
+    """Return the mutants of an alanine scan, from mutant topologies or from mutant_res."""
     if wanted.alanine is None:
         if topologies:
             raise InputError(
@@ -378,7 +380,7 @@ def _mutations(systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, P
 
 
 def _by_topologies(systems: Systems, topologies: Mapping[str, Path]) -> tuple[int, dict[str, Mutant]]:
-    """Residue, from 0, and the mutants of topologies of their own."""
+    """Return the index of the mutated residue, and the mutants from mutant topologies."""
     atoms = {name: source.atoms for name, source in systems.sources.items()}
     of = {name: read_topology(path).parameters for name, path in topologies.items()}
     residue = mutated_residue(atoms["complex"], of["complex"])

@@ -1,4 +1,4 @@
-"""Systems of a run: their atoms, their frames, and which atoms belong to which part, from the files of the programs."""
+"""Systems of a run: their atoms, frames and parts, from the input files of MMPBSA.py or gmx_MMPBSA."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ from .namelists import CHARMM_RADII, MmpbsaInput
 def layout_of(
     own: Labels, chosen: NDArray[np.intp], n: int, reference: Path | None, structure: Path | None
 ) -> tuple[Labels | None, tuple[str, ...]]:
-    """Labels of receptor and ligand with the chains and residue numbers of a structure, and notes; None without one.
+    """Return the labels of receptor and ligand with the chains and residue numbers of a structure, and notes.
 
-    own : labels of receptor and ligand; chosen : (k,) which of the n atoms of the frames these are
-    reference : a structure of receptor and ligand, whose residues are to be theirs
-    structure : a structure of all atoms of the frames, where there is no reference; it may be of a kind that is not
-        read, as a .tpr file, or have neither chains nor numbers of its own
+    own : labels of receptor and ligand; chosen : (k,) their indices among the n atoms of the frames
+    reference : a structure of receptor and ligand
+    structure : a structure of all atoms of the frames, used without a reference; unsupported formats such as .tpr, and
+        structures without chains and residue numbers, are ignored
 
-    Raises InputError if residues of the structure are not those of receptor and ligand.
+    The labels are None without a usable structure. Raises InputError if the residues of the structure differ from those
+    of receptor and ligand.
     """
     if reference is not None:
         found = read_structure_or_atoms(reference).labels
@@ -57,7 +58,7 @@ def layout_of(
 
 
 def _with_names_of(own: Labels, found: Labels, path: Path) -> tuple[Labels, tuple[str, ...]]:
-    """Lay the residues of a structure over the own ones; atoms within a residue may differ, as without hydrogens."""
+    """Take chains and residue numbers from the matching residues of a structure; their atoms may differ."""
     matched = correspondence(_residues(own), _residues(found), str(path), "the topology",
                              advice="the residues of receptor and ligand are needed, in their order")  # fmt: skip
     first = found.residue_starts[matched.order][_residue_places(own)]
@@ -67,13 +68,13 @@ def _with_names_of(own: Labels, found: Labels, path: Path) -> tuple[Labels, tupl
 
 
 def _residue_places(labels: Labels) -> NDArray[np.intp]:
-    """(n,) place of each atom's residue in the order of `residue_starts`."""
+    """Return the residue index of each atom, (n,), in the order of `residue_starts`."""
     starts = labels.residue_starts
     return np.repeat(np.arange(len(starts)), np.diff(starts, append=len(labels)))
 
 
 def _residues(labels: Labels) -> Labels:
-    """Labels with one atom for each residue, of one name and no element."""
+    """Return labels with one generic atom per residue."""
     first = np.asarray(labels.residue_starts, np.intp)
     each = labels_of(labels, first)
     n = len(first)
@@ -81,7 +82,7 @@ def _residues(labels: Labels) -> Labels:
 
 
 _CHECKED = ("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
-_SAME = 2e-4  # of charges and radii of topologies that belong together
+_SAME = 2e-4  # tolerance for charges and radii of matching topologies
 
 
 _QUOTES = "'\""
@@ -92,7 +93,7 @@ _TOPOLOGIES = (
 
 
 def _in_our_words(error: FormatError | InputError) -> FormatError | InputError:
-    """Make the error with what to do about it in a run of MMPBSA.py."""
+    """Rephrase an error with advice for a run of MMPBSA.py."""
     if error.code == OTHER_ATOMS:
         return type(error)(f"{error.fields['what']}; {_TOPOLOGIES}")
     if error.code == "no_frames":
@@ -101,7 +102,7 @@ def _in_our_words(error: FormatError | InputError) -> FormatError | InputError:
 
 
 def _spelled(name: str, value: str | None) -> str | None:
-    """Spell keywords about frames as the variables of &general."""
+    """Convert keywords for frames to variables of &general."""
     if name != "frames" or value is None:
         return None
     return f"endframe={value.strip(_QUOTES).partition(':')[2]}"
@@ -109,9 +110,10 @@ def _spelled(name: str, value: str | None) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A system and where its frames come from.
+    """A system and the source of its frames.
 
-    atoms : of the system; paths : trajectories; whole : Atoms of a frame, chosen : (k,) which of them the system's are
+    atoms : atoms of the system; paths : trajectories; whole : atoms of a frame; chosen : (k,) the system's indices
+        among these
     """
 
     atoms: Atoms
@@ -120,7 +122,7 @@ class Source:
     chosen: NDArray[np.intp]
 
     def trajectory(self, frames: str, anchors: NDArray[np.intp] | None = None) -> Trajectory:
-        """Frames, by words counted from 0, imaged by the bonds of the system where they have a cell."""
+        """Return the frames, imaged by the bonds of the system if they have a unit cell. frames : counted from 0"""
         atoms = replace(self.atoms, cell_angles=self.whole.cell_angles)
         over = self._opened(frames)
         if over.n_file_atoms != len(self.whole):
@@ -131,7 +133,7 @@ class Source:
         return over.of(FrameContract(atoms, "auto", None if anchors is None else np.arange(len(atoms)), anchors))
 
     def _opened(self, frames: str) -> Trajectory:
-        """Files, opened; errors are in words of MMPBSA.py."""
+        """Open the files; errors are phrased for MMPBSA.py."""
         try:
             return Trajectory(self.paths, self.whole, frames, self.chosen)
         except FormatError as error:
@@ -145,14 +147,14 @@ class Source:
             ) from None
 
     def _n_frames(self) -> int:
-        """Number of all frames; errors are in words of MMPBSA.py."""
+        """Return the total number of frames; errors are phrased for MMPBSA.py."""
         try:
             return sum(Trajectory(self.paths, self.whole).counts)
         except FormatError as error:
             raise _in_our_words(error) from None
 
     def at_first_frame(self, frames: str) -> Atoms:
-        """Atoms of the system at the first of the frames."""
+        """Return the atoms of the system at the first frame."""
         over = self.trajectory(frames)
         first = over.piece(over.frames[:1]).usable()[0]
         over.close()
@@ -160,7 +162,7 @@ class Source:
 
 
 def parts_by_topologies(complex_: Atoms, receptor: Atoms, ligand: Atoms) -> NDArray[np.bool_]:
-    """(n,) True for the ligand's atoms, which follow one another in the complex. Raises InputError if none do."""
+    """Return a mask (n,) of the ligand, which must be contiguous in the complex. Raises InputError if it is missing."""
     names, n, own = _keys(complex_), len(complex_), len(ligand)
     wanted, rest = _keys(ligand), _keys(receptor)
     if len(receptor) + own != n:
@@ -187,7 +189,7 @@ def _keys(atoms: Atoms) -> list[tuple[str, str]]:
 
 
 def require_alike(complex_: Atoms, chosen: NDArray[np.bool_], part: Atoms, name: str, with_parameters: bool) -> None:
-    """Raise InputError if a part's topology has other atoms, or parameters, than the part has in the complex."""
+    """Raise InputError if the atoms or parameters of a part's topology differ from those in the complex."""
     own = complex_[chosen]
     n_atoms = len(own), len(part)
     order = correspondence(own.labels, part.labels, f"the {name}'s topology", "the complex", n_atoms).order
@@ -206,7 +208,7 @@ def require_alike(complex_: Atoms, chosen: NDArray[np.bool_], part: Atoms, name:
 
 
 def masked(atoms: Atoms, mask: str) -> NDArray[np.bool_]:
-    """(n,) True for the atoms of a mask, none where it names none that is there."""
+    """Return the boolean mask (n,) of an AMBER mask, which may select no atoms."""
     try:
         return atoms.selected(mask)
     except InputError as error:
@@ -215,18 +217,18 @@ def masked(atoms: Atoms, mask: str) -> NDArray[np.bool_]:
         raise
 
 
-Group = tuple[str, NDArray[np.intp]]  # of an index file: its name and its atoms, from 0
+Group = tuple[str, NDArray[np.intp]]  # group of an index file: its name and its atoms, from 0
 
 
 @dataclass(frozen=True, eq=False)
 class Systems:
     """Systems of a run.
 
-    sources : "complex", and "receptor" and "ligand" where they have trajectories of their own
-    is_ligand : (n,) of the complex's atoms; None where its energy alone is wanted
-    layout : names of the complex's atoms by a reference structure, where there is one
-    left_out : how many residues of each name, among the atoms of the complex's topology, have atoms in neither part
-    notes : messages about these atoms, about frames without them, and about names of the reference
+    sources : "complex", and "receptor" and "ligand" for separate trajectories
+    is_ligand : mask (n,) of the complex's atoms; None if only the energy of the complex is computed
+    layout : labels of the complex's atoms from a reference structure, if there is one
+    left_out : number of residues by name, in the complex's topology, that have atoms in neither part
+    notes : messages about these atoms, about frames without them, and about names in the reference
     """
 
     sources: dict[str, Source]
@@ -237,7 +239,7 @@ class Systems:
 
 
 def _of_everything(systems: Systems, everything: Atoms, complex_: NDArray[np.intp]) -> Systems:
-    """Systems that know what is left out; everything : atoms of the topology, complex_ : those in a part."""
+    """Add the residues that are left out. everything : atoms of the topology; complex_ : indices of those in a part"""
     mask = np.ones(len(everything), bool)
     mask[complex_] = False
     notes = (*systems.notes, *left_out_notes(everything, mask))
@@ -247,9 +249,9 @@ def _of_everything(systems: Systems, everything: Atoms, complex_: NDArray[np.int
 def amber_systems(
     wanted: MmpbsaInput, topologies: dict[str, Path], solvated: dict[str, Path], paths: dict[str, tuple[Path, ...]],
 ) -> Systems:  # fmt: skip
-    """Systems of MMPBSA.py.
+    """Build the systems of an MMPBSA.py run.
 
-    topologies, solvated : of "complex", "receptor" and "ligand", as far as they are given; paths : trajectories alike
+    topologies, solvated, paths : topologies, solvated topologies and trajectories, by "complex", "receptor", "ligand"
 
     Raises FormatError if a file cannot be read, and InputError if topologies do not belong together.
     """
@@ -290,9 +292,9 @@ def amber_systems(
 def _with_parts(
     sources: dict[str, Source], atoms: Mapping[str, Atoms], is_ligand: NDArray[np.bool_] | None
 ) -> dict[str, Source]:  # fmt: skip
-    """Sources of all three where one part has frames of its own: the other one's come from the complex's.
+    """Complete the sources if one part has a separate trajectory: the other part is taken from the complex's frames.
 
-    atoms : of the parts, by topologies of their own as far as there are any
+    atoms : atoms of the parts that have their own topologies
     """
     if len(sources) == 1 or is_ligand is None:
         return sources
@@ -325,10 +327,10 @@ def _source(
 
 @dataclass(frozen=True)
 class FrameFiles:
-    """Files of GROMACS' frames of a system.
+    """GROMACS files of a system's frames.
 
-    paths : trajectories; topology : of all atoms of a frame, None for the part's in the complex
-    index, number : the group of an index file that the system is, None for all atoms
+    paths : trajectories; topology : topology of all atoms of a frame, None to use that of the complex
+    index, number : index file and group of the system, None for all atoms
     """
 
     paths: tuple[Path, ...]
@@ -341,13 +343,13 @@ def gromacs_systems(
     wanted: MmpbsaInput, topology: Path, index: Path, groups: Sequence[int], paths: tuple[Path, ...],
     reference: Path | None, parts: Mapping[str, FrameFiles], structure: Path | None = None,
 ) -> Systems:  # fmt: skip
-    """Systems of gmx_MMPBSA: a topology, and two groups of an index file of the atoms of the frames.
+    """Build the systems of a gmx_MMPBSA run from a topology and two groups of an index file.
 
-    The frames may lack water and ions that the topology has.
+    The frames may lack water and ions of the topology.
 
     reference : structure of receptor and ligand with chains and residue numbers
-    structure : of all atoms of the frames, which names chains and residue numbers where there is no reference
-    parts : "receptor" and "ligand" that have frames of their own
+    structure : structure of all atoms of the frames, which defines chains and residue numbers without a reference
+    parts : files of "receptor" and "ligand" with separate trajectories
     """
     everything = read_topology(topology).parameters
     found = read_index(index)
@@ -379,18 +381,18 @@ def gromacs_systems(
 
 
 def _with_radii(atoms: Atoms, name: str) -> Atoms:
-    """Give atoms a set of radii of gmx_MMPBSA."""
+    """Assign a radii set of gmx_MMPBSA."""
     if name != CHARMM_RADII:
         return atoms.with_radii(name)
     return replace(atoms, gb_radii=charmm_radii(atoms), gb_radii_set=name, default_radii=None)
 
 
 def _taken_by_frames(whole: Atoms, paths: tuple[Path, ...], group: NDArray[np.intp]) -> NDArray[np.intp] | None:
-    """Atoms (k,) of a topology that are in the frames, None where all are, or where no rule tells.
+    """Return the atoms (k,) of a topology that are in the frames; None if all are, or if it cannot be determined.
 
-    Programs take water out of frames, and with it counter-ions or all ions; or everything but the two groups.
+    Programs remove water from frames, possibly with counter-ions or all ions, or everything except the two groups.
 
-    group : atoms of the two groups, by their numbers in the index file
+    group : atoms of the two groups, with their numbers in the index file
     """
     n = _n_atoms(paths)
     if n is None or n == len(whole):
@@ -398,19 +400,19 @@ def _taken_by_frames(whole: Atoms, paths: tuple[Path, ...], group: NDArray[np.in
     for kept in solutes(whole):
         if int(kept.sum()) == n and group.max() < n:
             return np.flatnonzero(kept)
-    chosen = np.unique(group)  # by their numbers in the topology
+    chosen = np.unique(group)  # as indices in the topology
     return chosen if len(chosen) == n and chosen[-1] < len(whole) else None
 
 
 def _renumbered(named: Sequence[Group], taken: NDArray[np.intp] | None) -> list[Group]:
-    """Groups by the numbers of their atoms in the frames, where the index file has the topology's."""
+    """Convert groups with indices in the topology to indices in the frames."""
     if taken is None or max(int(group.max()) for _, group in named) < len(taken):
         return list(named)
     return [(name, np.searchsorted(taken, group)) for name, group in named]
 
 
 def _n_atoms(paths: tuple[Path, ...]) -> int | None:
-    """Atoms of the frames; None where the files do not tell."""
+    """Return the number of atoms of the frames; None if the files do not contain it."""
     try:
         with open_frames(paths[0]) as file:
             return file.n_atoms
@@ -419,7 +421,7 @@ def _n_atoms(paths: tuple[Path, ...]) -> int | None:
 
 
 def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: FrameFiles) -> Source:
-    """Source of a part with frames of its own; own : its atoms in the complex."""
+    """Build the source of a part with a separate trajectory. own : its atoms in the complex"""
     if group.topology is None:
         return Source(own, group.paths, own, np.arange(len(own)))
     whole = read_topology(group.topology).parameters
@@ -441,7 +443,7 @@ def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: FrameFiles) -> 
 def _group(
     index: Path, found: Sequence[Group], number: int
 ) -> Group:  # fmt: skip
-    """Name and atoms of a group of an index file. Raises InputError if there is none, or it holds no atom."""
+    """Return name and atoms of a group of an index file. Raises InputError if it does not exist or is empty."""
     if not 0 <= number < len(found):
         raise InputError(f"{index}: has no group {number}; its groups are 0 to {len(found) - 1}")
     name, group = found[number]
@@ -451,7 +453,7 @@ def _group(
 
 
 def _among(index: Path, number: int, named: Group, n: int, topology: Path) -> NDArray[np.intp]:
-    """Atoms of a group, rising. Raises InputError if they are not among the n of the frames."""
+    """Return the sorted atoms of a group. Raises InputError if they are not among the n atoms of the frames."""
     name, group = named
     if group.min() < 0 or group.max() >= n:
         raise InputError(f"{index}: the group {number}, {name}, is not of the {n:,} atoms of {topology}")
@@ -459,7 +461,7 @@ def _among(index: Path, number: int, named: Group, n: int, topology: Path) -> ND
 
 
 def read_index(path: Path) -> list[Group]:
-    """Groups of a GROMACS index file (.ndx): names and atoms from 0. Raises FormatError, with the line."""
+    """Read a GROMACS index file (.ndx): names and atoms, from 0. Raises FormatError for invalid lines."""
     found, values = list[Group](), list[list[int]]()
     names = list[str]()
     for number, line in enumerate(lines(read_file(path), "GROMACS index"), 1):

@@ -1,4 +1,4 @@
-"""FINAL_RESULTS_MMPBSA.dat and the energies of each frame, in the layouts of MMPBSA.py and gmx_MMPBSA."""
+"""FINAL_RESULTS_MMPBSA.dat and energies per frame, in the formats of MMPBSA.py and gmx_MMPBSA."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ..statistics import MOST_SIGMA, entropy_of
 from .namelists import Entropies
 from .work import METHODS, Results
 
-# kcal/(mol K), as gmx_MMPBSA has them.
+# Gas constants of gmx_MMPBSA, kcal/(mol K).
 _OF_INTERACTION, _OF_C2 = 0.001985875, 0.001987
 
 
 @dataclass(frozen=True)
 class InteractionEntropy:
-    """-T dS, kcal/mol, by the interaction entropy.
+    """-T dS from the interaction entropy, kcal/mol.
 
-    by_frame : (m,) its value up to each frame; n : how many of the last ones the mean is of
+    by_frame : (m,) value computed from all frames up to each one; n : number of last frames to average
     sigma : standard deviation of the interaction energy
     """
 
@@ -47,7 +47,7 @@ class InteractionEntropy:
 
 @dataclass(frozen=True)
 class C2Entropy:
-    """-T dS, kcal/mol, by the second cumulant, with the standard deviation of bootstrap samples; sigma as above."""
+    """-T dS from the second cumulant, kcal/mol, with the standard deviation of bootstrap samples."""
 
     value: float
     sd: float
@@ -55,12 +55,12 @@ class C2Entropy:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 percent of a normal distribution of this width."""
+        """95 % confidence interval, assuming a normal distribution."""
         return self.value - 1.96 * self.sd, self.value + 1.96 * self.sd
 
 
 def interaction_entropy_of(energies: Floats, wanted: Entropies) -> InteractionEntropy:
-    """Interaction entropy of energies (m,) as in gmx_MMPBSA: each energy less the mean up to its frame."""
+    """Compute the interaction entropy of energies (m,) as in gmx_MMPBSA, relative to the running mean."""
     kt = _OF_INTERACTION * wanted.temperature
     means = np.cumsum(energies) / np.arange(1, len(energies) + 1)
     exponents = np.logaddexp.accumulate((energies - means) / kt)
@@ -69,14 +69,14 @@ def interaction_entropy_of(energies: Floats, wanted: Entropies) -> InteractionEn
 
 
 def c2_entropy_of(energies: Floats, wanted: Entropies) -> C2Entropy:
-    """Entropy of the second cumulant of energies (m,); one frame alone has none."""
+    """Compute the second-cumulant entropy of energies (m,); its error is 0 for a single frame."""
     sigma = float(energies.std())
     sd = entropy_of(energies, wanted.temperature).c2_error if len(energies) > 1 else 0.0
     return C2Entropy(sigma**2 / (2 * _OF_C2 * wanted.temperature), sd, sigma)
 
 
 def warning_of(sigma: float) -> str:
-    """A sentence where the interaction energy scatters so much that no entropy of it means anything, else ""."""
+    """Return a warning if the interaction energy fluctuates too much for a meaningful entropy, else ""."""
     if sigma <= MOST_SIGMA:
         return ""
     return (
@@ -91,7 +91,7 @@ SUMS = {"GGAS": "G gas", "GSOLV": "G solv"}
 
 @dataclass(frozen=True)
 class Heading:
-    """Lines above the tables, without the bar that they begin with."""
+    """Header lines of the tables, without the leading bar."""
 
     lines: tuple[str, ...]
 
@@ -103,7 +103,7 @@ class Heading:
 def results_text(
     heading: Heading, runs: Sequence[Results], verbose: int, of_gromacs: bool, entropies: Entropies | None = None
 ) -> str:  # fmt: skip
-    """FINAL_RESULTS_MMPBSA.dat: the tables of the wild type and of mutants, entropies, and what a scan changes."""
+    """Return the content of FINAL_RESULTS_MMPBSA.dat: tables of wild type and mutants, entropies, and changes."""
     out = [heading.text(), f"{_RULE}\n{_RULE}\n"]
     for run in runs:
         if entropies is not None:
@@ -119,7 +119,7 @@ def results_text(
         wild = wild_of(run, runs)
         if run.label and wild is not None and run.has_parts:
             mean, sd = scan_change(wild, run)
-            if of_gromacs:  # whose sign is the other one
+            if of_gromacs:  # opposite sign
                 change = f" ({run.label}):\nΔΔH binding = {-mean:9.2f} +/- {sd:7.2f}\n"
             else:
                 change = f": ({run.label}) DELTA DELTA G binding = {mean:9.4f}  +/- {sd:9.4f}\n"
@@ -128,12 +128,12 @@ def results_text(
 
 
 def wild_of(run: Results, runs: Sequence[Results]) -> Results | None:
-    """Wild type of a run by the same method, if it is there."""
+    """Return the wild type of a run, computed by the same method, None if there is none."""
     return next((of for of in runs if not of.label and of.method == run.method), None)
 
 
 def _entropy_tables(run: Results, wanted: Entropies) -> Iterator[str]:
-    """-T dS of a run."""
+    """Yield the tables of -T dS of a run."""
     gas = run.delta()["GGAS"]
     method = f"{run.method.upper():16s}"
     whose = f"{run.label} Mutant" if run.label else "Normal"
@@ -156,7 +156,7 @@ def _entropy_tables(run: Results, wanted: Entropies) -> Iterator[str]:
 
 
 def _with_entropy(run: Results, wanted: Entropies) -> Iterator[str]:
-    """Binding energy of a run with each entropy."""
+    """Yield the binding energy of a run with each entropy."""
     gas, total = run.delta()["GGAS"], run.delta()["TOTAL"]
     mean, sd = float(total.mean()), float(total.std())
     if wanted.interaction:
@@ -169,7 +169,7 @@ def _with_entropy(run: Results, wanted: Entropies) -> Iterator[str]:
 
 
 def scan_change(wild: Results, mutant: Results) -> tuple[float, float]:
-    """Wild type less mutant, as MMPBSA.py prints it, and its standard deviation."""
+    """Return the change in binding energy, wild type minus mutant as in MMPBSA.py, and its standard deviation."""
     if wild.is_single:
         change = wild.delta()["TOTAL"] - mutant.delta()["TOTAL"]
         return float(change.mean()), float(change.std())
@@ -178,7 +178,10 @@ def scan_change(wild: Results, mutant: Results) -> tuple[float, float]:
 
 
 def difference(run: Results) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation of each term of the difference; of separate trajectories by sums of squares."""
+    """Return mean and standard deviation of each term of the difference.
+
+    Variances of separate trajectories are added.
+    """
     if run.is_single:
         return {name: (float(of.mean()), float(of.std())) for name, of in run.delta().items()}
     found = {}
@@ -194,7 +197,7 @@ def _n(run: Results) -> int:
 
 
 def shown_terms(run: Results, verbose: int, of_gromacs: bool) -> Mapping[str, Mapping[str, Floats]]:
-    """Terms that are printed: without bonded ones where they cancel, but at verbose 2."""
+    """Return the terms to print: bonded terms are omitted if they cancel, unless verbose is 2."""
     if of_gromacs or verbose > 1 or not run.is_single:
         return run.energies
     found = dict[str, dict[str, Floats]]()
@@ -249,7 +252,7 @@ def _gromacs_tables(run: Results, verbose: int) -> Iterator[str]:
 
 
 def _propagated(sds: Mapping[str, float]) -> dict[str, float]:
-    """Standard deviations; a sum has the root of the sum of squares."""
+    """Propagate standard deviations to sums of terms, as the root of the sum of squares."""
     single = {term: sd for term, sd in sds.items() if term not in ("GGAS", "GSOLV", "TOTAL")}
     gas = sqrt(sum(sd**2 for term, sd in single.items() if term not in OF_SOLVENT))
     solvent = sqrt(sum(sd**2 for term, sd in single.items() if term in OF_SOLVENT))
@@ -268,7 +271,7 @@ def _gromacs_table(rows: Mapping[str, tuple[float, float]], apart: Mapping[str, 
 
 
 def frames_csv(runs: Sequence[Results], verbose: int, of_gromacs: bool) -> str:
-    """Energies of each frame as CSV: what MMPBSA.py writes with -eo."""
+    """Return the energies of each frame as CSV, as written by MMPBSA.py with -eo."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     for run in runs:

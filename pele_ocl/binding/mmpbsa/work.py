@@ -1,4 +1,4 @@
-"""A run as MMPBSA.py does it: systems, their frames, energies and shares of residues, all by frame."""
+"""Compute the energies and residue contributions of a run's systems for each frame."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from .namelists import Decomp, MmpbsaInput
 from .residues import backbone, starts_of
 from .systems import Source
 
-METHODS = {"gb": "GENERALIZED BORN", "pb": "POISSON BOLTZMANN"}  # as the tables name them
-_MOST_BYTES = 1 << 30  # of the pairs of residues of all frames, where they are written frame by frame
+METHODS = {"gb": "GENERALIZED BORN", "pb": "POISSON BOLTZMANN"}  # titles in tables
+_MOST_BYTES = 1 << 30  # maximum size of the residue pairs stored for all frames
 
 
 @dataclass(frozen=True, eq=False)
 class FrameShares:
-    """Shares of residues in the energy of a system, by frame.
+    """Contributions of residues to the energy of a system, per frame.
 
-    residues : (k,) which of the system's residues; of : (m, k, n_groups) kcal/mol for each of SPLITS
+    residues : (k,) residue indices in the system; of : (m, k, n_groups) kcal/mol for each of SPLITS
     """
 
     residues: NDArray[np.intp]
@@ -48,9 +48,9 @@ class FrameShares:
 
 @dataclass(frozen=True, eq=False)
 class PairShares:
-    """Shares of pairs of residues: their means, and the shares of each frame if requested.
+    """Contributions of pairs of residues: means, and values of each frame if requested.
 
-    by_frame : split -> "complex" and "parts" -> (m, k, k, n_groups) of the residues that are printed, kcal/mol
+    by_frame : split -> "complex" and "parts" -> (m, k, k, n_groups) for the printed residues, kcal/mol
     """
 
     means: Decomposition
@@ -59,12 +59,13 @@ class PairShares:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Energies of the systems by frame.
+    """Energies of the systems for each frame.
 
-    energies : of "complex", "receptor", "ligand" the terms (m,) by AMBER's names; without parts the complex's alone
-    is_single : whether the parts are cut from frames of the complex; shares : of residues by system, where asked for
-    pairs : of "single" trajectories one for all systems, else one for each system of more than one residue
-    frames : the numbers of the frames by trajectory, from 1; method : key of METHODS
+    energies : terms (m,) with AMBER's names, by "complex", "receptor" and "ligand", or only "complex"
+    is_single : whether the parts are extracted from the complex's frames; shares : contributions of residues by system,
+        if requested
+    pairs : contributions of residue pairs: one entry for single trajectories, else one per system with several residues
+    frames : numbers of the frames by trajectory, from 1; method : key of METHODS
     """
 
     energies: Mapping[str, Mapping[str, Floats]]
@@ -78,11 +79,11 @@ class Results:
 
     @property
     def has_parts(self) -> bool:
-        """True if there are receptor and ligand besides the complex."""
+        """True if there are energies of receptor and ligand."""
         return "receptor" in self.energies
 
     def delta(self) -> Mapping[str, Floats]:
-        """Difference by frame (m,); of single trajectories alone."""
+        """Return the difference for each frame, (m,); only for single trajectories."""
         return {
             name: of - self.energies["receptor"][name] - self.energies["ligand"][name]
             for name, of in self.energies["complex"].items()
@@ -91,11 +92,12 @@ class Results:
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryWork:
-    """Energies of one trajectory's frames: of a complex and of its parts, or of one system alone. It pickles.
+    """Picklable description of the energies of a trajectory, for a complex with its parts or for a single system.
 
-    name : of the system; source : its frames; is_ligand : (n,) where parts are cut from these frames, else None
-    mutant : in place of the system, at positions that follow from the system's
-    printed : residues (k,) whose shares are wanted, None where none are; by_frame : whether pairs of each frame are
+    name : name of the system; source : its frames; is_ligand : mask (n,) if parts are extracted from these frames, else
+        None
+    mutant : mutant to compute instead of the system, with positions derived from it
+    printed : residues (k,) to decompose, None for no decomposition; by_frame : whether pairs are stored per frame
     """
 
     name: str
@@ -114,9 +116,9 @@ class TrajectoryWork:
 
 
 class OpenedWork:
-    """A work in the process that computes it.
+    """A TrajectoryWork prepared for computation in this process.
 
-    frames : Trajectory; settings : all that decides on the results, as texts
+    frames : Trajectory; settings : everything that affects the results, as texts
     """
 
     def __init__(self, work: TrajectoryWork) -> None:
@@ -154,12 +156,12 @@ class OpenedWork:
         return self._energy("float64")
 
     def _of_pairs(self) -> tuple[Binding, Decomposer] | None:
-        """A complex whose pairs of residues are decomposed, and the sums; None where none are wanted."""
+        """The complex and the Decomposer of residue pairs; None if they are not requested."""
         decomp, plan, starts = self._decomp, self.plan, starts_of(self.atoms)
         if decomp is None or decomp.idecomp < 3 or (isinstance(plan, Energy) and len(starts) < 2):
             return None
         if isinstance(plan, Energy):
-            last = starts[-1] <= np.arange(len(self.atoms))  # any cut: the pairs of all atoms are wanted
+            last = starts[-1] <= np.arange(len(self.atoms))  # arbitrary parts, as all pairs are needed
             plan = Binding(
                 self.atoms, last, ~last, model=self.work.wanted.model, device=self.work.device,
                 precision=self.work.precision, idecomp=decomp.idecomp,
@@ -179,7 +181,7 @@ class OpenedWork:
 
     @property
     def settings(self) -> dict[str, str]:
-        """All that decides on the results, as texts by name."""
+        """Everything that affects the results, as texts by name."""
         plan = self.plan
         own = binding_settings(plan) if isinstance(plan, Binding) else plan._settings_of_results()
         more: dict[str, object] = {"system": self.work.name, "mutant": self.work.mutant is not None}
@@ -189,12 +191,12 @@ class OpenedWork:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Terms of the energies."""
+        """Names of the terms."""
         return self.plan.names
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """Systems that have energies."""
+        """Names of the systems."""
         return PARTS if isinstance(self.plan, Binding) else (self.work.name,)
 
     def residues_of(self, system: str) -> NDArray[np.intp]:
@@ -209,9 +211,10 @@ class OpenedWork:
 
     @property
     def evaluate(self) -> Evaluate[FrameResults]:
-        """Function that evaluates positions (m, n, 3) of the system.
+        """Function that evaluates positions (m, n, 3) A of the system.
 
-        Columns are terms by system; `residues` are shares by system and split, (m, k * n_groups).
+        The columns of its result are terms by system; `residues` are contributions by system and split,
+        (m, k * n_groups).
         """
         return self._evaluate
 
@@ -234,7 +237,7 @@ class OpenedWork:
         return FrameResults(columns, errors, shares)
 
     def _batches(self, positions: Floats, progress: Progress | None) -> dict[str, EnergyBatch]:
-        """Batch of each system; energies too large for differences in float32 come from float64."""
+        """Evaluate each system; energies too large for differences in float32 are recomputed in float64."""
         if isinstance(self.plan, Binding):
             return self.plan.systems.batches(positions, progress, errors="record")
         return {self.work.name: precise_batch(self.plan, positions, progress, lambda: self._in_float64)}
@@ -244,7 +247,7 @@ class OpenedWork:
         return np.asarray(positions, np.float64) if mutant is None else mutant.positions(positions)
 
     def _shares(self, system: str, batch: EnergyBatch) -> dict[str, Floats]:
-        """(m, k, n_groups) of the printed residues of a system, for each of SPLITS."""
+        """Return the contributions of a system's printed residues, (m, k, n_groups), for each of SPLITS."""
         assert batch.per_atom is not None
         assert self._decomp is not None
         assert self.atoms.labels is not None
@@ -261,7 +264,7 @@ class OpenedWork:
         return {"total": total, "sidechain": total - of_backbone, "backbone": of_backbone}
 
     def pairs(self) -> PairShares | None:
-        """Shares of pairs of residues in all frames that were evaluated in this process."""
+        """Return the contributions of residue pairs in all frames evaluated in this process."""
         if self._decomposed is None:
             return None
         _, decomposer = self._decomposed
@@ -270,9 +273,9 @@ class OpenedWork:
 
 @dataclass(frozen=True, eq=False)
 class ComputedFrames:
-    """All that was computed of a work's frames.
+    """Results of all frames of a work.
 
-    columns, residues : as FrameResults has them, of all frames; frames : their numbers, from 1
+    columns, residues : as in FrameResults, for all frames; frames : numbers of the frames, from 1
     """
 
     work: OpenedWork
@@ -283,7 +286,7 @@ class ComputedFrames:
 
     @classmethod
     def of(cls, work: OpenedWork, parts: Sequence[FrameResults]) -> ComputedFrames:
-        """Results of neighbouring pieces in one. Raises InputError for the first frame without energies."""
+        """Concatenate the results of consecutive pieces. Raises InputError if a frame failed."""
         numbers, first = np.array(work.frames.frames, np.int64) + 1, 0
         for part in parts:
             for place, reason in sorted(part.errors.items()):
@@ -296,11 +299,11 @@ class ComputedFrames:
         )  # fmt: skip
 
     def values(self, system: str) -> Floats:
-        """Terms (m, n_terms) of a system."""
+        """Return the terms of a system, (m, n_terms)."""
         return np.column_stack([self.columns[f"{system}_{term}"] for term in self.work.names]).astype(np.float64)
 
     def shares(self, system: str) -> FrameShares:
-        """Energy contributions of a system's printed residues."""
+        """Return the contributions of a system's printed residues."""
         residues = self.work.residues_of(system)
         of = {
             split: self.residues[f"{system}_{split}"].reshape(len(self.frames), len(residues), len(GROUPS))
@@ -310,7 +313,7 @@ class ComputedFrames:
 
 
 def results_of(computed: Sequence[ComputedFrames], wanted: MmpbsaInput, label: str = "") -> Results:
-    """Results of a run, of one work with all systems, or of a work for each of them."""
+    """Combine the frames of a run, computed by one work for all systems or by one work per system."""
     is_single = len(computed[0].work.systems) > 1
     everything, offset = computed[0].work.names, wanted.surface_offset
     energies, shares = dict[str, Mapping[str, Floats]](), dict[str, FrameShares]()
@@ -332,7 +335,7 @@ def results_of(computed: Sequence[ComputedFrames], wanted: MmpbsaInput, label: s
 def _amber(
     names: Sequence[str], values: Floats, surface_offset: float, everything: Sequence[str] | None = None
 ) -> Mapping[str, Floats]:  # fmt: skip
-    """Terms (m,) by AMBER's names; a term of `everything` that a system lacks is 0."""
+    """Return the terms (m,) by AMBER's names; terms of `everything` that a system lacks are 0."""
     order = tuple(everything or names)
     if strange := set(names) - set(order):
         raise InputError(f"a part has the term {sorted(strange)[0]}, which the complex lacks")

@@ -1,4 +1,4 @@
-"""PELE's control file in full: blocks, tasks, selections and conditions."""
+"""PELE's control file: blocks, tasks, selections and conditions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Blocks of settings with PELE's defaults; the manual of PELE 1.8.1 has their meanings.
+"""Settings of each block with PELE's defaults, as described in the manual of PELE 1.8.1.
 
-Settings that no code here reads yet are not fields, so that the note about a control file names them.
+Only settings that the code uses are fields; a note lists all others that a control file contains.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .reading import setting
 class PeleParameters:
     """Block PELE_Parameters.
 
-    Frequencies count steps from 1: a stage is made if the step is a multiple, and never with 0. Lengths in A.
+    A stage runs in every step that is a multiple of its frequency, counted from 1; 0 disables it. Lengths are in A.
     """
 
     temperature: float = setting(1000.0, within="", above=0)
@@ -61,7 +61,7 @@ class PerturbationBlock:
 
 @dataclass(frozen=True)
 class MinimizerBlock:
-    """Block Minimizer: energies in kcal/mol, the root mean square of the gradient in kcal/mol/A."""
+    """Block Minimizer. Energies are in kcal/mol, the rms gradient in kcal/mol/A."""
 
     algorithm: str = setting(
         "TruncatedNewton", within="", choices=("TruncatedNewton", "ConjugatedGradient", "SteepestDescent")
@@ -117,7 +117,7 @@ class AnmBlock:
 
 @dataclass(frozen=True)
 class SideChainBlock:
-    """Block SideChainPrediction, without its minimizer and its selections. Resolution in degrees."""
+    """Block SideChainPrediction, without its minimizer and its selections. The resolution is in degrees."""
 
     algorithm: str = setting("zhexin", within="", choices=("zhexin", "boltzmannSampling"))
     resolution: float = setting(10.0, above=0)
@@ -132,7 +132,7 @@ class SideChainBlock:
 
 @dataclass(frozen=True)
 class OutputBlock:
-    """Block PELE_Output: paths, from the working directory, to which explorers add their number."""
+    """Block PELE_Output. Paths are relative to the working directory; each explorer appends its number."""
 
     report_path: str = setting("", within="")
     trajectory_path: str = setting("", within="")

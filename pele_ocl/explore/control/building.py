@@ -1,4 +1,4 @@
-"""Metrics, constraints, boxes and the ligand of a control file, made for a molecule."""
+"""Build the metrics, constraints, box and ligand selection of a control file for a molecule."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ Bools = NDArray[np.bool_]
 
 
 class MetricMaker:
-    """Makes the metrics of a control file for a molecule.
+    """Builds the metrics of a control file for a molecule.
 
-    model, precision, device : of energies; notes : messages about what metrics are of
+    model, precision, device : for energies, as in `Energy`; notes : messages about the atoms that metrics use
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class MetricMaker:
         self._energy: dict[str, Any] = {"model": model, "precision": precision, "device": device}
 
     def make(self, block: MetricBlock) -> Metric | None:
-        """Make a metric; None for a tracker. Raises InputError or FormatError for what cannot be made."""
+        """Build a metric; None for a tracker. Raises InputError or FormatError if this fails."""
         if block.kind in TRACKERS:
             return None
         makers: dict[str, Callable[[MetricBlock], Metric]] = {
@@ -122,7 +122,7 @@ class MetricMaker:
         return Angle((a, b, c))
 
     def _dihedral(self, block: MetricBlock) -> Metric:
-        """Make the torsion angle of four atoms in the order in which they are named."""
+        """Build the metric of a torsion angle, with its four atoms in the order of the file."""
         words = f"{self._file}: {block.place}.selection_group_1"
         given = block.settings.get("selection_group_1")
         identities = given.get("atoms", {}).get("ids", []) if isinstance(given, Mapping) else []
@@ -137,9 +137,9 @@ class MetricMaker:
 
 
 def constraint_terms(file: Path, blocks: Sequence[ConstraintBlock], atoms: Atoms) -> tuple[Term, ...]:
-    """Make the restraints of a control file, with energy k d^2.
+    """Build the restraints of a control file, with energy k d^2.
 
-    Restraints to initial positions use those of `atoms`.
+    Restraints to initial positions use the positions of `atoms`.
     """
     held: dict[float, list[tuple[int, tuple[float, float, float] | None]]] = {}
     terms: list[Term] = []
@@ -163,7 +163,7 @@ def constraint_terms(file: Path, blocks: Sequence[ConstraintBlock], atoms: Atoms
 
 
 def ligand_of(simulation: Simulation, atoms: Atoms) -> Bools:
-    """Mark the atoms that are perturbed, (n,). Raises InputError for none."""
+    """Return a mask (n,) of the perturbed atoms. Raises InputError if there are none."""
     mask = selected(atoms, simulation.ligand or "empty", f"{simulation.path}: selectionToPerturb")
     if not mask.any():
         raise InputError(f"{simulation.path}: selectionToPerturb has no atom of the structure")
@@ -171,7 +171,10 @@ def ligand_of(simulation: Simulation, atoms: Atoms) -> Bools:
 
 
 def box_of(file: Path, block: BoxBlock | None, atoms: Atoms) -> Box | None:
-    """Make the box of a control file, None for none. Its centre of mass is of the positions of atoms."""
+    """Build the box of a control file, None if it has no box.
+
+    A box centred on a selection uses its centre of mass at the positions of `atoms`.
+    """
     if block is None:
         return None
     center = block.center
@@ -184,7 +187,10 @@ def box_of(file: Path, block: BoxBlock | None, atoms: Atoms) -> Box | None:
 
 
 def native_of(file: Path, block: MetricBlock) -> Path:
-    """Return the path of the structure that an rmsd is of. file : the control file; FormatError if it names none"""
+    """Return the path of the native structure of an rmsd metric. Raises FormatError if the block has none.
+
+    file : path of the control file, for messages
+    """
     native = block.settings.get("Native")
     path = native.get("path") if isinstance(native, Mapping) else None
     if not isinstance(path, str):

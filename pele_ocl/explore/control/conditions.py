@@ -1,4 +1,4 @@
-"""Conditions over metrics and trackers: `rmsd < 1.2 and not energy > 3`, `currentStep _every_ 5 _offset_ 2`."""
+"""Conditions on metrics and trackers: `rmsd < 1.2 and not energy > 3`, `currentStep _every_ 5 _offset_ 2`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORDS = ("and", "or", "not", EVERY, OFFSET)
 class Condition:
     """Condition of a control file.
 
-    text : as it stands there; sensors : names of the metrics and trackers that it asks
+    text : text in the file; sensors : names of the metrics and trackers that it uses
     """
 
     text: str
@@ -33,12 +33,12 @@ class Condition:
     _test: Test
 
     def __call__(self, values: Values) -> bool:
-        """Return whether it holds for values of all sensors."""
+        """Return whether the condition is true for the values of its sensors."""
         return self._test(values)
 
 
 def parse_condition(text: str, words: str) -> Condition:
-    """Read a condition. words : its place for messages. Raises FormatError for what is none."""
+    """Parse a condition. words : its place in the file, for messages. Raises FormatError for invalid text."""
     return _Parser(text, words).whole()
 
 
@@ -48,7 +48,7 @@ def any_holds(conditions: Iterable[Condition], values: Values) -> bool:
 
 
 class _Parser:
-    """Recursive descent: `or` binds less than `and`, which binds less than `not`."""
+    """Recursive-descent parser; `not` binds more tightly than `and`, and `and` more tightly than `or`."""
 
     def __init__(self, text: str, words: str) -> None:
         self._text, self._words = text, words
@@ -102,7 +102,7 @@ class _Parser:
         return lambda values: compare(values[name], bound)
 
     def _next(self, token: str) -> bool:
-        """Take a token if it is this one."""
+        """Consume the next token if it equals `token`; return whether it does."""
         is_it = bool(self._tokens) and self._tokens[0] == token
         if is_it:
             self._tokens.pop(0)

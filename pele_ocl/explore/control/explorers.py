@@ -1,4 +1,4 @@
-"""Explorers of a control file: its blocks as moves, restraints and settings."""
+"""Build explorers from a control file: moves, restraints and settings from its blocks."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _PICKING = {"RANDOM_MODE": "random", "LOWEST_MODE": "lowest", "DEFINED_MODE": "d
 _DIRECTIONS = {"random": "random", "useAlwaysTheSame": "same", "oscillate": "oscillate"}
 _MIXING = {"mixMainModeWithOthersModes": "main", "mixAllModesEquallyRandom": "all", "doNotMixModes": "none"}
 _MAGNITUDES = {"noRandom": "fixed", "biasedRandom": "biased", "scaledBiasedRandom": "scaled", "random": "random"}
-# Folders in Data and DataLocal.
+# Subfolders of Data and DataLocal.
 _ROTAMERS, _SIDE_CHAINS = Path("LigandRotamerLibs"), Path("RotamerLibs")
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenRegion(Region):
-    """Region that always has some atoms, beside the ones around the ligand, as in PELE's includeInMinimization.
+    """Region that always includes some atoms in addition to those near the ligand (PELE's includeInMinimization).
 
     always : indices of atoms
     """
@@ -57,12 +57,13 @@ def explorer_of(
     simulation: Simulation, task: SimulationTask, atoms: Atoms, ligand: Bools, numbers: Sequence[int], starts: Floats,
     *, seed: int, box: Box | None, folders: Sequence[Path] = (), **options: Any,
 ) -> Explorer:  # fmt: skip
-    """Make the explorers of a task.
+    """Build the explorers of a task.
 
-    ligand : (n,) what is perturbed; numbers : of the explorers; starts : (n_explorers, n, 3) A where they begin
-    folders : Data and DataLocal, which may have rotamers of the ligand; options : of `Ensemble`
+    ligand : mask (n,) of the perturbed atoms; numbers : numbers of the explorers; starts : their initial positions,
+        (n_explorers, n, 3) A
+    folders : Data and DataLocal, which may contain rotamers of the ligand; options : options of `Ensemble`
 
-    Raises InputError for atoms that the molecule does not have.
+    Raises InputError for atoms that are not in the molecule.
     """
     terms = constraint_terms(simulation.path, task.constraints, atoms)
     explorer = Explorer(
@@ -79,7 +80,7 @@ def explorer_of(
 def moves_of(
     simulation: Simulation, task: SimulationTask, atoms: Atoms, ligand: Bools, folders: Sequence[Path]
 ) -> list[Move]:
-    """Make the moves of a task, in their order."""
+    """Build the moves of a task, in order."""
     moves: list[Move] = []
     if task.perturbation is not None:
         own = task.perturbation
@@ -101,7 +102,7 @@ def moves_of(
 
 
 def region_of(simulation: Simulation, task: SimulationTask, atoms: Atoms) -> ChosenRegion:
-    """Make the region of minimizations."""
+    """Build the region of atoms that minimizations move."""
     place = simulation.path
     always = np.flatnonzero(selected(atoms, task.minimized, f"{place}: includeInMinimization")).astype(np.int32)
     never = np.flatnonzero(selected(atoms, task.not_minimized, f"{place}: doNotIncludeInMinimization"))
@@ -109,7 +110,7 @@ def region_of(simulation: Simulation, task: SimulationTask, atoms: Atoms) -> Cho
 
 
 def anm_of(simulation: Simulation, task: SimulationTask, atoms: Atoms, ligand: Bools, region: Region) -> ANM:
-    """Make the moves along elastic modes, with modes of a file if the block names one."""
+    """Build the ANM moves, with modes from a file if the block names one."""
     assert task.anm is not None
     assert atoms.labels is not None
     own, place = task.anm, f"{simulation.path}: ANM"
@@ -137,7 +138,7 @@ def anm_of(simulation: Simulation, task: SimulationTask, atoms: Atoms, ligand: B
 
 
 def side_chains_of(simulation: Simulation, task: SimulationTask, atoms: Atoms, folders: Sequence[Path]) -> SideChains:
-    """Make the prediction of side chains, with PELE's own rotamers where a folder has them."""
+    """Build the side-chain prediction, with PELE's rotamers if a folder contains them."""
     assert task.side_chains is not None
     own, place = task.side_chains, f"{simulation.path}: SideChainPrediction"
     chosen = selected(atoms, task.side_chain_include, f"{place}.selectionToInclude")
@@ -152,13 +153,13 @@ def side_chains_of(simulation: Simulation, task: SimulationTask, atoms: Atoms, f
 
 
 def _words_of(mask: Bools) -> str | None:
-    """Write a mask (n,) as a selection, None if it has no atom."""
+    """Convert a mask (n,) to a selection, None if it has no atoms."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     return " or ".join(f"index {a}:{b - 1}" for a, b in edges.reshape(-1, 2)) or None
 
 
 def minimizer_options(block: MinimizerBlock) -> dict[str, Any]:
-    """Return the options of a Minimizer."""
+    """Return the options of Minimizer for a block."""
     return {
         "method": "newton", "tolerance": block.minimum_rms, "max_iterations": block.newton_iterations,
         "rounds": block.rounds,
@@ -166,7 +167,7 @@ def minimizer_options(block: MinimizerBlock) -> dict[str, Any]:
 
 
 def ligand_rotamers(atoms: Atoms, ligand: Ints, folders: Sequence[Path]) -> Flexible | None:
-    """Read what turns of a ligand of one residue, None if no folder has its file `LIG.rot.assign`."""
+    """Read the rotatable bonds of a single-residue ligand; None if no folder has its file `LIG.rot.assign`."""
     path = _rotamer_file(atoms, ligand, folders)
     return None if path is None else read_rot_assign(path, atoms, ligand)
 
@@ -174,9 +175,9 @@ def ligand_rotamers(atoms: Atoms, ligand: Ints, folders: Sequence[Path]) -> Flex
 def files_of_moves(
     simulation: Simulation, task: SimulationTask, atoms: Atoms, ligand: Ints, folders: Sequence[Path]
 ) -> list[Path]:
-    """List the files that `moves_of` reads: rotamers of the ligand and of side chains, and modes.
+    """List the files that `moves_of` reads: rotamers of the ligand, rotamers of side chains, and modes.
 
-    ligand : (m,) atoms
+    ligand : (m,) indices of its atoms
     """
     found = []
     if task.perturbation is not None and (path := _rotamer_file(atoms, ligand, folders)):
@@ -193,16 +194,16 @@ def _modes_file(simulation: Simulation, block: AnmBlock) -> Path:
 
 
 def _side_chain_folder(folders: Sequence[Path]) -> Path | None:
-    """Find PELE's rotamers of side chains, None if no folder has them."""
+    """Find the folder of PELE's side-chain rotamers, None if there is none."""
     found = [folder / _SIDE_CHAINS for folder in reversed(folders) if (folder / _SIDE_CHAINS).is_dir()]
     return found[0] if found else None
 
 
 def _rotamer_file(atoms: Atoms, ligand: Ints, folders: Sequence[Path]) -> Path | None:
-    """Find `LIG.rot.assign` of a ligand of one residue, None if no folder has it."""
+    """Find the file `LIG.rot.assign` of a single-residue ligand, None if no folder has it."""
     assert atoms.labels is not None
     names = set(atoms.labels.residue_names[ligand].tolist())
-    for folder in reversed(folders):  # DataLocal wins
+    for folder in reversed(folders):  # DataLocal takes precedence
         for name in names if len(names) == 1 else ():
             path = folder / _ROTAMERS / f"{name}.rot.assign"
             if path.is_file():
@@ -211,9 +212,10 @@ def _rotamer_file(atoms: Atoms, ligand: Ints, folders: Sequence[Path]) -> Path |
 
 
 def settings_of(task: SimulationTask, blocks: Mapping[str, Any], box: Box | None) -> Settings:
-    """Make the settings of an explorer.
+    """Build the settings of an explorer.
 
-    blocks : of the explorer now, by the names in sensors.CHANGING; box : of the ligand's centre, or None
+    blocks : current blocks of the explorer, by the names in sensors.CHANGING; box : box for the ligand's centre, or
+        None
     """
     parameters: PeleParameters = blocks["parameters"]
     perturbation: PerturbationBlock = blocks["perturbation"] or PerturbationBlock()
@@ -241,14 +243,14 @@ def settings_of(task: SimulationTask, blocks: Mapping[str, Any], box: Box | None
 
 
 def state_of(explorer: Explorer) -> dict[str, Any]:
-    """Return the state of explorers after a step, to continue: steps, positions, and what moves remember."""
+    """Return the state needed to continue after a step: step numbers, positions and the memory of the moves."""
     walk = explorer.walk
     rows = list(range(len(walk)))
     return {"steps": walk.steps.copy(), "positions": walk.ensemble.positions[walk.kept(rows)], "memory": walk.memory}
 
 
 def restore_explorer(explorer: Explorer, state: Mapping[str, Any]) -> None:
-    """Go on with a state that `state_of` gave."""
+    """Restore a state returned by `state_of`."""
     walk = explorer.walk
     walk.steps[:] = state["steps"]
     walk.memory[:] = state["memory"]
@@ -258,7 +260,7 @@ def restore_explorer(explorer: Explorer, state: Mapping[str, Any]) -> None:
 def _hold_where_they_began(
     explorer: Explorer, terms: Sequence[PositionalRestraint], atoms: Atoms, starts: Floats
 ) -> None:
-    """Set each explorer's initial positions as references of its restrained atoms."""
+    """Restrain atoms of each explorer to its own initial positions, unless the control file specifies a point."""
     for term in terms:
         given = np.asarray(term.reference)
         has_point = (given != atoms.positions).any(axis=1)

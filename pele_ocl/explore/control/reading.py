@@ -1,4 +1,4 @@
-"""Blocks of a control file: settings by their names, each checked, and a list of what nobody asked for."""
+"""Read blocks of a control file: check each setting, and collect the names that were not read."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ def setting(
     default: Any, name: str = "", *, within: str = "parameters", least: float = 0.0, above: float = -math.inf,
     most: float = math.inf, choices: Collection[str] = (),
 ) -> Any:  # fmt: skip
-    """Describe a setting as a field of a dataclass.
+    """Declare a dataclass field as a setting of a control file.
 
-    default : its value if the file has none; values must have the same type
-    name : in the file; by default the field's name in camel case
-    within : the inner block that contains it, "" for none
-    least, above, most : bounds of a number; choices : texts that are known
+    default : default value; values in the file must have its type
+    name : name in the file, by default the field's name in camel case
+    within : name of the inner block that contains the setting, "" for none
+    least, above, most : bounds of a number: minimum, exclusive lower bound, maximum; choices : allowed texts
     """
     about = {"name": name, "within": within, "least": least, "above": above, "most": most, "choices": choices}
     return field(default=default, metadata=about)
 
 
 def name_of(own: Field[Any]) -> str:
-    """Return the name that a setting has in the file."""
+    """Return the name of a setting in the file."""
     given: str = own.metadata["name"]
     first, *others = own.name.split("_")
     return given or first + "".join(word.capitalize() for word in others)
 
 
 def settings_of(cls: type[DataclassInstance]) -> Iterator[Field[Any]]:
-    """Return the fields of a dataclass that are settings of the file."""
+    """Return the fields of a dataclass that were declared by `setting`."""
     return (own for own in fields(cls) if "within" in own.metadata)
 
 
 @dataclass
 class Unread:
-    """Names in a file that were passed over, and words that nobody filled in.
+    """Settings of a file that were ignored, and `$WORDS` without a value.
 
-    names : of settings that were passed over, in the order of the file; words : `$WORDS` that have no value
+    names : names of ignored settings, in file order; words : `$WORDS` without a value
     """
 
     names: list[str] = field(default_factory=list)
@@ -60,9 +60,9 @@ class Unread:
 
 
 class Block:
-    """Block of a control file. Names are compared without regard to case.
+    """Block of a control file. Names are case-insensitive.
 
-    place : names of the blocks around it, and its own
+    place : dotted path of the block's name within the file
     """
 
     def __init__(self, file: object, place: str, values: Mapping[str, object], unread: Unread) -> None:
@@ -75,27 +75,27 @@ class Block:
 
     @property
     def values(self) -> list[str]:
-        """Names of its settings, as the file has them."""
+        """Names of the block's settings, spelled as in the file."""
         return [name for name, _ in self._values.values()]
 
     def named(self, cls: type[DataclassInstance]) -> list[str]:
-        """Return the fields of a dataclass whose settings the block names."""
+        """Return the names of the fields of a dataclass that the block sets."""
         return [own.name for own in settings_of(cls) if name_of(own) in self]
 
     def take(self, name: str) -> object:
-        """Return a value of any kind, None if there is none."""
+        """Return a value of any type, None if the block lacks it."""
         self._asked.add(name.lower())
         return self._values.get(name.lower(), ("", None))[1]
 
     def block(self, name: str) -> Block:
-        """Return an inner block, an empty one if there is none."""
+        """Return an inner block, empty if the block lacks it."""
         found = self.take(name)
         if found is not None and not isinstance(found, dict):
             raise self.fault(name, found, "a block in braces")
         return Block(self.file, f"{self.place}.{name}" if self.place else name, found or {}, self._unread)
 
     def blocks(self, name: str) -> list[Block]:
-        """Return the blocks of a list, none if there is no list."""
+        """Return the blocks of a list, empty if the block lacks it."""
         found = self.take(name)
         items = [] if found is None else found
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
@@ -104,7 +104,7 @@ class Block:
         return [Block(self.file, f"{place}[{k}]", item, self._unread) for k, item in enumerate(items)]
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return the texts of a list, none if there is no list."""
+        """Return a list of texts, empty if the block lacks it; a single text counts as a list."""
         found = self.take(name)
         items = [] if found is None else [found] if isinstance(found, str) else found
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
@@ -112,22 +112,22 @@ class Block:
         return tuple(items)
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a text."""
+        """Return a text setting."""
         found: str = self._value(name, default, {})
         return found
 
     def number(self, name: str, default: float, least: float = -_MOST) -> float:
-        """Return a number."""
+        """Return a numeric setting, at least `least`."""
         found: float = self._value(name, float(default), {"least": least, "above": -math.inf, "most": _MOST})
         return found
 
     def flag(self, name: str, default: bool) -> bool:
-        """Return true or false."""
+        """Return a boolean setting."""
         found: bool = self._value(name, default, {})
         return found
 
     def point(self, name: str) -> tuple[float, float, float] | None:
-        """Return three numbers, None if there are none."""
+        """Return a point (x, y, z), None if the block lacks it."""
         found = self.take(name)
         if found is None:
             return None
@@ -138,10 +138,10 @@ class Block:
         return x, y, z
 
     def fill(self, cls: type[T], base: T | None = None, within: str | None = None) -> T:
-        """Make a dataclass of settings.
+        """Read the settings of a dataclass.
 
-        base : has the values of settings that the block does not name, by default the defaults of the dataclass
-        within : take settings of this inner block alone, which this block is
+        base : source of the values that the block does not set, by default the defaults of the dataclass
+        within : read only the settings of this inner block, which is this block itself
         """
         begin = cls() if base is None else base
         values = {own.name: getattr(begin, own.name) for own in fields(cls)}
@@ -161,17 +161,17 @@ class Block:
         return cls(**values)
 
     def finish(self) -> None:
-        """Note what nobody asked for."""
+        """Record the names of all settings that were not read."""
         left = (name for low, (name, _) in self._values.items() if low not in self._asked)
         self._unread.names += [f"{self.place}.{name}" if self.place else name for name in left]
 
     def fault(self, name: str, found: object, needed: str) -> FormatError:
-        """Make the error about a value."""
+        """Build the error for an invalid value."""
         what = needed_for(found, self._unread.words, needed)
         return FormatError(f"{self.file}: {self.place}.{name} is {quoted(found)}; {what} is needed")
 
     def _value(self, name: str, default: Any, about: Mapping[str, Any]) -> Any:
-        """Return a value of the default's type, and within its bounds. Raises FormatError."""
+        """Return a value of the default's type. Raises FormatError for another type, and if it is out of bounds."""
         if name not in self:
             return default
         found = self.take(name)

@@ -1,4 +1,4 @@
-"""PELE's selections of atoms: a union of atoms, links (residues) and chains, each less what is omitted."""
+"""PELE's atom selections: the union of atoms, links (residues) and chains, each without its omitted atoms."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LIGANDS, NO_LIGANDS = "ligands", "everythingButLigands"
 
 
 def selected(atoms: Atoms | Labels, given: object, words: str) -> Bools:
-    """Mark the atoms of a selection, (n,).
+    """Return a mask (n,) of the selected atoms.
 
-    given : the selection as in the control file; words : its name in messages
+    given : selection as in the control file; words : its name in messages
 
-    Raises InputError for a selection that is none, and for a name that no atom has.
+    Raises InputError for an invalid selection, and for a name that no atom has.
     """
     labels = atoms if isinstance(atoms, Labels) else atoms.labels
     if labels is None:
@@ -47,7 +47,7 @@ def selected(atoms: Atoms | Labels, given: object, words: str) -> Bools:
 
 
 def atom_of(atoms: Atoms | Labels, identity: object, words: str) -> int:
-    """Find the atom that `A:16:_CA_` names. Raises InputError if there is none."""
+    """Return the index of the atom named by e.g. `A:16:_CA_`. Raises InputError unless there is exactly one."""
     chosen = np.flatnonzero(selected(atoms, {"atoms": {"ids": [identity]}}, words))
     if len(chosen) != 1:
         raise InputError(f"{words}: {quoted(identity)} names {len(chosen)} atoms; one is needed")
@@ -58,7 +58,7 @@ Marks = Mapping[str, Callable[[Labels, str], Bools]]
 
 
 def _of_level(labels: Labels, given: object, marks: Marks, words: str, must_be: bool) -> Bools:
-    """Mark what one of atoms, links and chains selects. must_be : whether each name must be an atom's"""
+    """Return the mask selected by atoms, links or chains. must_be : whether each name must match an atom"""
     found = np.zeros(len(labels), bool)
     if given is None:
         return found
@@ -78,7 +78,7 @@ def _of_level(labels: Labels, given: object, marks: Marks, words: str, must_be: 
 
 
 def _whole(labels: Labels, word: str, words: str) -> Bools:
-    """Mark what a word selects of the chains."""
+    """Return the mask selected by a keyword for whole chains."""
     if word == "all":
         return np.ones(len(labels), bool)
     if word in (LIGANDS, NO_LIGANDS):
@@ -88,7 +88,7 @@ def _whole(labels: Labels, word: str, words: str) -> Bools:
 
 
 def ligand_chains(labels: Labels) -> Bools:
-    """Mark the atoms of chains without amino acids and nucleotides, (n,)."""
+    """Return a mask (n,) of the atoms of chains without amino acids and nucleotides."""
     polymer = {name: is_polymer(name) for name in set(labels.residue_names.tolist())}
     is_polymer_atom = np.array([polymer[name] for name in labels.residue_names.tolist()], bool)
     with_polymers = np.unique(labels.chains[is_polymer_atom])
@@ -96,7 +96,7 @@ def ligand_chains(labels: Labels) -> Bools:
 
 
 def _names(labels: Labels, name: str) -> Bools:
-    """Mark atoms by a name of four columns, blanks written as `_`, or by a name without blanks."""
+    """Return a mask of atoms with a name, either four PDB columns with `_` for blanks, or without blanks."""
     bare = name.strip("_")
     mask: Bools = labels.names == bare
     if len(name) != 4 or not mask.any():
@@ -104,7 +104,7 @@ def _names(labels: Labels, name: str) -> Bools:
     wanted = name.replace("_", " ")
     elements = labels.elements[mask].tolist()
     mask[mask] = [aligned_name(bare, element) == wanted for element in elements]
-    # Files that place names elsewhere: nothing fits, or all do.
+    # In files with another alignment of names no atom matches; then compare names without blanks.
     return mask if mask.any() else labels.names == bare
 
 
@@ -119,7 +119,7 @@ def _chains(labels: Labels, name: str) -> Bools:
 
 
 def _links(labels: Labels, identity: str) -> Bools:
-    """Mark a residue, `A:16` or `A:184A`."""
+    """Return the mask of a residue, such as `A:16` or `A:184A`."""
     chain, _, number = identity.strip().partition(":")
     numbers = np.char.add(labels.residue_numbers.astype(str), labels.insertion_codes)
     mask: Bools = _chains(labels, chain) & (numbers == number.strip())
@@ -127,7 +127,7 @@ def _links(labels: Labels, identity: str) -> Bools:
 
 
 def _ranges(labels: Labels, given: str) -> Bools:
-    """Mark residues from one to another in the order of the file, `A:1 A:4`."""
+    """Return the mask of a range of residues in file order, such as `A:1 A:4`."""
     ends = given.split()
     found = np.zeros(len(labels), bool)
     if len(ends) == 2:
@@ -143,7 +143,7 @@ def _residue_names(labels: Labels, name: str) -> Bools:
 
 
 def _ids(labels: Labels, identity: str) -> Bools:
-    """Mark an atom, `A:16:_CA_`."""
+    """Return the mask of an atom, such as `A:16:_CA_`."""
     link, _, name = identity.rpartition(":")
     mask = _links(labels, link)
     return mask & _names(labels, name)

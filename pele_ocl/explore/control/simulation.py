@@ -1,4 +1,4 @@
-"""A control file of PELE as a whole: a simulation of tasks, each with its blocks."""
+"""Read a control file of PELE: a simulation with its tasks and their blocks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .reading import Block, Unread
 from .selections import ALL, NO_LIGANDS
 
 SIMULATION = "peleSimulation"
-# Metrics by their type, and the settings of each beside `type`, `tag` and `logIt`.
+# Metrics by type, with their settings other than `type`, `tag` and `logIt`.
 METRICS: dict[str, tuple[str, ...]] = {
     "bindingEnergy": ("boundPartSelection", "allowMultipleBindingSelection"),
     "rmsd": ("Native", "selection", "superpositionSelection", "doSuperposition", "includeHydrogens"),
@@ -40,12 +40,12 @@ METRICS: dict[str, tuple[str, ...]] = {
 }
 ENERGY, ACCEPTED, STEP, SINCE = "currentEnergy", "numberOfAcceptedPeleSteps", "currentStep", "stepsSinceLastAccepted"
 TRACKERS = (ENERGY, ACCEPTED, STEP, SINCE)
-# Names in `parametersChanges` of what changes: a field of Task.
+# Names in `parametersChanges`, and the field of SimulationTask that each changes.
 CHANGED = {
     "Pele::parameters": "parameters", "Perturbation::parameters": "perturbation",
     "LigandPerturbation::parameters": "perturbation", "ANM::parameters": "anm",
 }  # fmt: skip
-# Settings that an explorer may have of its own.
+# Settings that may differ between explorers.
 CHANGEABLE = {
     "parameters": (
         "temperature", "anm_frequency", "side_chain_prediction_frequency", "minimization_frequency",
@@ -62,10 +62,10 @@ CHANGEABLE = {
 
 @dataclass(frozen=True)
 class BoxBlock:
-    """Box of the ligand's centre of mass.
+    """Box that confines the ligand's centre of mass.
 
-    kind : sphericalBox, sphericalShellBox or prismaticBox; radii : of a sphere, or inner and outer ones, A
-    edges : of a prism, A; center : A, else the centre of mass of a selection
+    kind : sphericalBox, sphericalShellBox or prismaticBox; radii : radius of a sphere, or inner and outer radius, A
+    edges : edge lengths of a prism, A; center : A, None for the centre of mass of `selection`
     """
 
     kind: str
@@ -77,10 +77,10 @@ class BoxBlock:
 
 @dataclass(frozen=True)
 class ConstraintBlock:
-    """Constraint of all minimizations.
+    """Constraint that acts in all minimizations.
 
     kind : `type` in the file; constant : kcal/mol/A^2 or kcal/mol/rad^2; target : A or degrees
-    atoms : identities of its atoms; point : A, None for where the atom was
+    atoms : identifiers of its atoms; point : A, None for the atom's initial position
     """
 
     kind: str
@@ -92,7 +92,7 @@ class ConstraintBlock:
 
 @dataclass(frozen=True)
 class MetricBlock:
-    """Metric or tracker of a task. settings : as the file has them"""
+    """Metric or tracker of a task. settings : its settings in the file"""
 
     kind: str
     tag: str
@@ -103,7 +103,10 @@ class MetricBlock:
 
 @dataclass(frozen=True)
 class Change:
-    """Change of settings: if any condition holds, else otherwise. Both by fields of Task, then by setting."""
+    """New values of settings: `then` if any condition is true, else `otherwise`.
+
+    Both map fields of SimulationTask to settings and their values.
+    """
 
     conditions: tuple[Condition, ...]
     then: Mapping[str, Mapping[str, Any]]
@@ -112,10 +115,10 @@ class Change:
 
 @dataclass(frozen=True)
 class SimulationTask:
-    """Task of a simulation, with the simulation's blocks where it has none of its own.
+    """Task of a simulation; blocks that it lacks are inherited from the simulation.
 
-    box, perturbation, anm, side_chains, side_chain_minimizer are None if the file has no such block. Selections are as
-    the file has them.
+    box, perturbation, anm, side_chains and side_chain_minimizer are None if the file has no such block. Selections are
+    stored as in the file.
     """
 
     parameters: PeleParameters
@@ -141,11 +144,11 @@ class SimulationTask:
 
 @dataclass(frozen=True)
 class Simulation:
-    """A control file whose command is a simulation.
+    """Control file with a peleSimulation command.
 
-    path : the file; energies : what energies take of it; complexes : files of each complex
-    ligand : selectionToPerturb; seed : None if the file names none
-    log, saved_control : paths, "" for none; refused : what is not done, by name; notes : sentences
+    path : path of the file; energies : its settings for energies; complexes : paths of the files of each complex
+    ligand : selectionToPerturb; seed : None if the file has no seed
+    log, saved_control : paths, "" for none; refused : names of unsupported features; notes : messages
     """
 
     path: Path
@@ -161,17 +164,17 @@ class Simulation:
     notes: tuple[str, ...]
 
     def require_done(self) -> None:
-        """Raise FormatError that names all that is asked for and not done."""
+        """Raise FormatError if the file uses unsupported features; the message lists them."""
         if self.refused:
             raise FormatError(f"{self.path}: not done here: {'; '.join(self.refused)}. Take it out of the file")
 
 
 def read_simulation(path: str | PathLike[str], words: Mapping[str, str] | None = None) -> Simulation:
-    """Read a control file whose only command is a peleSimulation.
+    """Read a control file with a single peleSimulation command.
 
-    words : texts in place of `$WORDS`, by their names
+    words : values for `$WORDS`, by name
 
-    Raises FormatError for a file that is none, and for a value that cannot be.
+    Raises FormatError for a file that is not a control file, and for invalid values.
     """
     file = Path(path)
     whole = control_json(file, words)
@@ -180,7 +183,7 @@ def read_simulation(path: str | PathLike[str], words: Mapping[str, str] | None =
     reader = _Reader(file)
     reader.unread.words = words_in(whole)
     found = reader.simulation(Block(file, "", whole, reader.unread))
-    notes = [note for note in energies.notes if getattr(note, "code", "") != FIRST_COMPLEX]  # all are explored
+    notes = [note for note in energies.notes if getattr(note, "code", "") != FIRST_COMPLEX]  # all complexes are used
     if reader.unread.names:
         notes.append(f"{file}: not understood and passed over: {', '.join(dict.fromkeys(reader.unread.names))}")
     notes += reader.notes
@@ -188,18 +191,18 @@ def read_simulation(path: str | PathLike[str], words: Mapping[str, str] | None =
 
 
 class _Reader:
-    """Reads the blocks of a file. unread : what it did not understand; notes, refused : sentences"""
+    """Reads the blocks of a file. unread : ignored settings; notes : messages; refused : unsupported features"""
 
     def __init__(self, file: Path) -> None:
         self.file, self.unread = file, Unread()
         self.notes: list[str] = []
         self.refused: dict[str, None] = {}
-        self.named = set[str]()  # blocks of moves that are not made here
+        self.named = set[str]()  # blocks of unsupported moves
 
     def simulation(self, whole: Block) -> Simulation:
         start = whole.block("Initialization")
         for name in ("ForceField", "Solvent", "allowMissingTerminals", "Complex", "MultipleComplex"):
-            start.take(name)  # read with the energies
+            start.take(name)  # already read with the settings for energies
         start.finish()
         for name in ("licenseDirectoryPath", "verboseMode", "Initialization"):
             whole.take(name)
@@ -248,7 +251,7 @@ class _Reader:
         )  # fmt: skip
 
     def _note_what_has_no_effect(self, task: SimulationTask) -> None:
-        """Note settings of a task that change nothing here."""
+        """Add notes about settings of a task that have no effect."""
         changed = (of.get("parameters", {}) for change in task.changes for of in (change.then, change.otherwise))
         radii = [own.get("minimization_region_radius", math.inf) for own in (vars(task.parameters), *changed)]
         if task.minimized == ALL and min(radii) < PeleParameters().minimization_region_radius:
@@ -264,7 +267,7 @@ class _Reader:
             self.refused[what] = None
 
     def _task(self, block: Block, base: SimulationTask | None) -> SimulationTask:
-        """Read the blocks of a task, or of the whole command if base is None."""
+        """Read the blocks of a task, or those of the command itself if `base` is None."""
         parameters = block.block("PELE_Parameters")
         own = parameters.fill(PeleParameters, base.parameters if base else None)
         parameters.finish()
@@ -459,7 +462,7 @@ class _Reader:
         return found
 
     def _changed(self, block: Block, task: SimulationTask) -> dict[str, dict[str, Any]]:
-        """Read new values, by fields of SimulationTask, then by setting."""
+        """Read new values of settings: a dict by setting for each field of SimulationTask."""
         found: dict[str, dict[str, Any]] = {}
         for name in block.values:
             target = CHANGED.get(name)
@@ -482,7 +485,7 @@ class _Reader:
 
 
 def _complexes(start: Block) -> tuple[tuple[str, ...], ...]:
-    """Return the paths of each complex; none if they are written as `$WORD`."""
+    """Return the paths of the files of each complex; empty if any is given as `$WORD`."""
     several = start.take("MultipleComplex")
     listed = several if isinstance(several, list) else [start.take("Complex")]
     found = []

@@ -1,1 +1,1 @@
-"""OpenMM: a System turned into Atoms, and force fields in OpenMM's XML files."""
+"""OpenMM: conversion of a System to Atoms, and force fields in OpenMM XML files."""

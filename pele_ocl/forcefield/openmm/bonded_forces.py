@@ -1,4 +1,4 @@
-"""Bonded forces of OpenMM as tables: kJ/mol, nm and k/2 become kcal/mol, A and K."""
+"""Conversion of OpenMM's bonded forces to tables: from kJ/mol, nm and k/2 to kcal/mol, A and k."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .forces import A_PER_NM, KCAL_PER_KJ, Forces, form, terms
 if TYPE_CHECKING:
     from openmm import CustomTorsionForce
 
-READ = (  # forces that are read here
+READ = (  # classes of forces that this module reads
     "HarmonicBondForce", "HarmonicAngleForce", "PeriodicTorsionForce", "RBTorsionForce", "CMAPTorsionForce",
     "CustomTorsionForce",
 )  # fmt: skip
-# The energies of harmonic impropers as openmm.app and ParmEd write them, with the factor of k.
+# Energy expressions for harmonic impropers in openmm.app and ParmEd, with the factor of k.
 _HARMONIC = {
     form(energy): factor
     for energy, factor in (
@@ -50,9 +50,9 @@ _HARMONIC = {
         ),
     )
 }
-# Those among them that are not periodic; as OpenMM's theta is -pi to pi, they are the same with theta0 = 0 alone.
+# The ones that are not periodic. OpenMM's theta is -pi to pi, so they are equivalent only if theta0 is 0.
 _UNWRAPPED = (form("k*(theta-theta0)^2"), form("0.5*k*(theta-theta0)^2"))
-# cos^m psi as sums of cos(n psi), rows m, columns n, both 0 to 5.
+# Coefficients of cos(n psi) in cos^m psi; rows m and columns n from 0 to 5.
 _POWERS = np.array(
     [
         [1, 0, 0, 0, 0, 0],
@@ -68,11 +68,11 @@ _POWERS = np.array(
 def bonded_tables(
     forces: Forces, bonds: Ints, one_four: OneFourPairs, excluded: Ints, lj_pairs: LennardJonesPairs
 ) -> Bonded:
-    """All bonded terms of a System.
+    """Convert all bonded terms of a System.
 
-    bonds : (m, 2) bonded atoms, i < j. A harmonic bond of other atoms is a Urey-Bradley term. A torsion whose atoms are
-        no chain is an improper
-    one_four, excluded, lj_pairs : pairs, as they are to stand in the result
+    bonds : (m, 2) bonded atoms, i < j. Harmonic bonds between other atoms become Urey-Bradley terms, and torsions whose
+        atoms are not bonded consecutively become impropers
+    one_four, excluded, lj_pairs : pairs to include in the result
 
     Raises InputError for a CustomTorsionForce that is not harmonic.
     """
@@ -107,29 +107,29 @@ def bonded_tables(
 
 
 class _Chains:
-    """Answers whether atoms are bonded."""
+    """Bonds of a molecule, for testing whether atoms are bonded."""
 
     def __init__(self, bonds: Ints) -> None:
         self.keys = np.sort(_keys(bonds[:, 0], bonds[:, 1]))
 
     def bonded(self, i: Ints, j: Ints) -> NDArray[np.bool_]:
-        """(m,) whether atoms i (m,) and j (m,) are bonded."""
+        """Return a mask (m,) of the bonded pairs of atoms i (m,) and j (m,)."""
         return np.isin(_keys(i, j), self.keys)
 
     def chains(self, atoms: Ints) -> NDArray[np.bool_]:
-        """(m,) whether each of four atoms (m, 4) is bonded to the next."""
+        """Return a mask (m,) of the rows of four atoms (m, 4) that are bonded consecutively."""
         first, second, third = (self.bonded(atoms[:, k], atoms[:, k + 1]) for k in range(3))
         return first & second & third
 
 
 def _keys(i: Ints, j: Ints) -> NDArray[np.int64]:
-    """A number for each pair, whatever its order."""
+    """Return an integer for each pair that does not depend on the order of its atoms."""
     low, high = np.minimum(i, j).astype(np.int64), np.maximum(i, j).astype(np.int64)
     return low << 32 | high
 
 
 def _periodic(forces: Forces) -> Floats:
-    """(m, 7) four atoms, k kcal/mol, n and phase of each periodic torsion."""
+    """Return four atoms, k kcal/mol, n and phase of each periodic torsion, (m, 7)."""
     found = forces.rows("PeriodicTorsionForce", "getNumTorsions", "getTorsionParameters", 7)
     return np.concatenate(
         [found[:, :4], found[:, 6:7] * KCAL_PER_KJ, found[:, 4:5], found[:, 5:6]],
@@ -138,15 +138,14 @@ def _periodic(forces: Forces) -> Floats:
 
 
 def _ryckaert_bellemans(forces: Forces) -> Floats:
-    """Rows (m, 7) likewise, of sums of c_m cos^m psi with psi = phi - pi, each as torsions of n 0 to 5.
+    """Expand Ryckaert-Bellemans torsions, sums of c_m cos^m psi with psi = phi - pi, to rows (m, 7) with n from 0 to 5.
 
-    c cos(n psi) = c (-1)^n (1 + cos(n phi)) - c (-1)^n. The constants, with a term of n = 0, sum to the energy of the
-    sum.
+    c cos(n psi) = c (-1)^n (1 + cos(n phi)) - c (-1)^n. A term with n = 0 contains the constants.
     """
     found = forces.rows("RBTorsionForce", "getNumTorsions", "getTorsionParameters", 10)
     signs = np.array([1, -1, 1, -1, 1, -1])
     cosines = found[:, 4:] @ _POWERS * signs * KCAL_PER_KJ
-    constants = (cosines[:, 0] - cosines[:, 1:].sum(axis=1)) / 2  # of n = 0, whose energy is twice its k
+    constants = (cosines[:, 0] - cosines[:, 1:].sum(axis=1)) / 2  # for n = 0, whose energy is 2 k
     k = np.concatenate([constants[:, None], cosines[:, 1:]], axis=1)
     n = np.broadcast_to(np.arange(6.0), k.shape)
     atoms = np.repeat(found[:, :4], 6, axis=0)
@@ -154,7 +153,7 @@ def _ryckaert_bellemans(forces: Forces) -> Floats:
 
 
 def _harmonic(forces: Forces) -> Iterator[tuple[Ints, Floats]]:
-    """Atoms (m, 4) and parameters (m, 2) of each CustomTorsionForce."""
+    """Yield the atoms (m, 4) and parameters (m, 2) of each CustomTorsionForce."""
     for force in forces.of("CustomTorsionForce"):
         if not force.getNumTorsions():
             continue
@@ -165,7 +164,7 @@ def _harmonic(forces: Forces) -> Iterator[tuple[Ints, Floats]]:
 
 
 def wrapping_notes(forces: Forces) -> Iterator[str]:
-    """A note where harmonic impropers, which are periodic here, are not in the System."""
+    """Yield notes about harmonic impropers that are not periodic in the System, but are here."""
     for force in forces.of("CustomTorsionForce"):
         if form(force.getEnergyFunction()) not in _UNWRAPPED or not force.getNumTorsions():
             continue
@@ -179,7 +178,7 @@ def wrapping_notes(forces: Forces) -> Iterator[str]:
 
 
 def _columns(force: CustomTorsionForce) -> tuple[float, int, int]:
-    """Return the factor of k and the columns of k and theta0; raise InputError for an unharmonic energy."""
+    """Return the factor of k and the columns of k and theta0. Raises InputError if the energy is not harmonic."""
     names = [force.getPerTorsionParameterName(p) for p in range(force.getNumPerTorsionParameters())]
     factor = _HARMONIC.get(form(force.getEnergyFunction()))
     if factor is None or sorted(names) != ["k", "theta0"]:
@@ -191,7 +190,7 @@ def _columns(force: CustomTorsionForce) -> tuple[float, int, int]:
 
 
 def _cmaps(forces: Forces) -> tuple[tuple[Floats, ...], CMaps]:
-    """Collect the maps, and the terms with their numbers."""
+    """Convert the CMAP maps and terms."""
     maps: list[Floats] = []
     rows: list[list[int]] = []
     for force in forces.of("CMAPTorsionForce"):
@@ -199,7 +198,7 @@ def _cmaps(forces: Forces) -> tuple[tuple[Floats, ...], CMaps]:
         for k in range(force.getNumMaps()):
             size, energies = force.getMapParameters(k)
             values = np.array(getattr(energies, "_value", energies), np.float64) * KCAL_PER_KJ
-            maps.append(values.reshape(size, size).T)  # OpenMM's first angle runs fastest
+            maps.append(values.reshape(size, size).T)  # the first angle runs fastest in OpenMM
         for k in range(force.getNumTorsions()):
             number, *atoms = force.getTorsionParameters(k)
             rows.append([*atoms, first + number])

@@ -1,4 +1,4 @@
-"""Intrinsic radii and overlap scales of the Generalized Born force of an OpenMM System, or of a named set."""
+"""Intrinsic radii and HCT scale factors from the Generalized Born force of an OpenMM System, or from a named set."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from openmm import CustomGBForce, GBSAOBCForce
     from openmm.app import Topology
 
-READ = ("GBSAOBCForce", "CustomGBForce")  # forces that are read here
+READ = ("GBSAOBCForce", "CustomGBForce")  # classes of forces that this module reads
 DEFAULT_SET = "mbondi2"
-_HOME = "openmm.app.internal.customgbforces"  # the only place that has radii and scales by element
-# A part of the Born radius of each CustomGBForce of openmm.app, without blanks, and the name of the model.
+_HOME = "openmm.app.internal.customgbforces"  # the only module with radii and scale factors by element
+# Part of the Born radius expression of each CustomGBForce in openmm.app, without blanks, and the name of the model.
 _MODELS = {
     "1/(1/or-I)": "hct",
     "tanh(0.8*psi+2.909125*psi^3)": "obc1",
@@ -29,7 +29,7 @@ _MODELS = {
     "tanh(1.09511284*psi": "gbn",
     "tanh(alpha*psi-beta*psi^2+gamma*psi^3)": "gbn2",
 }
-_WITH_OWN_SCALES = ("gbn", "gbn2")  # of a table by element, which belongs to the model and not to the atoms
+_WITH_OWN_SCALES = ("gbn", "gbn2")  # with scale factors by element that belong to the model
 _OFFSET_NM = re.compile(r"offset=(0\.\d+)")
 
 
@@ -37,8 +37,8 @@ _OFFSET_NM = re.compile(r"offset=(0\.\d+)")
 class GBParameters:
     """GB parameters of a System.
 
-    radii, scales : (n,) A and (n,), None where nothing gives them; name : of the set
-    default : DefaultRadii where the set was taken because nothing says which
+    radii, scales : (n,) A and (n,), None if there are none; name : name of the set
+    default : DefaultRadii if the set is a default
     """
 
     radii: Floats | None
@@ -53,10 +53,10 @@ def gb_parameters(
 ) -> GBParameters:
     """Read the GB parameters of a System.
 
-    charges : (n,) e, with which the GB force's have to agree
-    radii : a name in RADII_SETS; by default the GB force's, or mbondi2 without such a force
+    charges : (n,) e, which must agree with those of the GB force
+    radii : a name in RADII_SETS; by default the radii of the GB force, or mbondi2 if there is none
 
-    Raises InputError for two GB forces, a CustomGBForce that is none of openmm.app's, and other charges.
+    Raises InputError for several GB forces, a CustomGBForce that is not one of openmm.app's, and inconsistent charges.
     """
     if radii is not None:
         return GBParameters(*radii_set(radii, labels, bonds), radii)
@@ -88,7 +88,7 @@ def gb_parameters(
 
 
 def _dielectric(force: GBSAOBCForce | CustomGBForce) -> str:
-    """` with solvent dielectric 78.3`, "" where the force does not say it."""
+    """Return ` with solvent dielectric 78.3`, or "" if the force does not contain it."""
     if hasattr(force, "getSolventDielectric"):
         return f" with solvent dielectric {force.getSolventDielectric():g}"
     for k in range(force.getNumGlobalParameters()):
@@ -102,7 +102,7 @@ def _element_scales(labels: Labels) -> Floats:
 
 
 def _custom(force: CustomGBForce) -> tuple[str, Floats, Floats, Floats]:
-    """Model, parameters as the force has them, radii (n,) A and scales (n,) of a CustomGBForce of openmm.app."""
+    """Return the model, the raw parameters, the radii (n,) A and the scales (n,) of a CustomGBForce of openmm.app."""
     names = [force.getPerParticleParameterName(p) for p in range(force.getNumPerParticleParameters())]
     values = [force.getComputedValueParameters(k) for k in range(force.getNumComputedValues())]
     born = re.sub(r"\s", "", next((expression for name, expression, _ in values if name == "B"), ""))
@@ -119,7 +119,7 @@ def _custom(force: CustomGBForce) -> tuple[str, Floats, Floats, Floats]:
 
 
 def _unusual(topology: Topology, model: str, rows: Floats, scales: Floats) -> list[str]:
-    """A note where scales or coefficients are not the model's own, by element."""
+    """Return a note if scale factors or coefficients differ from the standard ones of the model."""
     standard = getattr(extra(_HOME, "a set of GB radii"), {"gbn": "GBSAGBnForce", "gbn2": "GBSAGBn2Force"}[model])
     try:
         own = np.asarray(standard.getStandardParameters(topology), np.float64)[:, 1:]
@@ -135,7 +135,7 @@ def _unusual(topology: Topology, model: str, rows: Floats, scales: Floats) -> li
 
 
 def set_of(radii: Floats, labels: Labels, bonds: Ints) -> str:
-    """Return `file`, followed by the name of the radii set if the radii match one."""
+    """Return `file`, followed by the name of a set if the radii match it."""
     for name in BONDI_SETS if len(bonds) else ():
         if np.allclose(radii_set(name, labels, bonds)[0], radii, rtol=0, atol=1e-6):
             return f"file ({name})"

@@ -1,11 +1,11 @@
-"""Names of the force fields that OpenMM brings, and the files that they mean."""
+"""Names of the force fields included in OpenMM, and their files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-_WATER = "amber14/tip3p.xml"  # with the ions that go with it
-# The names that users know, in small letters without "-" and "_", and OpenMM's files.
+_WATER = "amber14/tip3p.xml"  # with the corresponding ions
+# Common names, in lower case without "-", "_" and ".", and OpenMM's files.
 _NAMED = {
     "amber14": ("amber14-all.xml", _WATER),
     "ff14sb": ("amber14/protein.ff14SB.xml", _WATER),
@@ -21,23 +21,23 @@ _NAMED = {
 
 
 def is_named(name: str) -> bool:
-    """Return whether the name of a force field is an XML file or OpenMM's; of several with commas the first counts."""
+    """Return whether the first of several names, separated by commas, is an XML file or a force field of OpenMM."""
     first = name.split(",")[0].strip()
     return first.lower().endswith(".xml") or _tidy(first) in _NAMED
 
 
 def is_ff14sb(files: Sequence[str]) -> bool:
-    """True if OpenMM's files include the proteins of ff14SB."""
+    """Return whether the files include the proteins of ff14SB."""
     return not {"amber14-all.xml", "amber14/protein.ff14SB.xml"}.isdisjoint(files)
 
 
 def names() -> list[str]:
-    """List the names of force fields that OpenMM brings."""
+    """List the names of the force fields included in OpenMM."""
     return list(_NAMED)
 
 
 def files_of(name: str) -> tuple[str, ...]:
-    """List the files of OpenMM's that a name means; none for another name."""
+    """Return OpenMM's files for a name; empty for other names."""
     return _NAMED.get(_tidy(name), ())
 
 

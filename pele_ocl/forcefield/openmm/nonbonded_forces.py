@@ -1,4 +1,4 @@
-"""Charges, Lennard-Jones parameters, exclusions and 1-4 pairs of OpenMM's nonbonded forces."""
+"""Conversion of OpenMM's nonbonded forces: charges, Lennard-Jones parameters, exclusions and 1-4 pairs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from openmm import CustomBondForce, CustomNonbondedForce
 
 Pair = tuple[int, int]
-READ = ("NonbondedForce", "CustomNonbondedForce", "CustomBondForce")  # forces that are read here
+READ = ("NonbondedForce", "CustomNonbondedForce", "CustomBondForce")  # classes of forces that this module reads
 
-# Lennard-Jones energies as openmm.app and ParmEd write them: tables by type (CHARMM's XML files; PSF and GROMACS with
-# NBFIX; ParmEd, in two ways), GROMACS' roots of C6 and C12, geometric rules.
+# Lennard-Jones expressions in openmm.app and ParmEd: tables by type (CHARMM XML files; PSF and GROMACS with NBFIX;
+# ParmEd, in two forms), square roots of C6 and C12 (GROMACS), geometric combining rules.
 _TABLES = (form("acoef(type1, type2)/r^12 - bcoef(type1, type2)/r^6"),)
 _ROOT_TABLES = tuple(
     form(f"(a/r6)^2-b/r6; {r6}; a=acoef(type1, type2); b=bcoef(type1, type2)")
@@ -38,9 +38,9 @@ _POWER_PAIR = re.compile(r"-C/r\^6\+A/r\^12;?")
 
 @dataclass(frozen=True, eq=False)
 class Nonbonded:
-    """charges (n,) e, sigma (n,) A, epsilon (n,) kcal/mol with their rule, 1-4 pairs and (k, 2) excluded pairs.
+    """Charges (n,) e, sigma (n,) A, epsilon (n,) kcal/mol, combining rule, 1-4 pairs and excluded pairs (k, 2).
 
-    lj_pairs : pairs with Lennard-Jones parameters of their own (NBFIX)
+    lj_pairs : pairs with specific Lennard-Jones parameters (NBFIX)
     """
 
     charges: Floats
@@ -55,10 +55,10 @@ class Nonbonded:
 
 @dataclass(frozen=True, eq=False)
 class _LennardJones:
-    """sigma (n,) nm and epsilon (n,) kJ/mol of particles with their rule, and what does not follow from them.
+    """Sigma (n,) nm, epsilon (n,) kJ/mol and combining rule of particles, and exceptions from the rule.
 
-    types : (n,) of the particles; by_type : sigma and epsilon of pairs of types, (t, t) each; own : (k, 2) pairs of
-        types with own parameters
+    types : (n,) types of the particles; by_type : sigma and epsilon of pairs of types, (t, t) each; own : (k, 2) pairs
+        of types that do not follow the rule
     """
 
     sigma: Floats
@@ -72,7 +72,7 @@ class _LennardJones:
 def nonbonded_parameters(forces: Forces, n: int) -> Nonbonded:
     """Read the nonbonded parameters of a System of n particles.
 
-    Raises InputError for other numbers of NonbondedForce than one, and custom forces of another energy.
+    Raises InputError unless there is exactly one NonbondedForce, and for unsupported custom forces.
     """
     of_class = forces.of("NonbondedForce")
     if len(of_class) != 1:
@@ -110,7 +110,7 @@ def _notes(cut: bool) -> tuple[str, ...]:
 
 
 def _custom(customs: list[CustomNonbondedForce], particles: Floats) -> _LennardJones:
-    """Read the Lennard-Jones parameters of a CustomNonbondedForce, the only one."""
+    """Read the Lennard-Jones parameters of the only CustomNonbondedForce."""
     force = customs[0]
     if len(customs) > 1 or particles[:, 2].any() or force.getNumInteractionGroups():
         raise InputError(
@@ -137,21 +137,21 @@ def _custom(customs: list[CustomNonbondedForce], particles: Floats) -> _LennardJ
 
 
 def _table(force: CustomNonbondedForce, name: str) -> Floats:
-    """(t, t) a table by two types; both tables that are read are symmetric."""
+    """Read a table by two types, (t, t), which is symmetric."""
     names = [force.getTabulatedFunctionName(k) for k in range(force.getNumTabulatedFunctions())]
     columns, rows, values = force.getTabulatedFunction(names.index(name)).getFunctionParameters()
     return np.array(values, np.float64).reshape(rows, columns)
 
 
 def _from_coefficients(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Sigma and epsilon of a/r^12 - b/r^6; both 0 where there is no such energy."""
+    """Return sigma and epsilon of a/r^12 - b/r^6; both 0 unless a and b are positive."""
     there = (a > 0) & (b > 0)
     sigma = np.where(there, np.divide(a, b, out=np.ones_like(a), where=there), 0.0) ** (1 / 6)
     return sigma, np.where(there, np.divide(b**2, 4 * a, out=np.zeros_like(a), where=there), 0.0)
 
 
 def _from_tables(a: Floats, b: Floats, types: NDArray[np.intp]) -> _LennardJones:
-    """Parameters of atoms by type with the rule that most pairs of types follow, and the pairs that do not."""
+    """Find the combining rule that most pairs of types follow, the parameters of the atoms, and the exceptions."""
     used = np.unique(types)
     sigma, epsilon = _from_coefficients(a, b)
     among = np.ix_(used, used)
@@ -176,7 +176,7 @@ def _require_same_exclusions(custom: CustomNonbondedForce, exceptions: Floats) -
 
 
 def _exceptions(rows: Floats, forces: Forces) -> Floats:
-    """Read atoms, charge product, sigma and epsilon of each exception, (k, 5), a CustomBondForce's among them."""
+    """Return atoms, charge product, sigma and epsilon of all exceptions, (k, 5), with those in CustomBondForces."""
     rows = rows.copy()
     place = {_pair(i, j): k for k, (i, j) in enumerate(rows[:, :2].astype(int).tolist())}
     for force in forces.of("CustomBondForce"):
@@ -194,7 +194,7 @@ def _exceptions(rows: Floats, forces: Forces) -> Floats:
 
 
 def _pair_energies(force: CustomBondForce) -> Floats:
-    """(k, 4) atoms, sigma nm and epsilon kJ/mol of the 1-4 pairs of a CustomBondForce."""
+    """Return atoms, sigma nm and epsilon kJ/mol of the 1-4 pairs in a CustomBondForce, (k, 4)."""
     expression = re.sub(r"\s", "", force.getEnergyFunction())
     names = [force.getPerBondParameterName(p) for p in range(force.getNumPerBondParameters())]
     scaled = _SCALED_PAIR.fullmatch(expression)

@@ -1,4 +1,4 @@
-"""Virtual sites of an OpenMM System, and pairs that it holds at a distance instead of by a bond."""
+"""Conversion of virtual sites and constraints of an OpenMM System."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def sites_of(system: System) -> VirtualSites | None:
-    """Read the virtual sites of a System. Raises InputError for rules that are not supported."""
+    """Convert the virtual sites of a System. Raises InputError for unsupported types."""
     return VirtualSites.of(list(_rules(system)))
 
 
@@ -47,14 +47,14 @@ def _rules(system: System) -> Iterator[SiteRule]:
 
 
 def _plain(vector: Any) -> list[float]:
-    """Numbers (3,) nm of a Vec3 or a Quantity."""
+    """Return the components (3,) of a Vec3 or Quantity in nm."""
     unit = extra("openmm", "an OpenMM System").unit
     plain = vector.value_in_unit(unit.nanometer) if hasattr(vector, "value_in_unit") else vector
     return [float(value) for value in plain]
 
 
 def rigid_pairs_of(system: System, held: Ints) -> Ints:
-    """Pairs (k, 2) that are constrained. held : (m, 2) pairs that a bond energy holds, too"""
+    """Return the constrained pairs (k, 2) without a bond energy. held : (m, 2) pairs with a bond energy"""
     pairs = [sorted(system.getConstraintParameters(k)[:2]) for k in range(system.getNumConstraints())]
     known = set(map(tuple, np.sort(held, axis=1).tolist()))
     return np.array(sorted({(i, j) for i, j in pairs} - known), np.int32).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""Conversion of an OpenMM System to Atoms: each force is read, noted and passed over, or refused by its name."""
+"""Conversion of an OpenMM System to Atoms. Each force is converted, ignored with a note, or rejected."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _PASSED_OVER = {
 
 
 def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii: str | None = None) -> Atoms:
-    """Convert an OpenMM System with all its parameters; needs the extra `openmm`.
+    """Convert an OpenMM System to Atoms with all parameters. Requires the extra `openmm`.
 
-    topology, system : of openmm.app and openmm, as from `createSystem`
-    positions : (n, 3), a Quantity, or numbers in nm
-    radii : name of a set, as `with_radii` has them; by default the System's GB force's, or mbondi2 without one
+    topology, system : Topology and System, for example from `ForceField.createSystem`
+    positions : (n, 3) as a Quantity, or numbers in nm
+    radii : name of a set for `Atoms.with_radii`; by default the radii of the GB force, or mbondi2 if there is none
 
-    It reads harmonic bonds, angles and impropers, periodic and Ryckaert-Bellemans torsions, CMAP, and the
-    NonbondedForce with its exceptions. It also reads Lennard-Jones as openmm.app writes it for CHARMM (with NBFIX) and
-    GROMACS, GBSAOBC and openmm.app's own GB forces. From a GB force only radii and scales are used, not its model and
-    dielectrics. `notes` names these; choose them with SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3).
-    Box and cutoffs are ignored, with a note. Raises InputError for other forces, by name, and if masses of the System
-    do not match the elements of the topology.
+    Supported forces are harmonic bonds, angles and impropers, periodic and Ryckaert-Bellemans torsions, CMAP,
+    NonbondedForce with its exceptions, the custom Lennard-Jones forces that openmm.app creates for CHARMM (with NBFIX)
+    and GROMACS, and GBSAOBCForce and the GB forces of openmm.app. Only radii and scale factors are read from a GB
+    force; its model and dielectric constants are in `notes`, and can be selected with SolventModel.like("openmm",
+    gb="gbn2", solvent_dielectric=78.3). The periodic box and cutoffs are ignored, with a note. Raises InputError for
+    other forces, and if the masses in the System do not match the elements in the topology.
 
     >>> from openmm import app
     >>> pdb = app.PDBFile("data/structures/trialanine.pdb")
@@ -70,16 +70,16 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
 def atoms_of_system(
     topology: Topology, system: System, positions: ArrayLike, radii: str | None = None, residues: Residues | None = None
 ) -> Atoms:
-    """Make the atoms of an OpenMM System as `from_openmm` does.
+    """Convert an OpenMM System like `from_openmm`, without checking masses.
 
-    residues : the residues of the atoms, where the Topology does not have them as their file does
+    residues : residues of the atoms, if the Topology does not have those of the file
     """
     n = system.getNumParticles()
     if topology.getNumAtoms() != n:
         raise InputError(f"the topology has {topology.getNumAtoms():,} atoms and the System {n:,}; give those of one")
     forces = _forces(system)
     bonds = topology_bonds(topology)
-    if not len(bonds):  # a topology made by hand
+    if not len(bonds):  # a topology without bonds
         bonds = forces.pairs("HarmonicBondForce", "getNumBonds", "getBondParameters")
     labels = labels_of_topology(topology, residues)
     nonbonded = nonbonded_parameters(forces, n)
@@ -104,15 +104,15 @@ def atoms_of_system(
     )
 
 
-_OTHER_MASS = 0.5  # Da, more than tables differ for an atom and its hydrogens
-_HEAVY = 5.0  # Da; hydrogens, also those made heavier, weigh less
-_CANCELS = 0.05  # share of differences that is left where masses are in another order
+_OTHER_MASS = 0.5  # Da, above the differences between tables for an atom and its hydrogens
+_HEAVY = 5.0  # Da, above repartitioned masses of hydrogens
+_CANCELS = 0.05  # remaining fraction of the differences if masses are in another order
 
 
 def _require_masses(system: System, atoms: Atoms) -> None:
-    """Raise InputError for masses of the System that are those of the elements in another order.
+    """Raise InputError if the masses in the System are those of the elements in another order.
 
-    Masses may have moved from atoms to their hydrogens, and be 0 or anybody's. In another order differences cancel out.
+    Masses may be repartitioned to hydrogens, 0, or arbitrary. If only the order differs, the differences cancel.
     """
     labels, bonds = atoms.labels, atoms.bonds
     assert labels is not None
@@ -124,7 +124,7 @@ def _require_masses(system: System, atoms: Atoms) -> None:
     is_hydrogen = np.isin(labels.elements, ("H", "D"))
     group, ends = np.arange(len(labels)), np.concatenate([bonds, bonds[:, ::-1]])
     ends = ends[is_hydrogen[ends[:, 0]] & ~is_hydrogen[ends[:, 1]]]
-    group[ends[:, 0]] = ends[:, 1]  # a hydrogen counts with the atom that it is bonded to
+    group[ends[:, 0]] = ends[:, 1]  # group hydrogens with their bonded atom
     differences = np.bincount(group, masses - weights, len(labels))
     far = np.abs(differences) > _OTHER_MASS
     if abs(differences[far].sum()) > _CANCELS * np.abs(differences[far]).sum():
@@ -140,7 +140,7 @@ def _require_masses(system: System, atoms: Atoms) -> None:
 
 @lru_cache(maxsize=256)
 def _weight(symbol: str) -> float:
-    """Mass of an element, Da; 0 of an unknown one."""
+    """Return the mass of an element, Da; 0 if it is unknown."""
     import gemmi
 
     element = gemmi.Element(symbol)
@@ -148,7 +148,7 @@ def _weight(symbol: str) -> float:
 
 
 def in_angstrom(positions: ArrayLike, n: int) -> Floats:
-    """Positions (n, 3) A of an OpenMM Quantity, or of plain numbers, which OpenMM takes for nm."""
+    """Convert an OpenMM Quantity, or numbers in nm, to positions (n, 3) A."""
     unit = extra("openmm", "an OpenMM System").unit
     in_nm = getattr(positions, "value_in_unit", None)
     rows = numbers("positions", positions if in_nm is None else in_nm(unit.nanometer))
@@ -160,9 +160,9 @@ def in_angstrom(positions: ArrayLike, n: int) -> Floats:
 
 @dataclass(frozen=True)
 class Residues:
-    """Residues, and the place of each atom's residue among them.
+    """Residues of atoms.
 
-    index : (n,) the place of each atom's residue; each : the residues, in the order of the atoms
+    index : (n,) index of the residue of each atom; each : the residues, in the order of the atoms
     """
 
     index: Sequence[int]
@@ -170,9 +170,9 @@ class Residues:
 
 
 def labels_of_topology(topology: Topology, residues: Residues | None = None) -> Labels:
-    """Read the names in an OpenMM Topology; residues without a number are counted from 1.
+    """Return the Labels of an OpenMM Topology. Residues without a number are numbered from 1.
 
-    residues : in place of the Topology's own
+    residues : replaces the residues of the Topology
     """
     found = list(topology.residues())
     atoms = [atom for residue in found for atom in residue.atoms()]
@@ -200,7 +200,7 @@ def labels_of_topology(topology: Topology, residues: Residues | None = None) -> 
 
 
 def topology_bonds(topology: Topology) -> Ints:
-    """(m, 2) bonds of an OpenMM Topology, i < j and sorted."""
+    """Return the bonds of an OpenMM Topology, (m, 2), i < j and sorted."""
     pairs = np.array([sorted((a.index, b.index)) for a, b in topology.bonds()], np.int32).reshape(-1, 2)
     return np.unique(pairs, axis=0).astype(np.int32)
 
@@ -209,9 +209,9 @@ _NUMBER = re.compile(r"(-?\d{1,9})([A-Za-z]?)")
 
 
 def numbered(text: object, insertion_code: object, otherwise: int) -> tuple[int, str]:
-    """Split a residue's number as programs write it, `52` or `52A`, into the number and the insertion code.
+    """Split a residue identifier such as `52` or `52A` into the number and the insertion code.
 
-    insertion_code : where it is kept apart; otherwise : the number of a text that has none
+    insertion_code : insertion code if it is stored separately; otherwise : number if the text contains none
     """
     found = _NUMBER.fullmatch(str(text).strip())
     code = str(insertion_code or "").strip()
@@ -219,7 +219,7 @@ def numbered(text: object, insertion_code: object, otherwise: int) -> tuple[int,
 
 
 def _forces(system: System) -> Forces:
-    """Sort the forces by class; raise InputError for one that is not known."""
+    """Group the forces by class. Raises InputError for unsupported forces."""
     found = defaultdict(list)
     for force in system.getForces():
         name = type(force).__name__

@@ -1,4 +1,4 @@
-"""A Structure as an OpenMM Topology, with bonds of standard residues by names and of others by distance."""
+"""Conversion of a Structure to an OpenMM Topology, with bonds by name in standard residues, others by distance."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ..matching import disulphides
 if TYPE_CHECKING:
     from openmm.app import Topology
 
-_LONGER = 1.3  # bonds of strained structures, in sums of covalent radii; pairs with an atom between them start at 1.4
+_LONGER = 1.3  # maximum bond length in units of the sum of covalent radii; 1-3 pairs are above 1.4
 _POLYMER_BOND_A = 2.0
 _LINKS = (("C", "N"), ("O3'", "P"))
-# Residues whose bonds OpenMM knows by the names of their atoms; caps and water are small enough for distances.
+# Residues whose bonds OpenMM defines by atom names. Distances are sufficient for caps and water.
 _STANDARD = AMINO_ACIDS | {"A", "C", "G", "U", "DA", "DC", "DG", "DT"}
 
 
 def topology_of(structure: Structure) -> Topology:
-    """Chains, residues, atoms and bonds of a structure for OpenMM."""
+    """Make an OpenMM Topology from a structure."""
     app = extra("openmm.app", "a force field of OpenMM")
     labels, topology = structure.labels, app.Topology()
     symbols = [symbol if symbol not in ("X", "") else None for symbol in labels.elements.tolist()]
@@ -49,10 +49,10 @@ def topology_of(structure: Structure) -> Topology:
 
 
 def bonds_of(structure: Structure) -> Ints:
-    """(m, 2) bonds, i < j and sorted: within residues, between them of chains and disulphides.
+    """Find the bonds (m, 2), i < j and sorted: within residues, between residues of a chain, and disulphides.
 
-    Heavy atoms of standard residues are bonded by their names, so that a stretched bond is one, too; those of other
-    residues by distance, as are all hydrogens.
+    Heavy atoms of standard residues are bonded by name, even if a bond is stretched. Heavy atoms of other residues and
+    all hydrogens are bonded by distance.
     """
     labels = structure.labels
     starts = [*labels.residue_starts.tolist(), len(labels)]
@@ -69,7 +69,7 @@ def bonds_of(structure: Structure) -> Ints:
 
 
 def open_ends(structure: Structure) -> list[int]:
-    """Residues with an atom that begins or ends a chain link and has none, by their numbers from 0."""
+    """Return the indices of residues with a linking atom that is not bonded to another residue."""
     labels = structure.labels
     linked = {atom for pair in _links(structure, [*labels.residue_starts.tolist(), len(labels)]) for atom in pair}
     ends = np.flatnonzero(np.isin(labels.names, [name for link in _LINKS for name in link]))
@@ -77,7 +77,7 @@ def open_ends(structure: Structure) -> list[int]:
 
 
 def gap_notes(structure: Structure) -> list[str]:
-    """Write a sentence for each pair of residues that follow each other in a chain and are not bonded."""
+    """Return a note for each pair of consecutive residues of a chain that are not bonded."""
     return [
         f"{structure.where(i)} and {structure.labels.atom(j)} are {apart:.1f} A apart, so the chain has a gap "
         "between them and they are not bonded"
@@ -86,7 +86,7 @@ def gap_notes(structure: Structure) -> list[str]:
 
 
 def gaps(structure: Structure) -> list[tuple[int, int, float]]:
-    """Find the pairs of atoms that would bond residues that follow each other in a chain, and how far apart, A."""
+    """Find consecutive residues of a chain that are not bonded. Returns the linking atoms and their distance, A."""
     labels, segments = structure.labels, structure.segments
     starts = [*labels.residue_starts.tolist(), len(labels)]
     linked = {pair for pair in _links(structure, starts)}
@@ -103,14 +103,14 @@ def gaps(structure: Structure) -> list[tuple[int, int, float]]:
 
 
 def _standard_bonds(structure: Structure, starts: list[int]) -> dict[int, NDArray[np.intp]]:
-    """Bonds (m, 2) of heavy atoms of residues that OpenMM knows by name, by the number of the residue."""
+    """Return the bonds (m, 2) between heavy atoms of standard residues, by index of the residue."""
     app, labels = extra("openmm.app", "a force field of OpenMM"), structure.labels
     topology, carbon, found = app.Topology(), app.element.carbon, dict[int, NDArray[np.intp]]()
     light = np.isin(labels.elements, ("H", "D"))
     residues = labels.residues
     for r, (first, end) in enumerate(pairwise(starts)):
         name = next((name for name in residue_names(residues[r].name) if name in _STANDARD), "")
-        made = topology.addResidue(name, topology.addChain(str(r)))  # a chain each, so that no bonds lead to others
+        made = topology.addResidue(name, topology.addChain(str(r)))  # no bonds between chains
         for k, atom in enumerate(canonical(labels.names[first:end].tolist())):
             if name and not light[first + k]:
                 topology.addAtom(atom, carbon, made, str(k))
@@ -120,7 +120,7 @@ def _standard_bonds(structure: Structure, starts: list[int]) -> dict[int, NDArra
         bonds.setdefault(a.residue.index, []).append((int(a.id), int(b.id)))
     for r, pairs in bonds.items():
         heavy = np.flatnonzero(~light[starts[r] : starts[r + 1]])
-        if set(heavy.tolist()) == {k for pair in pairs for k in pair}:  # no atom of another name
+        if set(heavy.tolist()) == {k for pair in pairs for k in pair}:  # all atoms have standard names
             found[r] = np.sort(np.array(pairs, np.intp), axis=1)
     return found
 
@@ -132,7 +132,7 @@ def _radius(symbol: str) -> float:
 def _within(
     positions: Floats, radii: Floats, light: NDArray[np.bool_], by_name: NDArray[np.intp] | None = None
 ) -> NDArray[np.intp]:
-    """(m, 2) bonds of one residue; a hydrogen is bonded to the nearest other atom alone. by_name : of heavy atoms"""
+    """Find the bonds (m, 2) in a residue; hydrogens bond only to the nearest atom. by_name : bonds of heavy atoms"""
     if len(positions) < 2:
         return np.empty((0, 2), np.intp)
     distances = np.linalg.norm(positions[:, None] - positions, axis=2)
@@ -149,10 +149,10 @@ def _within(
 
 
 def _links(structure: Structure, starts: list[int]) -> Iterator[tuple[int, int]]:
-    """Bonds of neighbours in a chain; the last residue of a ring is bonded to the first.
+    """Yield the bonds between consecutive residues of a chain, and between the last and first residue of a ring.
 
-    A residue whose name means no amino acid, as Y1P does, ends a segment in files that list it as HETATM: neighbours
-    in one chain that are as near as bonded ones are bonded, too.
+    Residues that are adjacent in a chain may be in different segments, because residues such as Y1P end a segment if
+    they are listed as HETATM.
     """
     names, segments, chains = structure.labels.names, structure.segments, structure.labels.chains[starts[:-1]]
     of = [

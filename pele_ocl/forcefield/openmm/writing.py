@@ -1,4 +1,4 @@
-"""Force fields of one molecule in OpenMM's XML, with a type for each atom."""
+"""Writer of OpenMM force-field XML for one molecule, with a separate type for each atom."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _KJ, _PER_NM = 4.184, 10.0
 
 
 def xml_text(atoms: Atoms, note: str = "") -> str:
-    """Write a residue of OpenMM's force field XML for a molecule of one residue, with atom types of its own.
+    """Return OpenMM force-field XML for a molecule of one residue, with separate atom types.
 
-    It goes beside OpenMM's files of proteins: ForceField("amber14-all.xml", "ligand.xml").
+    It can be combined with OpenMM's protein force fields: ForceField("amber14-all.xml", "ligand.xml").
 
-    note : a comment for its head
+    note : comment at the beginning
 
-    Raises InputError for atoms without parameters, of several residues, with equal names, and for terms and rules of
-    combination that the file has no place for.
+    Raises InputError for atoms without parameters, for several residues, duplicate names, and unsupported terms and
+    combining rules.
     """
     bonded = written_terms(atoms, _WHAT)
     labels = atoms.labels
@@ -77,9 +77,10 @@ def xml_text(atoms: Atoms, note: str = "") -> str:
 
 
 def _impropers(atoms: Atoms, types: list[str]) -> list[str]:
-    """Rows of impropers: the central atom first, and the others in the order that OpenMM keeps for types of their own.
+    """Return the rows of impropers, with the central atom first.
 
-    OpenMM makes the torsion 2, 3, 1, 4 of a row. It takes one row for the four atoms.
+    OpenMM creates the torsion 2, 3, 1, 4 from a row, and keeps this order because all types differ. Only one row per
+    set of four atoms is allowed.
     """
     assert atoms.bonded is not None
     bonds = {frozenset(pair) for pair in atoms.bond_pairs.tolist()}
@@ -109,7 +110,7 @@ def _named(types: list[str], members: tuple[int, ...] | list[int]) -> dict[str, 
 
 
 def _terms(rows: list[list[float]]) -> dict[str, float]:
-    """Attributes of terms, each K, n and phase."""
+    """Return XML attributes for terms with k, n and phase."""
     found = dict[str, float]()
     for number, (k, n, phase) in enumerate(rows, 1):
         found |= {f"periodicity{number}": int(n), f"phase{number}": phase, f"k{number}": k * _KJ}

@@ -1,4 +1,4 @@
-"""Force fields in OpenMM's XML files for bare structures: `amber14`, `ff14SB`, `charmm36`, or any file."""
+"""Force fields from OpenMM XML files: `amber14`, `ff14SB`, `charmm36`, or any file."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _SCRIPTS = ("Script", "InitializationScript")
 
 
 def load(name: str, radii: str | None = None, allow_scripts: bool = False) -> XmlFiles:
-    """Find the files of a name, of an XML file, or of several with commas: `amber14,ligand.xml`.
+    """Load force fields by name or XML file, separated by commas: `amber14,ligand.xml`.
 
-    radii : the name of a set of GB radii; by default the Generalized Born force's in the files, or mbondi2
-    allow_scripts : whether the Python scripts of files that are not OpenMM's own are run
+    radii : name of a set of GB radii; by default those of the Generalized Born force in the files, or mbondi2
+    allow_scripts : True to run Python scripts in files that are not included in OpenMM
 
     Raises InputError if OpenMM is not installed, for unknown names and files, and for scripts that are not allowed.
     """
@@ -48,11 +48,11 @@ def load(name: str, radii: str | None = None, allow_scripts: bool = False) -> Xm
 
 @dataclass(frozen=True, eq=False)
 class XmlFiles:
-    """XML files of OpenMM, and the Atoms that they give for structures.
+    """OpenMM XML files, which assign parameters to structures.
 
-    name : of the force field, for messages
-    files : names of files that OpenMM brings, or paths
-    set_of_radii : the GB radii that atoms get; None for the files' own
+    name : name of the force field, for messages
+    files : names of files included in OpenMM, or paths
+    set_of_radii : set of GB radii; None for those in the files
     """
 
     name: str
@@ -60,10 +60,10 @@ class XmlFiles:
     set_of_radii: str | None = None
 
     def assign(self, structure: Structure) -> Atoms:
-        """Parameters for every atom of a structure, which needs all its hydrogens.
+        """Assign parameters to all atoms of a structure, which must have all hydrogens.
 
-        Residues are matched by their elements and bonds, which are found from distances; a note lists those that match
-        a template with another name. Raises ParameterError for residues without a template.
+        Residues are matched by elements and bonds, which are found by distance. A note lists residues that match a
+        template with another name. Raises ParameterError for residues without a template.
         """
         if len(structure.labels) == 0:
             raise InputError(f"{structure.source} has no atoms; give a structure that has some")
@@ -79,19 +79,19 @@ class XmlFiles:
         return replace(atoms, labels=structure.labels, notes=notes, forcefield=self.name)
 
     def has(self, name: str) -> bool:
-        """Return whether there is a template of this name."""
+        """Return whether there is a template with this name."""
         return name in self._loaded._templates
 
     def unmatched(self, structure: Structure) -> list[int]:
-        """List the places of the residues, from 0, that have no template."""
+        """Return the indices of the residues without a template."""
         return [residue.index for residue in self._loaded.getUnmatchedResidues(topology_of(structure))]
 
     @cached_property
     def _loaded(self) -> OpenMMForceField:
         try:
             return extra("openmm.app", f"the force field {self.name}").ForceField(*self.files)
-        except Exception as error:  # OpenMM raises what its XML parser does, and bare Exceptions
-            cause = str(error).rpartition('": ')[2]  # behind OpenMM's words about its own function and the file
+        except Exception as error:  # OpenMM raises errors of its XML parser and plain Exceptions
+            cause = str(error).rpartition('": ')[2]  # without OpenMM's prefix with the function and the file
             raise InputError(f"the force field {self.name} cannot be read: {quoted(cause)}") from error
 
     def _system(self, structure: Structure, field: OpenMMForceField, topology: Topology) -> System:
@@ -103,7 +103,7 @@ class XmlFiles:
             problem = error
             unmatched = [residue.index for residue in field.getUnmatchedResidues(topology)]
             if unmatched and set(unmatched) <= set(open_ends(structure)):
-                # At a gap a residue has the template of one within a chain, though its neighbour is not there.
+                # At a gap, use the template of a residue within a chain, although the neighbour is missing.
                 halves = {
                     r for pair in disulphides(structure).tolist() for r in structure.labels.residue_index[pair].tolist()
                 }
@@ -121,16 +121,16 @@ class XmlFiles:
             raise ParameterError(self._sentence(structure, unmatched, str(problem))) from error
 
     def _renamed(self, structure: Structure, field: OpenMMForceField, topology: Topology) -> list[str]:
-        """Write a sentence for each name of residues that got the template of another one."""
+        """Return a note for each residue name that matched a template with another name."""
         residues = list(topology.residues())
         try:
             taken = [template.name for template in field.getMatchingTemplates(topology)]
-        except ValueError:  # of templates with patches, as CHARMM's are, whose names OpenMM does not tell
+        except ValueError:  # OpenMM does not return the names of patched templates, as in CHARMM
             known = {other for name in field._templates for other in residue_names(name)}
             taken = [residue.name if known & set(residue_names(residue.name)) else "" for residue in residues]
         found: dict[tuple[str, str], list[int]] = {}
         for residue, name in zip(residues, taken, strict=True):
-            is_plain = len(list(residue.atoms())) == 1 or is_water(residue.name)  # known by its elements
+            is_plain = len(list(residue.atoms())) == 1 or is_water(residue.name)  # matched by elements
             if not is_plain and not set(residue_names(residue.name)) & set(residue_names(name)):
                 found.setdefault((residue.name, name), []).append(residue.index)
         starts = structure.labels.residue_starts
@@ -141,7 +141,7 @@ class XmlFiles:
         ]
 
     def _sentence(self, structure: Structure, unmatched: list[int], problem: str) -> str:
-        """OpenMM's error as one sentence with the residue in the file."""
+        """Convert OpenMM's error to a message with the residue in the file."""
         if not unmatched:
             return f"{structure.source}: {self.name} gives no parameters: {' '.join(problem.split())}"
         if not has_hydrogens(structure):
@@ -161,12 +161,12 @@ class XmlFiles:
 
 
 def _is_within_chain(residue: Residue) -> bool:
-    """Return whether a residue has neither the hydrogens of an amino nor the oxygen of a carboxyl end."""
+    """Return whether a residue has no atoms of an N- or C-terminus."""
     return not {"OXT", "H2", "H3", "2H", "3H", "HN2"} & {atom.name for atom in residue.atoms()}
 
 
 def _files(name: str) -> tuple[str, ...]:
-    """List the files of a name; raise InputError for one that is unknown or missing."""
+    """Return the files for a name. Raises InputError for unknown names and missing files."""
     brought = files_of(name)
     if brought:
         return brought
@@ -180,14 +180,15 @@ def _files(name: str) -> tuple[str, ...]:
 
 
 def _brought() -> Path:
-    """Find the folder of the files that OpenMM brings."""
+    """Return the directory of the files included in OpenMM."""
     return Path(str(extra("openmm.app", "a force field of OpenMM").__file__)).parent / "data"
 
 
 def _refuse_scripts(files: tuple[str, ...]) -> None:
-    """Raise InputError for files, or what they include, that hold Python code, which OpenMM would run.
+    """Raise InputError for files, or files they include, with Python code that OpenMM would run.
 
-    Files that OpenMM brings are trusted; one of their names in the working folder comes first, as in OpenMM.
+    Files included in OpenMM are trusted, but files with the same name in the working directory have priority, as in
+    OpenMM.
     """
     left, seen = list(files), set[str]()
     while left:
@@ -198,7 +199,7 @@ def _refuse_scripts(files: tuple[str, ...]) -> None:
         try:
             root = ElementTree.parse(file).getroot()
         except (ElementTree.ParseError, OSError, ValueError):
-            continue  # OpenMM says what is wrong with it
+            continue  # OpenMM reports the error
         for kind in _SCRIPTS:
             if root.find(f".//{kind}") is not None:
                 raise InputError(

@@ -1,4 +1,4 @@
-"""AMBER's files: topologies (prmtop, parm7) with all parameters, and coordinates (inpcrd, rst7, NetCDF)."""
+"""AMBER files: topologies (prmtop, parm7) and coordinates (inpcrd, rst7, NetCDF)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coordinates of AMBER: restarts as text (inpcrd, rst7) and as NetCDF, and frames of NetCDF trajectories."""
+"""AMBER coordinates: text restarts (inpcrd, rst7), NetCDF restarts, and frames of NetCDF trajectories."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _HEADS = 2  # a title and the number of atoms
 
 
 def place(topology: Topology, path: str | PathLike[str], frame: int | None = None) -> Atoms:
-    """Place the atoms of a topology at the coordinates of a file, plain or gzip. Its first bytes say which kind it is.
+    """Read coordinates for a topology from a file, plain or gzip. The format is detected from the first bytes.
 
-    frame : number from 1 of a frame of a NetCDF trajectory; by default the first, as a note tells
+    frame : number of the frame in a NetCDF trajectory, from 1; by default the first, with a note if there are several
 
-    Raises FormatError, with the line, where the file cannot be read, has other atoms or no such frame.
+    Raises FormatError, with the line, if the file cannot be read, has other atoms, or does not have the frame.
     """
     file = file_path(path, "coordinates") if is_netcdf(path) else read_file(path)
     with _opened(file) as stream:
@@ -51,7 +51,7 @@ def place(topology: Topology, path: str | PathLike[str], frame: int | None = Non
 
 
 def is_netcdf(path: str | PathLike[str]) -> bool:
-    """Return whether the file at a path is a NetCDF file; False for an InputFile."""
+    """Return whether the file at a path is NetCDF; False for an InputFile."""
     try:
         with open_regular("" if isinstance(path, InputFile) else path) as stream:
             return stream.read(len(HDF5)).startswith((HDF5, *MAGICS))
@@ -60,20 +60,20 @@ def is_netcdf(path: str | PathLike[str]) -> bool:
 
 
 def _opened(file: InputFile | Path) -> BinaryIO:
-    """Open the plain content of a file that was read, or the file itself."""
+    """Open a path, or the uncompressed content of an InputFile."""
     return io.BytesIO(plain_bytes(file)) if isinstance(file, InputFile) else open(file, "rb")
 
 
 def restart_positions(path: Path) -> Floats:
-    """Read the positions (n, 3) A of a restart as text. Raises FormatError, with the line, where it is none."""
+    """Read the positions (n, 3) A of a text restart. Raises FormatError, with the line, if it is damaged."""
     file = read_file(path)
     return _text_positions(file, plain_bytes(file))
 
 
 def _text_positions(file: InputFile | Path, data: bytes, topology: Topology | None = None) -> Floats:
-    """Read the positions of a restart: title, number of atoms, then x, y, z of two atoms a line.
+    """Read the positions of a text restart: title, number of atoms, then x, y, z of two atoms per line.
 
-    The rest is not needed.
+    Velocities and box are ignored.
     """
     lines = [line.rstrip() for line in data.splitlines()]
     while lines and not lines[-1]:
@@ -112,7 +112,7 @@ def _number_of_atoms(file: InputFile | Path, line: bytes) -> int:
 def _netcdf_positions(
     topology: Topology, where: str, stream: BinaryIO, frame: int | None
 ) -> tuple[Floats, tuple[str, ...]]:
-    """Positions of a frame, and the note that there are others."""
+    """Read the positions of a frame. Also returns a note if there are other frames."""
     frames = read_frames(where, stream)
     n_bytes = stream.seek(0, 2)
     number, notes = _chosen(where, frame, frames.counted(n_bytes))
@@ -130,7 +130,7 @@ def _netcdf_positions(
 def _netcdf4_positions(
     topology: Topology, where: str, stream: BinaryIO, frame: int | None
 ) -> tuple[Floats, tuple[str, ...]]:
-    """Read positions as _netcdf_positions does, from NetCDF 4."""
+    """Read the positions of a frame from NetCDF 4, as _netcdf_positions does."""
     with opened_coordinates(where, stream) as found:
         number, notes = _chosen(where, frame, found.n_frames)
         own, n_atoms = topology.parameters.labels, (len(topology), found.n_atoms)
@@ -140,7 +140,7 @@ def _netcdf4_positions(
 
 
 def _chosen(where: str, frame: int | None, n_frames: int) -> tuple[int, tuple[str, ...]]:
-    """Return the number of a frame, and the note that there are others."""
+    """Return the number of the frame to read, and a note if there are other frames."""
     number = 1 if frame is None else frame
     if not 1 <= number <= n_frames:
         raise FormatError(f"{where}: holds no frame {number}; the frames are 1 to {n_frames:,}")
@@ -149,8 +149,8 @@ def _chosen(where: str, frame: int | None, n_frames: int) -> tuple[int, tuple[st
 
 
 def _finite(where: str, number: int, values: NDArray[Any], factor: float) -> Floats:
-    """Positions in A; raises FormatError if one is not finite."""
-    with np.errstate(invalid="ignore"):  # of damaged files, whose NaN may be of the kind that signals
+    """Convert positions to A. Raises FormatError if they are not finite."""
+    with np.errstate(invalid="ignore"):  # damaged files may contain signaling NaN
         positions: Floats = values.astype(np.float64) * factor
     if not np.isfinite(positions).all():
         k = int(np.argwhere(~np.isfinite(positions))[0, 0])

@@ -1,7 +1,7 @@
-"""NetCDF files, as far as AMBER's restarts and trajectories need them: version 3, and version 4, which is HDF5.
+"""Reader of NetCDF for AMBER restarts and trajectories: version 3, and version 4, which is HDF5.
 
-Version 3 is the classic format of Unidata. In HDF5 coordinates are a dataset `positions` or `coordinates` (m, n, 3), as
-this program, MDTraj and NetCDF 4 write them.
+Version 3 is Unidata's classic format. In HDF5 files, coordinates are a dataset `positions` or `coordinates` (m, n, 3),
+as written by this program, MDTraj and NetCDF 4.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from ...contract import cells_of
 if TYPE_CHECKING:
     import h5py
 
-MAGICS = (b"CDF\x01", b"CDF\x02", b"CDF\x05")  # classic, with offsets of 64 bits, with sizes of 64 bits, too
+MAGICS = (b"CDF\x01", b"CDF\x02", b"CDF\x05")  # classic, 64-bit offsets, 64-bit data
 _TYPES = {1: "i1", 2: "S1", 3: ">i2", 4: ">i4", 5: ">f4", 6: ">f8", 7: "u1", 8: ">u2", 9: ">u4", 10: ">i8", 11: ">u8"}
 _DIMENSIONS, _VARIABLES, _ATTRIBUTES = 10, 11, 12
 _MOST_NAMES = 10_000
 
 
 class Variable(NamedTuple):
-    """A variable. shape : None for the number of records; begin : of its first record, in bytes
+    """A NetCDF variable.
 
-    attributes : texts, and the first of several numbers
+    shape : lengths of the dimensions, None for the record dimension; begin : byte offset of the first record
+    attributes : texts or numbers; only the first number of an array is kept
     """
 
     shape: tuple[int | None, ...]
@@ -49,7 +50,7 @@ class Variable(NamedTuple):
 
     @property
     def record_size(self) -> int:
-        """Bytes of one record, or of the whole where it has no records."""
+        """Size of a record in bytes, or of the whole variable if it has no record dimension."""
         n_values = 1
         for length in self.shape:
             n_values *= 1 if length is None else length
@@ -57,9 +58,9 @@ class Variable(NamedTuple):
 
 
 class VectorPlace(NamedTuple):
-    """Place of three numbers of a frame.
+    """Location of three numbers in a frame.
 
-    start : from the frame's beginning; from the file's if one place serves all frames
+    start : byte offset from the beginning of the frame, or of the file if the numbers are shared by all frames
     """
 
     start: int
@@ -67,7 +68,7 @@ class VectorPlace(NamedTuple):
     factor: float
 
     def read(self, rows: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Read the numbers (m, 3) in rows (m, length) of bytes, one row a frame or the file; NaN if it ends before."""
+        """Read the numbers (m, 3) from bytes (m, length), one row per frame; NaN if a row is too short."""
         size = 3 * self.dtype.itemsize
         raw = rows[:, self.start : self.start + size]
         if raw.shape[1] < size:
@@ -76,13 +77,14 @@ class VectorPlace(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """Places of the frames of a file, and the meaning of their numbers.
+    """Layout of the frames in a file.
 
-    n_frames : as the file announces them; None while it is being written, when all whole ones count
-    n_atoms, dtype : of the coordinates (n_atoms, 3) of a frame
-    begin, stride : of the first frame, and from one to the next, in bytes; start : of the coordinates in a frame
-    factor : from the numbers to A
-    cell : places and types of the lengths and angles of the unit cell; None without one
+    n_frames : number of frames in the header; None for a file still being written, in which all complete frames count
+    n_atoms, dtype : number of atoms and type of the coordinates (n_atoms, 3)
+    begin, stride : byte offset of the first frame, and distance between frames; start : offset of the coordinates in a
+        frame
+    factor : conversion factor to A
+    cell : locations of the lengths and angles of the unit cell; None if there is none
     """
 
     n_frames: int | None
@@ -96,11 +98,11 @@ class Frames(NamedTuple):
 
     @property
     def has_one_cell(self) -> bool:
-        """True if the file has one cell, and not one in each frame."""
+        """True if the file has a single cell instead of one per frame."""
         return self.cell is not None and self.stride == 3 * self.n_atoms * self.dtype.itemsize
 
     def cell_of(self, stream: BinaryIO, number: int) -> NDArray[np.float64] | None:
-        """Read the cell (3, 3) A of a frame, counted from 0; None if there is none."""
+        """Read the unit cell (3, 3) A of a frame, from 0; None if there is none."""
         if self.cell is None:
             return None
         begin = 0 if self.has_one_cell else self.begin + number * self.stride
@@ -113,14 +115,14 @@ class Frames(NamedTuple):
         return found if np.isfinite(found).all() else None
 
     def counted(self, n_bytes: int) -> int:
-        """Count the frames in a file of so many bytes."""
+        """Return the number of frames in a file of this size."""
         return max(0, n_bytes - self.begin) // self.stride if self.n_frames is None else self.n_frames
 
 
 def read_frames(where: str, stream: BinaryIO) -> Frames:
-    """Read the header of a file; where : path, for messages.
+    """Read the header of a file. where : path, for messages
 
-    Raises FormatError for a damaged one, and where there are no coordinates of atoms in A.
+    Raises FormatError if the header is damaged or there are no coordinates in A.
     """
     reader = _Reader(where, stream)
     n_records = reader.size()
@@ -129,7 +131,7 @@ def read_frames(where: str, stream: BinaryIO) -> Frames:
     reader.attributes()
     variables = dict(reader.variable(dimensions) for _ in range(reader.count(_VARIABLES)))
     records = [v for v in variables.values() if v.is_record]
-    # A file with one variable of records has them without padding.
+    # Records are not padded if there is only one record variable.
     stride = records[0].record_size if len(records) == 1 else sum(-(-v.record_size // 4) * 4 for v in records)
     found = variables.get("coordinates")
     if found is None:
@@ -148,7 +150,7 @@ def read_frames(where: str, stream: BinaryIO) -> Frames:
 
 
 def _cell(variables: dict[str, Variable], begin: int, in_records: bool) -> tuple[VectorPlace, VectorPlace] | None:
-    """Find the cell, from the beginning of a record or file; None if there is none of this kind."""
+    """Locate the unit cell, relative to the beginning of a record or the file; None if there is none of this kind."""
     found = [variables.get(name) for name in ("cell_lengths", "cell_angles")]
     places = []
     for variable in found:
@@ -162,7 +164,7 @@ def _cell(variables: dict[str, Variable], begin: int, in_records: bool) -> tuple
 
 
 def _factor(where: str, found: Variable) -> float:
-    """Return the factor from stored numbers to A."""
+    """Return the conversion factor to A."""
     unit = found.attributes.get("units", "angstrom")
     if str(unit).strip("\0 ").lower() not in ("angstrom", "angstroms", "a"):
         raise FormatError(f"{where}: the coordinates are in {quoted(str(unit))}; angstrom are needed")
@@ -173,7 +175,7 @@ def _factor(where: str, found: Variable) -> float:
 
 
 class _Reader:
-    """Items of a header, one after another."""
+    """Sequential reader of a NetCDF header."""
 
     def __init__(self, where: str, stream: BinaryIO) -> None:
         self.where, self.stream = where, stream
@@ -190,7 +192,7 @@ class _Reader:
         return self.number(8 if self.version == 5 else 4)
 
     def take(self, n_bytes: int) -> bytes:
-        """Take the next bytes, and pass over the padding to a multiple of 4."""
+        """Read the next bytes and skip the padding to a multiple of 4."""
         if self.at + n_bytes > self.end:
             raise FormatError(f"{self.where}: the header ends too early, at byte {self.end:,}; is it complete?")
         padded = -(-n_bytes // 4) * 4
@@ -201,7 +203,7 @@ class _Reader:
         return self.take(self.size()).decode("latin-1")
 
     def count(self, tag: int) -> int:
-        """Read the length of the list that begins here."""
+        """Read the tag and the length of a list."""
         found, length = self.number(4), self.size()
         if found not in (0, tag) or (found == 0 and length) or length > _MOST_NAMES:
             raise FormatError(f"{self.where}: byte {self.at:,}: no NetCDF header; the file is damaged")
@@ -232,26 +234,26 @@ class _Reader:
             raise FormatError(f"{self.where}: variable {quoted(name)}: there is no dimension {stray[0]}")
         shape = tuple(dimensions[index][1] or None for index in indices)
         attributes, dtype = self.attributes(), self.dtype()
-        self.size()  # its bytes, which overflow for large variables and follow from the shape
+        self.size()  # size in bytes, redundant, and it overflows for large variables
         return name, Variable(shape, dtype, self.number(4 if self.version == 1 else 8), attributes)
 
 
-HDF5 = b"\x89HDF\r\n\x1a\n"  # a file begins so
+HDF5 = b"\x89HDF\r\n\x1a\n"  # signature of HDF5 files
 _NAMES = ("positions", "coordinates")
 _ANGSTROM = {"angstrom": 1.0, "angstroms": 1.0, "a": 1.0, "nanometer": 10.0, "nanometers": 10.0, "nm": 10.0}
 
 
 class Coordinates:
-    """Coordinates of an HDF5 file that is open.
+    """Coordinates in an open HDF5 file.
 
-    n_frames, n_atoms : a dataset (n, 3), as a restart has, is one frame
-    dtype : of the numbers
-    offset : place in the file of the numbers, in order, as NumPy has them; None for compressed or chunked ones
-    factor : from the numbers to A, by the `unit` or `units` and the `scale_factor` of the dataset
+    n_frames, n_atoms : numbers of frames and atoms; a dataset (n, 3), as in restarts, is one frame
+    dtype : type of the stored numbers
+    offset : byte offset of the numbers in the file, if they are contiguous and in NumPy's layout; otherwise None
+    factor : conversion factor to A, from the attributes `unit` or `units` and `scale_factor` of the dataset
     """
 
     def __init__(self, where: str, source: Path | BinaryIO) -> None:
-        import h5py  # takes a tenth of a second to load
+        import h5py  # takes a tenth of a second to import
 
         self.where = where
         try:
@@ -279,7 +281,7 @@ class Coordinates:
         self.factor = _ANGSTROM[unit.lower()] * float(np.ravel(values.attrs.get("scale_factor", 1.0))[0])
 
     def read(self, start: int, stop: int, step: int = 1) -> NDArray[Any]:
-        """Read the numbers of some frames, (m, n_atoms, 3). Raises FormatError if they are damaged."""
+        """Read the stored coordinates of some frames, (m, n_atoms, 3). Raises FormatError if they are damaged."""
         try:
             found = np.asarray(self._values[start:stop:step] if self._values.ndim == 3 else self._values[()])
         except OSError as error:
@@ -287,7 +289,7 @@ class Coordinates:
         return found.reshape(-1, self.n_atoms, 3)
 
     def cells(self, start: int, stop: int, step: int = 1) -> NDArray[np.float64] | None:
-        """Read the unit cells (m, 3, 3) A of some frames, NaN if one has none; None if the file has no cells."""
+        """Read the unit cells (m, 3, 3) A of some frames, NaN for frames without one; None if the file has no cells."""
         numbers = []
         for values in self._cell:
             if getattr(values, "shape", ())[-1:] != (3,) or len(values.shape) > 2:
@@ -298,14 +300,14 @@ class Coordinates:
             numbers.append(rows.reshape(-1, 3))
         unit = self._cell[0].attrs.get("units", self._cell[0].attrs.get("unit"))
         text = unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit
-        # MDTraj's cells are in nm; without a unit they are in that of the positions
+        # MDTraj's cells are in nm; cells without a unit have that of the positions
         factor = self.factor if text is None else _ANGSTROM.get(str(text).lower(), np.nan)
         return cells_of(numbers[0] * factor, numbers[1])
 
     def labels(self) -> Labels | None:
-        """Read the names of the atoms, as this program or MDTraj writes them; None if the file has none.
+        """Read the labels, as written by this program or MDTraj; None if the file has none.
 
-        Raises FormatError for names that are damaged or of another number of atoms.
+        Raises FormatError if they are damaged or their number differs from the number of atoms.
         """
         columns = [f.name for f in fields(Labels)]
         try:
@@ -327,7 +329,7 @@ class Coordinates:
 
 
 def _column(values: h5py.Dataset) -> NDArray[Any]:
-    """A column of labels, texts of which are bytes in HDF5."""
+    """Read a column of labels, decoding texts."""
     found = np.asarray(values[()])
     if found.dtype.kind in "iu":
         return found
@@ -335,7 +337,7 @@ def _column(values: h5py.Dataset) -> NDArray[Any]:
 
 
 def _labels_of_mdtraj(topology: dict[str, Any]) -> Labels:
-    """Labels of a topology as MDTraj writes it in JSON: chains with residues with atoms, each atom with its index."""
+    """Make Labels from MDTraj's JSON topology: chains with residues with atoms, each atom with its index."""
     found = dict[int, tuple[str, str, str, int, str, str, int]]()
     residues = [(chain, residue) for chain in topology["chains"] for residue in chain["residues"]]
     for place, (chain, residue) in enumerate(residues):
@@ -349,16 +351,16 @@ def _labels_of_mdtraj(topology: dict[str, Any]) -> Labels:
 
 
 def _offset(values: h5py.Dataset) -> int | None:
-    """Find the place in the file of a dataset's numbers, if they are in order, as NumPy has them."""
+    """Return the byte offset of a contiguous dataset in NumPy's layout; otherwise None."""
     import h5py
 
     is_known = values.id.get_type() == h5py.h5t.py_create(values.dtype)
-    return values.id.get_offset() if is_known and values.size else None  # which is None for numbers in chunks, too
+    return values.id.get_offset() if is_known and values.size else None  # None for chunked datasets
 
 
 @contextmanager
 def opened_coordinates(where: str, source: Path | BinaryIO) -> Iterator[Coordinates]:
-    """Open the coordinates of an HDF5 file, and close it when the block ends; where : path, for messages."""
+    """Context manager that opens the coordinates of an HDF5 file. where : path, for messages"""
     found = Coordinates(where, source)
     try:
         yield found

@@ -1,6 +1,6 @@
-"""Text of an AMBER topology: its sections, their values in columns of a fixed width, and their numbers.
+"""Sections of AMBER topologies, with fixed-width columns as written by Fortran.
 
-Fortran writes columns of a fixed width: fields may touch, and blanks do not separate them.
+Fields may touch, so blanks do not separate them.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _EXPONENT[list(b"dD")] = ord("E")  # Fortran's double precision: 1.0D+00
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """Fields of some lines.
+    """Fixed-width fields of several lines.
 
-    where : "x.parm7" and the like, for messages; what : the content, "section CHARGE"
-    text : the lines; the first of them has the number `first_line`
-    per_line, width : fields of a line, and characters of a field
+    where : name of the file, for messages; what : description of the content, such as "section CHARGE"
+    text : the lines; first_line : line number of the first one
+    per_line, width : fields per line, and characters per field
     """
 
     where: str
@@ -48,9 +48,9 @@ class Fields:
 
     @cached_property
     def cells(self) -> Bytes:
-        """Characters of the fields, (m, width); short lines are filled with blanks.
+        """Characters of the fields, (m, width), with short lines padded with blanks.
 
-        Raises FormatError for a line with more than its fields.
+        Raises FormatError for lines that are too long.
         """
         widest = self.per_line * self.width
         even, rest = self._even_lines(widest)
@@ -68,13 +68,13 @@ class Fields:
         return np.concatenate([even.reshape(-1, self.width), filled.reshape(n, self.width)])
 
     def _even_lines(self, widest: int) -> tuple[Bytes, bytes]:
-        """Take the leading lines that are full and end in \\n, (m, widest), and the text after them."""
+        """Return the leading complete lines that end in \\n, (m, widest), and the remaining text."""
         end = widest + 1
         whole = np.frombuffer(self.text, np.uint8)[: len(self.text) // end * end].reshape(-1, end)
         full = (whole[:, -1] == _NEWLINE) & (whole[:, -2] != _BLANK)
         n = len(full) if full.all() else int(np.argmin(full))
         even = whole[:n, :-1]
-        if (even == _NEWLINE).any() or (even == _RETURN).any():  # shorter lines, which happen to fall in step
+        if (even == _NEWLINE).any() or (even == _RETURN).any():  # shorter lines that happen to align
             return even[:0], self.text
         return even, self.text[n * end :]
 
@@ -82,17 +82,17 @@ class Fields:
         return len(self.cells)
 
     def at(self, index: int) -> str:
-        """Name the place of a field for messages: `x.parm7:41: section CHARGE`."""
+        """Return the location of a field for messages: `x.parm7:41: section CHARGE`."""
         return f"{self.where}:{self.first_line + index // self.per_line}: {self.what}"
 
     def whole_numbers(self) -> Integers:
-        """Return the fields as integers; raise FormatError for a field that is not an integer or is cut short."""
+        """Parse the fields as integers. Raises FormatError for invalid or truncated fields."""
         cells = self.cells
-        columns = np.ascontiguousarray(cells.T)  # a column at a time is five times faster
+        columns = np.ascontiguousarray(cells.T)  # five times faster column by column
         values: Integers = np.zeros(len(cells), "i8" if self.width > 9 else "i4")
         n_digits = np.zeros(len(cells), np.int16)
         minus, begun, bad, is_digit = (np.zeros(len(cells), np.bool_) for _ in range(4))
-        # Blanks, a sign or none, digits to the end: whatever is no blank has a digit behind it.
+        # Each field consists of blanks, an optional sign, and digits up to its end.
         for column in columns:
             digits = column - _ZERO
             is_digit, is_minus = digits < 10, column == _MINUS
@@ -109,9 +109,7 @@ class Fields:
         return np.where(minus, -values, values).astype(np.int64)
 
     def numbers(self) -> Floats:
-        """Return the fields as numbers, in Fortran's forms; raise FormatError as whole_numbers, and for NaN and
-        infinity.
-        """
+        """Parse the fields as numbers in Fortran notation. Raises FormatError as whole_numbers, and if not finite."""
         cells = self.cells
         self._refuse(_has_others(_IN_NUMBERS, cells) | (cells[:, -1] == _BLANK), "a number", _is_number)
         texts = _as_bytes(_EXPONENT[cells])
@@ -124,13 +122,13 @@ class Fields:
         return values
 
     def texts(self) -> Strings:
-        """Return the fields as texts without blanks around them; raise FormatError for others than ASCII's."""
+        """Return the fields as texts without surrounding blanks. Raises FormatError if they are not ASCII."""
         self._refuse(_has_others(_IN_TEXTS, self.cells), "a text in ASCII", lambda text: False)
         found: Strings = np.char.strip(_as_bytes(self.cells)).astype(f"U{self.width}")
         return found
 
     def _refuse(self, bad: NDArray[np.bool_] | np.bool_, wanted: str, is_fine: Callable[[bytes], bool]) -> None:
-        """Raise for the first bad field. is_fine : whether it would be good, did it but end where its columns end"""
+        """Raise FormatError for the first bad field. is_fine : whether a text would be valid if it were aligned"""
         if not bad.any():
             return
         k = int(np.argmax(bad))
@@ -148,7 +146,7 @@ class Fields:
 def _has_others(known: NDArray[np.bool_], cells: Bytes) -> NDArray[np.bool_]:
     """Return a mask (m,) of the fields (m, k) with a character that is not allowed. known : (256,)"""
     found = known[cells]
-    if found.all():  # usually, and a row's few bytes take longer
+    if found.all():  # the usual case, faster than checking each row
         return np.zeros(len(cells), np.bool_)
     return np.asarray(~found.all(axis=1))
 
@@ -158,14 +156,14 @@ def _as_bytes(cells: Bytes) -> NDArray[np.bytes_]:
 
 
 def _is_number(text: bytes) -> bool:
-    """Return whether a field holds a finite number, in Python's eyes."""
+    """Return whether Python can parse a field as a finite number."""
     try:
         return bool(np.isfinite(float(text))) and b"_" not in text
     except ValueError:
         return False
 
 
-# (20a4), (10I8), (5E16.8), (1a80), (a80), and (8(F9.5)) of CMAP.
+# (20a4), (10I8), (5E16.8), (1a80), (a80), and (8(F9.5)) in CMAP sections.
 _FORMAT = re.compile(rb"%FORMAT\s*\(\s*(\d{0,4})\s*\(?\s*([aAiIeEfFdDgG])\s*(\d{1,3})(?:\.\d{1,3})?\s*\)?\s*\)\s*")
 _KINDS = {"a": "texts as (20a4)", "i": "whole numbers as (10I8)", "e": "numbers as (5E16.8)"}
 _GROMACS = re.compile(rb"^\s*(\[\s*\w+\s*\]|#include\b|#define\b)", re.MULTILINE)
@@ -173,8 +171,8 @@ _GROMACS = re.compile(rb"^\s*(\[\s*\w+\s*\]|#include\b|#define\b)", re.MULTILINE
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """One section. line : number of its %FLAG line; kind : "a", "i" or "e" for texts, whole numbers and numbers; "" for
-    others.
+    """One section. line : number of its %FLAG line; kind : "a" for texts, "i" for integers, "e" for numbers, "" for
+    unknown formats
     """
 
     name: str
@@ -185,9 +183,9 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Sections:
-    """Sections of a file by name; a name with values of the right kind and number, or a FormatError.
+    """Sections of a file by name, with methods that check the type and number of the values.
 
-    file : path, for messages; n_lines : lines of the file
+    file : path, for messages; n_lines : number of lines in the file
     """
 
     file: str
@@ -198,7 +196,7 @@ class Sections:
         return name in self.found
 
     def section(self, name: str) -> Section:
-        """Return a section; raise FormatError if the file lacks it."""
+        """Return a section. Raises FormatError if the file does not have it."""
         if name not in self.found:
             last = max(self.found.values(), key=lambda section: section.line).name
             raise FormatError(
@@ -207,19 +205,19 @@ class Sections:
         return self.found[name]
 
     def whole_numbers(self, name: str, count: int | None = None) -> Integers:
-        """Read the values of a section of whole numbers. count : how many there must be; None for any number"""
+        """Read a section of integers. count : required number of values; None for any number"""
         return self._checked(name, "i", count).whole_numbers()
 
     def numbers(self, name: str, count: int | None = None) -> Floats:
-        """Read the values of a section of numbers."""
+        """Read a section of numbers."""
         return self._checked(name, "e", count).numbers()
 
     def texts(self, name: str, count: int | None = None) -> Strings:
-        """Read the values of a section of texts, without blanks around them."""
+        """Read a section of texts, without surrounding blanks."""
         return self._checked(name, "a", count).texts()
 
     def optional_texts(self, name: str, count: int) -> Strings | None:
-        """Read the values of a section of texts, whose last may be blank; None if the file lacks it."""
+        """Read a section of texts, whose trailing values may be blank; None if the file does not have it."""
         if name not in self:
             return None
         texts = self.texts(name)
@@ -228,7 +226,7 @@ class Sections:
         )
 
     def at(self, name: str, index: int) -> str:
-        """Name the place of a value for messages: `x.parm7:41: section CHARGE`."""
+        """Return the location of a value for messages: `x.parm7:41: section CHARGE`."""
         return self.section(name).fields.at(index)
 
     def _checked(self, name: str, kind: str, count: int | None) -> Fields:
@@ -244,11 +242,11 @@ class Sections:
 def read_sections(file: InputFile) -> Sections:
     """Read the sections of a file, plain or gzip.
 
-    Raises FormatError for other files, a GROMACS topology among them, and for a section that is there twice.
+    Raises FormatError for other files, including GROMACS topologies, and for duplicate sections.
     """
     data = plain_bytes(file)
     if b"\n" not in data:
-        data = data.replace(b"\r", b"\n")  # old Mac line ends
+        data = data.replace(b"\r", b"\n")  # line ends of old Macs
     begins = _flags(data)
     if not begins:
         _refuse(file, data)
@@ -264,7 +262,7 @@ def read_sections(file: InputFile) -> Sections:
 
 
 def _flags(data: bytes) -> list[int]:
-    """Find the beginnings of the lines %FLAG."""
+    """Find the offsets of the %FLAG lines."""
     found = [0] if data.startswith(b"%FLAG") else []
     at = data.find(b"\n%FLAG")
     while at >= 0:
@@ -274,7 +272,7 @@ def _flags(data: bytes) -> list[int]:
 
 
 def _section(file: str, text: bytes, line: int) -> Section:
-    """Make the section of a text that begins with %FLAG, on that line of the file."""
+    """Parse the text of a section that begins with %FLAG on a line of the file."""
     head, _, body = text.partition(b"\n")
     name = head[5:].strip().decode("ascii", "replace")
     first, kind, per_line, width = line + 1, "", 1, 80
@@ -294,7 +292,7 @@ def _section(file: str, text: bytes, line: int) -> Section:
 
 
 def _refuse(file: InputFile, data: bytes) -> NoReturn:
-    """Raise for a file without any %FLAG."""
+    """Raise FormatError for a file without any %FLAG."""
     if not data.strip():
         raise FormatError(f"{file}: the file is empty")
     if data.lstrip().startswith(b"<"):
@@ -307,16 +305,16 @@ def _refuse(file: InputFile, data: bytes) -> NoReturn:
     raise FormatError(f"{file}: holds no %FLAG; an AMBER topology of version 7 or later (prmtop, parm7) is needed")
 
 
-# Names of the values in their order; the ones that nothing here needs have a short line.
+# Names of the values in POINTERS, in order.
 _ORDER = (
     "NATOM NTYPES NBONH MBONA NTHETH MTHETA NPHIH MPHIA NHPARM NPARM NNB NRES NBONA NTHETA NPHIA NUMBND NUMANG NPTRA "
     "NATYP NPHB IFPERT NBPER NGPER NDPER MBPER MGPER MDPER IFBOX NMXRS IFCAP NUMEXTRA"
 ).split()
-_LEAST = 30  # NUMEXTRA is younger than the rest
+_LEAST = 30  # NUMEXTRA was added later
 
 
 class SectionCounts(NamedTuple):
-    """Numbers of things; `bonds`, `angles` and `torsions` are pairs: with hydrogen, and without."""
+    """Counts from POINTERS. `bonds`, `angles` and `torsions` are pairs: terms with hydrogen, and without."""
 
     atoms: int
     residues: int
@@ -332,10 +330,10 @@ class SectionCounts(NamedTuple):
 
 
 def read_counts(sections: Sections) -> tuple[SectionCounts, tuple[str, ...]]:
-    """Read the numbers, and notes about the box, the cap and extra points.
+    """Read the counts, with notes about the box and the solvent cap.
 
-    Raises FormatError if a number is impossible, and for files of perturbation, locally enhanced sampling, AMOEBA,
-    polarizabilities and LENNARD_JONES_DCOEF.
+    Raises FormatError for impossible counts, and for unsupported features: perturbation, locally enhanced sampling,
+    AMOEBA, polarizabilities and LENNARD_JONES_DCOEF.
     """
     values = sections.whole_numbers("POINTERS")
     if len(values) < _LEAST:
@@ -363,7 +361,7 @@ def read_counts(sections: Sections) -> tuple[SectionCounts, tuple[str, ...]]:
 
 
 def _refuse_kinds(sections: Sections, pointers: dict[str, int]) -> None:
-    """Raise FormatError for energies that are not computed."""
+    """Raise FormatError for energy terms that are not supported."""
     for name, what in (("IFPERT", "perturbation"), ("NPARM", "locally enhanced sampling")):
         if pointers[name]:
             where = sections.at("POINTERS", _ORDER.index(name))

@@ -1,4 +1,4 @@
-"""Extra points of an AMBER topology: sites without mass, which those of water are placed for."""
+"""Extra points of AMBER topologies: massless sites, whose positions are defined only in water models."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...atoms import Bonds, Labels, VirtualSites
 from ...atoms.sites import SiteRule
 from .sections import SectionCounts, Sections
 
-_LONE_PAIR = 0.5 * 109.47 * pi / 180  # between the plane of five-site water and its lone pairs, as in AMBER
+_LONE_PAIR = 0.5 * 109.47 * pi / 180  # angle between the plane of five-site water and its lone pairs, as in AMBER
 
 
 def is_extra_point(sections: Sections, counts: SectionCounts) -> NDArray[np.bool_]:
-    """Mark atoms without mass, (n,)."""
+    """Return a mask (n,) of the atoms without mass."""
     if "MASS" not in sections:
         return np.zeros(counts.atoms, np.bool_)
     found: NDArray[np.bool_] = sections.numbers("MASS", counts.atoms) == 0
@@ -23,7 +23,7 @@ def is_extra_point(sections: Sections, counts: SectionCounts) -> NDArray[np.bool
 
 
 def read_sites(is_site: NDArray[np.bool_], labels: Labels, bonds: Bonds) -> VirtualSites | None:
-    """Return the rules of extra points. Those of molecules other than water have none."""
+    """Make virtual sites for the extra points. Only those of water have a definition."""
     if not is_site.any():
         return None
     lengths = {
@@ -41,7 +41,7 @@ def read_sites(is_site: NDArray[np.bool_], labels: Labels, bonds: Bonds) -> Virt
 def _of_water(
     members: list[int], points: list[int], labels: Labels, lengths: dict[tuple[int, ...], float]
 ) -> list[SiteRule]:
-    """Rules of the points of a water of four or five sites, by the lengths of its bonds; none for other residues."""
+    """Define the extra points of four-site and five-site water by bond lengths; empty for other residues."""
     elements = labels.elements
     oxygens, hydrogens = ([k for k in members if elements[k] == symbol] for symbol in "OH")
     if len(oxygens) != 1 or len(hydrogens) != 2 or len(members) != 3 + len(points) or len(points) > 2:

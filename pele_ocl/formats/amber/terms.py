@@ -1,7 +1,7 @@
-"""Terms of an AMBER topology: Lennard-Jones, bonds, angles, torsions, 1-4 pairs, exclusions, CMAP and CHARMM's own.
+"""Terms of AMBER topologies: Lennard-Jones, bonds, angles, torsions, 1-4 pairs, exclusions, CMAP and CHARMM terms.
 
-A section lists a bonded term as some atoms, and the number of a set of parameters. Lennard-Jones parameters follow from
-A and B of pairs of types.
+Each bonded term is listed as the indices of its atoms and of a set of parameters. Lennard-Jones parameters are computed
+from the A and B coefficients of pairs of types.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from .sections import Integers, SectionCounts, Sections
 
 @dataclass(frozen=True, eq=False)
 class PairTypes:
-    """Parameters of pairs of types.
+    """Lennard-Jones parameters of pairs of types.
 
     types : (n,) type of each atom, from 0
-    sigma, epsilon : (t, t) A and kcal/mol; 0 where a pair has no such energy
+    sigma, epsilon : (t, t) A and kcal/mol; 0 for pairs without Lennard-Jones energy
     """
 
     types: Integers
@@ -46,7 +46,7 @@ class PairTypes:
 
 
 def read_types(sections: Sections, counts: SectionCounts) -> Integers:
-    """Read the type of each atom, (n,) from 0; raise FormatError for missing types."""
+    """Read the type of each atom, (n,) from 0. Raises FormatError for types out of range."""
     types = sections.whole_numbers("ATOM_TYPE_INDEX", counts.atoms)
     wrong = (types < 1) | (types > counts.types)
     if wrong.any():
@@ -56,11 +56,11 @@ def read_types(sections: Sections, counts: SectionCounts) -> Integers:
 
 
 def read_pair_types(sections: Sections, counts: SectionCounts, types: Integers, kind: str = "") -> PairTypes:
-    """Sigma and epsilon of each pair of types that the atoms have.
+    """Read sigma and epsilon for all pairs of types in use.
 
-    kind : "" for all pairs, "14_" for the 1-4 pairs of CHARMM's files
+    kind : "" for normal pairs, "14_" for the 1-4 pairs of CHARMM topologies
 
-    Raises FormatError for coefficients that are no Lennard-Jones energy, and for 10-12 terms.
+    Raises FormatError for coefficients that are not a Lennard-Jones energy, and for 10-12 terms.
     """
     used = np.zeros(counts.types, np.bool_)
     used[types] = True
@@ -80,9 +80,9 @@ def read_pair_types(sections: Sections, counts: SectionCounts, types: Integers, 
 
 
 def _indices(sections: Sections, counts: SectionCounts, used: NDArray[np.bool_]) -> Integers:
-    """Read the number of each pair's A and B, (t, t) from 1.
+    """Read the index of the A and B coefficients of each pair of types, (t, t) from 1.
 
-    It is negative for a 10-12 term, whose coefficients are 0.
+    It is negative for 10-12 terms, whose coefficients must be 0.
     """
     flat = sections.whole_numbers("NONBONDED_PARM_INDEX", counts.types**2)
     most = counts.types * (counts.types + 1) // 2
@@ -102,7 +102,7 @@ def _indices(sections: Sections, counts: SectionCounts, used: NDArray[np.bool_])
 
 
 def _refuse_values(sections: Sections, index: Integers, *columns: tuple[str, Floats]) -> None:
-    """Raise for a negative A or B, and for one that is 0 while the other is not."""
+    """Raise FormatError if A or B is negative, or only one of them is 0."""
     (_, a), (_, b) = columns
     for name, values in columns:
         wrong = (values < 0) | ((values == 0) & (a + b > 0))
@@ -116,7 +116,7 @@ def _refuse_values(sections: Sections, index: Integers, *columns: tuple[str, Flo
 
 
 def read_undone(sections: Sections, counts: SectionCounts, types: Integers) -> UndonePairs | None:
-    """Find the pairs with a 12-6-4 term, by type; None without such terms of atoms that are there."""
+    """Find the pairs of atoms with a 12-6-4 term, by type; None if there are none."""
     if "LENNARD_JONES_CCOEF" not in sections:
         return None
     values = sections.numbers("LENNARD_JONES_CCOEF", counts.types * (counts.types + 1) // 2)
@@ -129,7 +129,7 @@ def read_undone(sections: Sections, counts: SectionCounts, types: Integers) -> U
 
 
 def combining_rule(pairs: PairTypes) -> tuple[Combining, NDArray[np.intp]]:
-    """Find the rule by which pairs follow from each type's parameters, and (k, 2) types of exceptions (NBFIX)."""
+    """Find the combining rule, and the pairs (k, 2) of types that do not follow it (NBFIX)."""
     used = np.unique(pairs.types)
     rule, astray = rule_of(pairs.sigma[np.ix_(used, used)], pairs.epsilon[np.ix_(used, used)])
     return rule, used[astray]
@@ -137,11 +137,11 @@ def combining_rule(pairs: PairTypes) -> tuple[Combining, NDArray[np.intp]]:
 
 @dataclass(frozen=True, eq=False)
 class AmberTerms:
-    """m terms.
+    """m terms of a topology.
 
-    atoms : (m, k) indices, from 0
-    negative : (m, k) True where the file has a minus before the atom, which only torsions may have
-    types : (m,) the set of parameters, from 0
+    atoms : (m, k) atom indices, from 0
+    negative : (m, k) True for atoms with a minus sign in the file, which only torsions may have
+    types : (m,) index of the set of parameters, from 0
     """
 
     atoms: Ints
@@ -153,13 +153,13 @@ def read_topology_terms(
     sections: Sections, counts: SectionCounts, tables: Sequence[tuple[str, int]], n_members: int, n_types: int,
     *, numbered: bool = False,
 ) -> AmberTerms:  # fmt: skip
-    """Read the terms of several sections, one after another.
+    """Read and concatenate the terms of several sections.
 
-    tables : names of sections, and how many terms each holds
-    n_members, n_types : atoms of a term, and sets of parameters there are
-    numbered : whether atoms have their numbers from 1, as in CHARMM's sections; else the file has 3 times the index
+    tables : name and number of terms of each section
+    n_members, n_types : atoms per term, and number of parameter sets
+    numbered : True if atoms are numbered from 1, as in CHARMM sections; otherwise the file contains 3 times the index
 
-    Raises FormatError, with the line, for missing atoms and parameters, and for an atom twice in a term.
+    Raises FormatError, with the line, for atoms and parameters out of range, and for a repeated atom in a term.
     """
     found = [_read_table(sections, counts.atoms, *table, n_members, n_types, numbered) for table in tables]
     return AmberTerms(*(np.concatenate([getattr(t, name) for t in found]) for name in ("atoms", "negative", "types")))
@@ -187,16 +187,16 @@ def _read_table(
 
 
 def read_parameters(sections: Sections, names: Sequence[str], n_types: int, terms: AmberTerms) -> Floats:
-    """Read the parameters of each term, (m, p). names : a section of n_types values for each parameter"""
+    """Read the parameters of each term, (m, p). names : the section of each parameter, with n_types values"""
     sets = [sections.numbers(name, n_types) for name in names]
     return np.column_stack([values[terms.types] for values in sets])
 
 
-_LARGEST_MAP = 1000  # points a side
+_LARGEST_MAP = 1000  # points per side
 
 
 def read_urey_bradley(sections: Sections, counts: SectionCounts) -> UreyBradley:
-    """Read the Urey-Bradley terms; none if the file has no section of them."""
+    """Read the Urey-Bradley terms, if any."""
     if "CHARMM_UREY_BRADLEY_COUNT" not in sections:
         return UreyBradley()
     n_terms, n_types = _numbers_of(sections, "CHARMM_UREY_BRADLEY_COUNT", 2)
@@ -206,9 +206,9 @@ def read_urey_bradley(sections: Sections, counts: SectionCounts) -> UreyBradley:
 
 
 def read_harmonic_impropers(sections: Sections, counts: SectionCounts) -> HarmonicImpropers:
-    """CHARMM's impropers; none where the file has no section of them.
+    """Read the harmonic impropers of CHARMM, if any.
 
-    Their angles are in radians; old versions of ParmEd wrote degrees, which a value beyond a turn tells.
+    Angles are in radians, except in files of old ParmEd versions, which are recognized by values beyond 2 pi.
     """
     if "CHARMM_NUM_IMPROPERS" not in sections:
         return HarmonicImpropers()
@@ -223,7 +223,7 @@ def read_harmonic_impropers(sections: Sections, counts: SectionCounts) -> Harmon
 
 
 def read_cmaps(sections: Sections, counts: SectionCounts) -> tuple[CMaps, tuple[Floats, ...]]:
-    """Read the CMAP terms of ff19SB or CHARMM and their maps; none if the file has no section of them."""
+    """Read the CMAP terms and maps of ff19SB or CHARMM, if any."""
     prefix = next((prefix for prefix in ("", "CHARMM_") if f"{prefix}CMAP_COUNT" in sections), None)
     if prefix is None:
         return CMaps(), ()
@@ -238,17 +238,17 @@ def read_cmaps(sections: Sections, counts: SectionCounts) -> tuple[CMaps, tuple[
         )
     maps = tuple(_map(sections, f"{prefix}CMAP_PARAMETER_{k:02d}", size) for k, size in enumerate(sizes.tolist(), 1))
     terms = read_topology_terms(sections, counts, [(f"{prefix}CMAP_INDEX", n_terms)], 5, n_maps, numbered=True)
-    atoms = terms.atoms[:, [0, 1, 2, 3, 1, 2, 3, 4]]  # two torsions that share three atoms
+    atoms = terms.atoms[:, [0, 1, 2, 3, 1, 2, 3, 4]]  # two torsions sharing three atoms
     return CMaps(atoms, terms.types[:, None].astype(np.float64)), maps
 
 
 def _map(sections: Sections, name: str, size: int) -> Floats:
-    """A map from 0 upwards; the file's begins at -180 degrees."""
+    """Read a map and shift it to begin at 0; in the file it begins at -180 degrees."""
     return np.roll(sections.numbers(name, size**2).reshape(size, size), (-size // 2, -size // 2), (0, 1))
 
 
 def _numbers_of(sections: Sections, name: str, count: int) -> list[int]:
-    """Read the numbers of things that a section states."""
+    """Read non-negative counts from a section."""
     values = sections.whole_numbers(name, count)
     if values.min() < 0:
         raise FormatError(f"{sections.at(name, int(np.argmin(values)))}: {values.min()} things cannot be")
@@ -262,12 +262,12 @@ _HYDROGEN = ("_INC_HYDROGEN", "_WITHOUT_HYDROGEN")
 def read_bonded(
     sections: Sections, counts: SectionCounts, charges: Floats, pairs: PairTypes
 ) -> tuple[Bonded, tuple[str, ...]]:
-    """All bonded terms, 1-4 pairs and exclusions, and notes about them.
+    """Read all bonded terms, 1-4 pairs and exclusions, with notes about them.
 
     charges : (n,) e
-    pairs : Lennard-Jones parameters of the types in 1-4 pairs, not scaled
+    pairs : unscaled Lennard-Jones parameters for 1-4 pairs
 
-    Raises FormatError, with section and line, for whatever contradicts itself.
+    Raises FormatError, with section and line, for inconsistent data.
     """
     bonds = _terms(sections, counts, "BONDS", counts.bonds, 2, counts.bond_types)
     angles = _terms(sections, counts, "ANGLES", counts.angles, 3, counts.angle_types)
@@ -275,7 +275,7 @@ def read_bonded(
     names = ("DIHEDRAL_FORCE_CONSTANT", "DIHEDRAL_PERIODICITY", "DIHEDRAL_PHASE")
     _refuse_periods(sections, counts)
     parameters = read_parameters(sections, names, counts.torsion_types, torsions)
-    turned = int((parameters[:, 1] < 0).sum())  # a sign of force-field files: more cosines of the torsion follow
+    turned = int((parameters[:, 1] < 0).sum())  # in force-field files it means that more terms of the torsion follow
     parameters[:, 1] = np.abs(parameters[:, 1])
     parameters[:, 2] = _whole_turns(parameters[:, 2])
     improper = torsions.negative[:, 3]
@@ -312,7 +312,7 @@ def _terms(
 
 
 def _whole_turns(phases: Floats) -> Floats:
-    """Round phases near 0 and pi to these, as sander does: LEaP writes pi as 3.141594."""
+    """Round phases near 0 and pi to exact values, as sander does, because LEaP writes pi as 3.141594."""
     halves = np.round(phases / np.pi)
     return np.where(np.abs(phases - halves * np.pi) < _NEARLY, halves % 2 * np.pi, phases)
 
@@ -331,9 +331,10 @@ def _refuse_periods(sections: Sections, counts: SectionCounts) -> None:
 def _one_four(
     sections: Sections, counts: SectionCounts, torsions: AmberTerms, charges: Floats, pairs: PairTypes
 ) -> tuple[OneFourPairs, tuple[str, ...]]:
-    """Collect the 1-4 pairs, each once, with scaled parameters.
+    """Collect the distinct 1-4 pairs with scaled parameters.
 
-    A torsion has one between its ends unless its third or fourth atom has a minus. A scale factor of 0 means no energy.
+    The ends of a torsion are a 1-4 pair unless its third or fourth atom is negative. A scale factor of 0 means no
+    energy.
     """
     named = np.flatnonzero(~torsions.negative[:, 2:].any(axis=1))
     one, other = torsions.atoms[named][:, [0, 3]].astype(np.int64).T
@@ -351,7 +352,7 @@ def _one_four(
 
 
 def _inverse_scales(sections: Sections, counts: SectionCounts, name: str, default: float) -> Floats:
-    """1 / scale factor of each type of torsion, 0 for a factor of 0."""
+    """Return 1 / scale factor for each torsion type; 0 for a factor of 0."""
     if name not in sections:
         is_charmm = "LENNARD_JONES_14_ACOEF" in sections
         return np.full(counts.torsion_types, 1.0 if is_charmm else 1 / default)
@@ -364,7 +365,7 @@ def _inverse_scales(sections: Sections, counts: SectionCounts, name: str, defaul
 
 
 def _excluded(sections: Sections, counts: SectionCounts) -> Ints:
-    """Excluded pairs, (k, 2); an atom that excludes none has a 0 in the list."""
+    """Read the excluded pairs, (k, 2). An atom without exclusions has a 0 in the list."""
     numbers = sections.whole_numbers("NUMBER_EXCLUDED_ATOMS", counts.atoms)
     others = sections.whole_numbers("EXCLUDED_ATOMS_LIST", counts.excluded) - 1
     if numbers.min() < 0 or numbers.sum() != counts.excluded:

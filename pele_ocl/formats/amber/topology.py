@@ -1,4 +1,4 @@
-"""AMBER topologies (prmtop, parm7, top): atoms with all their parameters, and no positions."""
+"""Reader of AMBER topologies (prmtop, parm7, top)."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ from .terms import combining_rule, read_bonded, read_pair_types, read_types, rea
 
 _HEAVIEST = 118
 _HEAVY_HYDROGEN = 1.5  # u
-_SAME_MASS = 0.1  # u; hydrogens that were made heavier are no other element then
+_SAME_MASS = 0.1  # u; tolerance of masses, so that repartitioned hydrogens do not match another element
 
 
 def read_labels(sections: Sections, counts: SectionCounts) -> Labels:
     """Read the labels.
 
-    Numbers, chains and insertion codes of residues are the file's; if it has none, numbers count from 1.
-
-    Raises FormatError, with section and line, where residues do not follow one another.
+    Residue numbers, chains and insertion codes are optional; residues are numbered from 1 by default. Raises
+    FormatError, with section and line, if residues are not consecutive.
     """
     starts = sections.whole_numbers("RESIDUE_POINTER", counts.residues)
     wrong = np.diff(starts, prepend=0) < 1
@@ -63,13 +62,13 @@ def read_labels(sections: Sections, counts: SectionCounts) -> Labels:
 
 
 def _residue_texts(sections: Sections, counts: SectionCounts, name: str) -> Strings:
-    """A text for each residue, "" where the section is not there."""
+    """Read a text for each residue; "" if the section is missing."""
     found = sections.optional_texts(name, counts.residues)
     return np.full(counts.residues, "") if found is None else found
 
 
 def _elements(sections: Sections, counts: SectionCounts, names: Strings, residue_names: Strings) -> Strings:
-    """Element symbols by ATOMIC_NUMBER; in older files by names in standard residues, by masses elsewhere."""
+    """Return element symbols by ATOMIC_NUMBER; in older files by name in standard residues, otherwise by mass."""
     if "ATOMIC_NUMBER" in sections:
         numbers = sections.whole_numbers("ATOMIC_NUMBER", counts.atoms)
         symbols = np.array(["X", *(gemmi.Element(k).name for k in range(1, _HEAVIEST + 1))])
@@ -83,31 +82,31 @@ def _elements(sections: Sections, counts: SectionCounts, names: Strings, residue
 
 
 def _by_mass(mass: float) -> str:
-    """Find the element of a mass (u), "" if none has it."""
+    """Return the element with a mass (u); "" if there is none."""
     symbols = [gemmi.Element(k) for k in range(1, _HEAVIEST + 1)]
     nearest = min(symbols, key=lambda symbol: abs(symbol.weight - mass))
     return str(nearest.name) if abs(nearest.weight - mass) < _SAME_MASS else ""
 
 
-# The file's charges are in units in which Coulomb's law has no constant but 1: sqrt(kcal A / mol).
+# Unit of charges in AMBER topologies, in which Coulomb's constant is 1: sqrt(kcal A / mol).
 CHARGE_UNIT = 18.2223
 _SET = re.compile(r".*\((\w+)\)\s*", re.DOTALL)  # "H(N)-modified Bondi radii (mbondi2)"
 
 
-_IFBOX = 27  # place among the pointers
+_IFBOX = 27  # index in POINTERS
 _OCTAHEDRON = 109.4712206344907  # degrees
 
 
 def read_prmtop(path: str | PathLike[str]) -> Topology:
-    """Read the topology of a file with %FLAG sections, of AMBER 7 or later, plain or gzip.
+    """Read a topology file with %FLAG sections, from AMBER 7 or later, plain or gzip.
 
-    Everything that gives an energy is read. These are bonds, angles, torsions, impropers, 1-4 pairs with the scale
-    factors of their torsions, exclusions and CMAP. Pairs with Lennard-Jones parameters of their own (NBFIX) belong to
-    it. CHARMM's files add Urey-Bradley terms, harmonic impropers and Lennard-Jones parameters of 1-4 pairs. GB radii
-    and scale factors are the file's RADII and SCREEN; a file without has none. Sections may come in any order.
+    All energy terms are read: bonds, angles, torsions, impropers, 1-4 pairs with their scale factors, exclusions, CMAP,
+    pairs with specific Lennard-Jones parameters (NBFIX), and in CHARMM topologies Urey-Bradley terms, harmonic
+    impropers and Lennard-Jones parameters of 1-4 pairs. GB radii and scale factors come from the sections RADII and
+    SCREEN, if present. Sections may be in any order.
 
-    Raises FormatError, with section and line, if the file is damaged or contradicts itself. Energies that are not done
-    are refused: 10-12 and 12-6-4 terms, polarizabilities, AMOEBA, perturbation.
+    Raises FormatError, with section and line, for damaged or inconsistent files, and for unsupported energy terms:
+    10-12 terms, polarizabilities, AMOEBA, perturbation. Pairs with 12-6-4 terms are recorded in Atoms.undone_pairs.
     """
     file = read_file(path)
     sections = read_sections(file)
@@ -119,9 +118,9 @@ def read_prmtop(path: str | PathLike[str]) -> Topology:
 
 
 def read_names(path: str | PathLike[str]) -> Atoms:
-    """Read the atoms of a topology by names alone, at the origin, without charges or other parameters.
+    """Read only the labels of a topology. The atoms are at the origin, without charges or other parameters.
 
-    Enough to choose atoms of a trajectory's frames. Raises FormatError if these sections cannot be read.
+    This suffices to select atoms in trajectory frames. Raises FormatError if the sections cannot be read.
     """
     sections = read_sections(read_file(path))
     counts, _ = read_counts(sections)
@@ -132,7 +131,7 @@ def read_names(path: str | PathLike[str]) -> Atoms:
 
 
 def _atoms(sections: Sections, counts: SectionCounts, notes: tuple[str, ...]) -> Atoms:
-    """Make the atoms, all of them at the origin."""
+    """Make the atoms, with all positions at the origin."""
     charges = sections.numbers("CHARGE", counts.atoms) / CHARGE_UNIT
     types = read_types(sections, counts)
     pairs = read_pair_types(sections, counts, types)
@@ -168,12 +167,12 @@ def _atoms(sections: Sections, counts: SectionCounts, notes: tuple[str, ...]) ->
         types=sections.optional_texts("AMBER_ATOM_TYPE", counts.atoms),
         gb_radii_set=radii_set,
         cell_angles=_cell_angles(sections),
-        type_family="" if "FORCE_FIELD_TYPE" in sections else "amber",  # that section is of CHARMM's force field
+        type_family="" if "FORCE_FIELD_TYPE" in sections else "amber",  # the section exists only in CHARMM topologies
     )
 
 
 def _mass_notes(sections: Sections, counts: SectionCounts, elements: Strings) -> tuple[str, ...]:
-    """Say that hydrogens were made heavier, which masses by element are not."""
+    """Return a note if hydrogen masses were repartitioned, because Atoms.masses are those of the elements."""
     if "MASS" not in sections:
         return ()
     heaviest = float(sections.numbers("MASS", counts.atoms)[elements == "H"].max(initial=0.0))
@@ -189,9 +188,9 @@ def _mass_notes(sections: Sections, counts: SectionCounts, elements: Strings) ->
 
 
 def _cell_angles(sections: Sections) -> tuple[float, float, float] | None:
-    """Read the angles of the box, whose file has beta alone. Either all are 90, or a truncated octahedron's.
+    """Return the angles of the box: 90 degrees, those of a truncated octahedron, or NaN for other boxes.
 
-    NaN for other boxes.
+    The file contains only the angle beta.
     """
     if not sections.whole_numbers("POINTERS")[_IFBOX] or "BOX_DIMENSIONS" not in sections:
         return None
@@ -201,11 +200,10 @@ def _cell_angles(sections: Sections) -> tuple[float, float, float] | None:
 
 
 def _radii(sections: Sections, counts: SectionCounts) -> tuple[Floats | None, Floats | None, str]:
-    """Read RADII, SCREEN and the name of their set.
+    """Read RADII, SCREEN and the name of the set.
 
-    There are no radii if both are missing or 0, as in files for vacuum.
-
-    The name is the word in brackets after the sentence of RADIUS_SET: bondi, mbondi, mbondi2, mbondi3; or "file".
+    Radii are None if they are missing or 0, as in files for vacuum. The name is the word in parentheses in RADIUS_SET,
+    such as bondi, mbondi, mbondi2 or mbondi3; otherwise "file".
     """
     radii, scales = (sections.numbers(name, counts.atoms) if name in sections else None for name in ("RADII", "SCREEN"))
     if radii is None or not radii.any():
@@ -216,10 +214,10 @@ def _radii(sections: Sections, counts: SectionCounts) -> tuple[Floats | None, Fl
 
 
 def refuse_reading_alone(file: InputFile, model: int | None) -> Atoms:
-    """Raise FormatError: a topology has no positions."""
+    """Raise FormatError, because a topology has no positions."""
     raise FormatError(f"{file}: a topology has no coordinates; name a file of them as `coordinates`")
 
 
 def refuse_models(file: InputFile) -> list[int]:
-    """Raise FormatError: a topology has no models."""
+    """Raise FormatError, because a topology has no models."""
     raise FormatError(f"{file}: a topology has no models; they are those of its coordinates")

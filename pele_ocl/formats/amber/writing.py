@@ -1,4 +1,4 @@
-"""AMBER topologies and restarts, written: all of a molecule's parameters, and its positions."""
+"""Writer of AMBER topologies and restarts."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _SETS = {
 
 
 def prmtop_text(atoms: Atoms, title: str = "") -> str:
-    """Write the topology of atoms with all parameters, as in AMBER 7 and later (prmtop, parm7).
+    """Return the text of a topology (prmtop, parm7) for AMBER 7 and later, with all parameters.
 
-    title : a line of text
+    title : title line
 
-    Raises InputError for atoms without parameters, and for terms that the format or this writer has no place for.
+    Raises InputError for atoms without parameters, and for terms that are not supported.
     """
     bonded = written_terms(atoms, _WHAT)
     labels = atoms.labels
@@ -102,7 +102,7 @@ def prmtop_text(atoms: Atoms, title: str = "") -> str:
 
 
 def rst7_text(positions: Floats, title: str = "") -> str:
-    """Write positions (n, 3) A as a restart of AMBER (rst7, inpcrd). Raises FormatError for ones beyond 9,999 A."""
+    """Return the text of an AMBER restart (rst7, inpcrd) with positions (n, 3) A. Raises FormatError beyond 9,999 A."""
     lines = [" ".join(title.split())[:80], f"{len(positions):6d}"]
     values = [f"{value:12.7f}" for value in positions.ravel()]
     if any(len(value) > 12 for value in values):
@@ -130,7 +130,7 @@ def _texts(values: Iterable[str]) -> Section:
 
 
 def _lennard_jones(kinds: Floats, is_arithmetic: bool) -> tuple[Floats, Floats, Ints]:
-    """Coefficients of pairs of kinds, and for each pair of kinds which ones, from 1; kinds : (k, 2) sigma, epsilon"""
+    """Return A and B of all pairs of types, and their index for each pair, from 1. kinds : (k, 2) sigma, epsilon"""
     n = len(kinds)
     j, i = np.triu_indices(n)
     order = np.lexsort((j, i))
@@ -145,9 +145,10 @@ def _lennard_jones(kinds: Floats, is_arithmetic: bool) -> tuple[Floats, Floats, 
 def _rows(
     members: Ints, figures: Floats, is_hydrogen: np.ndarray, signed: bool = False
 ) -> tuple[np.ndarray, np.ndarray, Floats]:  # fmt: skip
-    """Rows with hydrogens and without, places times three and the number of the kind; and the kinds' figures.
+    """Return the rows of terms with hydrogen and without, and the distinct parameter sets.
 
-    signed : members are numbers from 1, below zero where the file marks them
+    A row has the atom indices times three and the number of the parameter set. signed : True if members are numbered
+    from 1 and may be negative
     """
     kinds, kind_of = np.unique(figures, axis=0, return_inverse=True) if len(figures) else (figures, np.zeros(0, int))
     places = np.sign(members) * (np.abs(members) - 1) * 3 if signed else members * 3
@@ -158,16 +159,15 @@ def _rows(
 
 
 def _torsions(atoms: Atoms) -> tuple[np.ndarray, Floats]:
-    """Torsions and impropers as AMBER has them: atoms from 1, (m, 4), and K, n, phase, and the 1-4 divisors.
+    """Return torsions and impropers as in AMBER: atoms (m, 4) from 1, and k, n, phase and the 1-4 scale factors (m, 5).
 
-    A third atom below zero says that the row gives no 1-4 pair, a fourth one that it is an improper. The file counts
-    atoms from 0, which has no sign, and readers take a pair for given where both are above 0: rows with the first atom
-    in third or fourth place are turned round.
+    A negative third atom means that the row has no 1-4 pair; a negative fourth atom marks an improper. Because index 0
+    has no sign in the file, rows with the first atom in the third or fourth position are reversed.
     """
     bonded = atoms.bonded
     assert bonded is not None
     scales = 1 / np.maximum(scales_of_pairs(atoms, _WHAT), 1e-30)
-    scales = np.where(scales > 1e29, 0.0, scales)  # of which AMBER's programs make no energy
+    scales = np.where(scales > 1e29, 0.0, scales)  # no energy in AMBER's programs
     left = dict(zip(pair_codes(bonded.one_four.atoms).tolist(), scales.tolist(), strict=True))
     usual = [1 / scale if scale else 0.0 for scale in atoms.one_four]
     rows, figures = list[list[int]](), list[list[float]]()
@@ -182,7 +182,7 @@ def _torsions(atoms: Atoms) -> tuple[np.ndarray, Floats]:
     for members, parameters in zip(bonded.torsions.atoms.tolist(), bonded.torsions.parameters.tolist(), strict=True):
         pair = left.pop(int(pair_codes(np.array([[members[0], members[3]]]))[0]), None)
         add(members, parameters, pair, False)
-    if left:  # 1-4 pairs whose torsion has no energy
+    if left:  # 1-4 pairs without a torsion
         for members in _paths(bonded.bonds.atoms, left):
             add(members, [0.0, 1.0, 0.0], left.pop(int(pair_codes(np.array([[members[0], members[3]]]))[0])), False)
     for members, parameters in zip(bonded.impropers.atoms.tolist(), bonded.impropers.parameters.tolist(), strict=True):
@@ -191,7 +191,7 @@ def _torsions(atoms: Atoms) -> tuple[np.ndarray, Floats]:
 
 
 def _paths(bonds: Ints, wanted: dict[int, list[float]]) -> list[list[int]]:
-    """A path of three bonds between the atoms of each wanted pair."""
+    """Find a path of three bonds between the atoms of each wanted pair."""
     near = defaultdict[int, list[int]](list)
     for i, j in bonds.tolist():
         near[i].append(j)
@@ -208,7 +208,7 @@ def _paths(bonds: Ints, wanted: dict[int, list[float]]) -> list[list[int]]:
 
 
 def _excluded(pairs: Ints, n_atoms: int) -> tuple[list[int], list[int]]:
-    """Count the later atoms that each atom has no pair energy with, and list them from 1; 0 stands for none."""
+    """Return the number of excluded later atoms of each atom, and their list from 1, with 0 for atoms without any."""
     ordered = np.unique(np.sort(pairs.reshape(-1, 2), axis=1), axis=0)
     others = defaultdict[int, list[int]](list)
     for i, j in ordered.tolist():

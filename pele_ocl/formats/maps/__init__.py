@@ -1,4 +1,4 @@
-"""Map files: values on a grid, as OpenDX, Gaussian cube, MRC/CCP4 and HDF5; the suffix determines the format."""
+"""Map files: OpenDX, Gaussian cube, MRC/CCP4 and HDF5. The suffix determines the format."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = [
 
 
 def read_map(path: str | PathLike[str]) -> Map:
-    """Read a map on orthogonal axes; the format follows from the suffix.
+    """Read a map on an orthogonal grid. The suffix determines the format.
 
-    Files of other programs are supported: MRC with any axis order and number type, DX with any line length. `unit` is
-    "" if it is not in the file.
+    Files of other programs are supported, including MRC with any axis order and number type, and DX with any line
+    length. `unit` is "" if the file does not contain it.
 
-    Raises FormatError, with the file and, in a text, the line, if it cannot be read. Skew axes and values that are not
-    finite are also refused.
+    Raises FormatError, with the file and for text formats the line, if the file cannot be read, has non-orthogonal
+    axes, or contains values that are not finite.
 
     >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
     >>> pele_ocl.Map(grid, np.ones((2, 2, 2)), "V").save("ones.h5")
@@ -45,7 +45,7 @@ def read_map(path: str | PathLike[str]) -> Map:
     suffix = require_map_suffix(file_path(path))
     try:
         map_ = map_format(suffix).read(read_file(path, LARGE_BYTES))
-    except InputError as error:  # a grid that is none
+    except InputError as error:  # invalid grid
         raise FormatError(f"{path}: {error}") from None
     fault = _not_finite(map_)
     if fault:
@@ -54,7 +54,7 @@ def read_map(path: str | PathLike[str]) -> Map:
 
 
 def read_extra_maps(path: str | PathLike[str]) -> dict[str, Map]:
-    """Read the maps of a file beside read_map's, by name; raise FormatError for what cannot be read."""
+    """Read the additional maps of a file, by name. Raises FormatError if they cannot be read."""
     read = map_format(require_map_suffix(path)).read_extra
     return {} if read is None else read(read_file(path, LARGE_BYTES))
 
@@ -70,17 +70,17 @@ def write_map(
     inputs: Iterable[str | PathLike[str]] = (),
     progress: Progress | None = None,
 ) -> None:
-    """Write a map for read_map and other programs; the format follows from the suffix.
+    """Write a map for read_map and other programs. The suffix determines the format.
 
-    path : file ending in a key of MAPS
-    unit : of units.POTENTIAL_UNITS, to convert to; by default the map's own, hartree/e in a cube file
-    atoms : atoms to put into a cube file
-    attributes : further data (program, parameters): attributes in HDF5, comments in DX, labels in MRC
-    extra : name -> further maps, only in HDF5
+    path : file with a suffix in MAPS
+    unit : unit to convert to, one of units.POTENTIAL_UNITS; by default that of the map, or hartree/e in a cube file
+    atoms : atoms to include in a cube file
+    attributes : metadata such as program and parameters, written as attributes in HDF5, comments in DX, labels in MRC
+    extra : further maps by name, supported only in HDF5
     inputs : files that must not be overwritten
-    progress : called with the fraction written, 0 to 1
+    progress : called with the written fraction, 0 to 1
 
-    Raises FormatError for an unknown suffix, a read-only folder or further maps in a format for one map. Raises
+    Raises FormatError for an unknown suffix, a read-only directory, or further maps in a format for one map. Raises
     InputError for values that are not finite, or a unit that cannot be converted.
 
     >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
@@ -110,7 +110,7 @@ def write_map(
 
 
 def as_written(path: str | PathLike[str], map_: Map, unit: str | None = None) -> Map:
-    """Convert the map to the unit that write_map writes to a file: `unit`, else the format's, else its own.
+    """Convert a map to the unit that write_map uses: `unit` if given, otherwise that of the format or the map.
 
     Raises FormatError for an unknown suffix, InputError for a unit that cannot be converted.
     """
@@ -119,9 +119,9 @@ def as_written(path: str | PathLike[str], map_: Map, unit: str | None = None) ->
 
 
 def require_map_suffix(path: str | PathLike[str], several: bool = False) -> str:
-    """Return the suffix of a map file, in lower case; raise FormatError unless it is a key of MAPS.
+    """Return the suffix of a map file in lower case. Raises FormatError unless it is a key of MAPS.
 
-    several : whether the format must hold more than one map
+    several : True if the format must support several maps per file
     """
     suffix = map_suffix(path)
     if suffix is None:
@@ -135,12 +135,12 @@ def require_map_suffix(path: str | PathLike[str], several: bool = False) -> str:
 
 
 def holds_several(path: str | PathLike[str]) -> bool:
-    """Return whether a file with this suffix holds more than one map."""
+    """Return whether the format of a file supports several maps."""
     return map_format(require_map_suffix(path)).read_extra is not None
 
 
 def _not_finite(map_: Map) -> str:
-    """A sentence about the first value that is not finite; "" where all are."""
+    """Describe the first value that is not finite; "" if all values are finite."""
     bad = ~np.isfinite(map_.values)
     if not bad.any():
         return ""

@@ -1,6 +1,6 @@
-"""Gaussian cube: text, bohr, z fastest, a new line after every run along z.
+"""Gaussian cube files: text, bohr, z fastest, with a new line after each run along z.
 
-Programs take an electrostatic potential in a cube file to be in hartree/e.
+Programs assume that an electrostatic potential in a cube file is in hartree/e.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ..registry import Details, MapFormat
 from .text_files import orthogonal_spacing, read_numbers, texts, title_line, understood, unit_line
 
 _PER_LINE = 6
-_TITLE = 200  # characters; VMD goes wrong from 255 on
+_TITLE = 200  # maximum length; VMD fails from 255 characters
 
 
 def write_cube(path: Path, map_: Map, details: Details) -> None:
-    """Write a map, and the atoms if there are any; `path` as given."""
+    """Write a map and the atoms, if any."""
     with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         file.writelines(_text(map_, details))
 
 
 def read_cube(file: InputFile) -> Map:
-    """Read the map of a file with one value per point.
+    """Read a map with one value per point.
 
-    Lengths are in bohr; in Angstrom if the numbers of points are negative, as in Gaussian's manual.
+    Lengths are in bohr, or in Angstrom if the numbers of points are negative, as in Gaussian's manual.
 
-    Raises FormatError for orbitals, several values per point, axes that are not orthogonal, and damage.
+    Raises FormatError for orbitals, several values per point, non-orthogonal axes, and damaged files.
     """
     path = file.path
     text = lines(file, "cube")
@@ -56,7 +56,7 @@ def read_cube(file: InputFile) -> Map:
 
 
 def _text(map_: Map, details: Details) -> Iterator[str]:
-    # The widths are Gaussian's: I5, 3F12.6, 6E13.5; a blank stays where a number needs more.
+    # The columns are those of Gaussian: I5, 3F12.6, 6E13.5. Wider numbers are still separated by a blank.
     yield f"{title_line(map_)[:_TITLE] or 'map'}\n{unit_line(map_)}\n"
     atom_lines = _atom_lines(details.atoms, map_)
     yield f"{len(atom_lines):5d}{_lengths(map_.grid.origin / BOHR_A, 6)}\n"
@@ -76,7 +76,7 @@ def _lengths(values: Floats, digits: int) -> str:
 
 
 def _atom_lines(atoms: Atoms | None, map_: Map) -> list[str]:
-    """Write the atoms, or one of no element: VMD and PyMOL take a file without atoms for one of orbitals."""
+    """Write the atoms, or a dummy atom, because VMD and PyMOL interpret files without atoms as orbitals."""
     if atoms is None or len(atoms) == 0:
         return [_atom_line("X", 0.0, map_.grid.origin)]
     elements = ["X"] * len(atoms) if atoms.labels is None else atoms.labels.elements.tolist()
@@ -88,7 +88,7 @@ def _atom_line(element: str, charge: float, position: Floats) -> str:
 
 
 def _fields(path: Path, at: int, line: str, allowed: tuple[int, ...]) -> list[float]:
-    """Read the numbers of a line of the head."""
+    """Read the numbers in a line of the header."""
     numbers = [number(word) for word in line.split()]
     if len(numbers) not in allowed or None in numbers:
         wanted = " or ".join(map(str, allowed))

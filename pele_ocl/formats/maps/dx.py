@@ -1,10 +1,9 @@
-"""OpenDX as VMD, APBS, PyMOL and ChimeraX exchange it: text, Angstrom, z fastest.
+"""OpenDX files as exchanged by VMD, APBS, PyMOL and ChimeraX: text, Angstrom, z fastest.
 
-`origin` is the position of the first value. Comments stand at the top alone, as VMD takes no others.
+`origin` is the position of the first value. Comments are only at the top, because VMD does not support others.
 
-Own code, as no library does this job as well. GridDataFormats 1.2.0 does not come back from a truncated file, and takes
-NaN and skew steps. It writes three times slower (1.7 million values: 5.6 s, here 1.7 s); it reads as fast. The tests
-compare with it.
+GridDataFormats 1.2.0 is not used because it hangs on truncated files, accepts NaN and skew steps, and writes three
+times more slowly (1.7 million values: 5.6 s, here 1.7 s); it reads as fast. The tests compare with it.
 """
 
 from __future__ import annotations
@@ -28,26 +27,26 @@ _COUNTS = re.compile(r"class\s+gridpositions\s+counts\s+(\d{1,15})\s+(\d{1,15})\
 _ARRAY = re.compile(r"class\s+array\b.*\bitems\s+(?:\[\s*)?(\d{1,15})(?:\s*\])?(\s.*)$")
 _SHAPED = re.compile(r'\brank\s+"?[1-9]')
 _PER_LINE = 3
-_COLUMNS = 78  # of comments: old readers take lines of 80
-_COMPRESSION = 4  # of gzip: digits gain little from more
+_COLUMNS = 78  # width of comments, because old readers support lines of 80 characters
+_COMPRESSION = 4  # gzip level; higher levels gain little for digits
 
 
 def write_dx(path: Path, map_: Map, details: Details) -> None:
-    """Write a map as text; `path` as given."""
+    """Write a map as text."""
     with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         file.writelines(_text(map_, details))
 
 
 def write_dx_gz(path: Path, map_: Map, details: Details) -> None:
-    """Write a map as gzip data that is the same whenever it is written."""
+    """Write a map as gzip data with reproducible bytes."""
     with open(path, "wb") as raw, gzip.GzipFile("", "wb", _COMPRESSION, raw, mtime=0) as file:
         file.writelines(piece.encode(errors="backslashreplace") for piece in _text(map_, details))
 
 
 def read_dx(file: InputFile) -> Map:
-    """Read the map of a file in text form, plain or gzip.
+    """Read a map in text form, plain or gzip.
 
-    Raises FormatError for binary data, axes that are not orthogonal, several numbers per point, and damage.
+    Raises FormatError for binary data, non-orthogonal axes, several values per point, and damaged files.
     """
     path = file.path
     text = lines(file, "DX")
@@ -83,7 +82,7 @@ def _text(map_: Map, details: Details) -> Iterator[str]:
         yield _row("delta", axis.tolist())
     yield f"object 2 class gridconnections {counts}"
     yield f"object 3 class array type double rank 0 items {len(map_.grid)} data follows\n"
-    # Planes of one x, as many at a time as make whole lines.
+    # Write several planes of constant x at a time, such that they fill complete lines.
     step = _PER_LINE * max(1, 65_536 // (_PER_LINE * ny * nz))
     for start in range(0, nx, step):
         details.tell(start / nx)
@@ -127,7 +126,7 @@ def _check_end(path: Path, rest: list[str], text: Iterator[str], n: int) -> None
     following = rest or next((words for words in map(str.split, text) if words), [])
     if following and number(following[0]) is not None:
         raise FormatError(f"{path}: holds more than the {n:,} values it announces")
-    for _ in text:  # gzip data is found whole or not at its end
+    for _ in text:  # read to the end, where truncated gzip data is detected
         pass
 
 

@@ -1,4 +1,4 @@
-"""A map in figures."""
+"""Summary of a map."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...grid import Map
 
 
 def map_facts(map_: Map) -> dict[str, Any]:
-    """Shape, origin and spacing along x, y and z, the unit, and the values' extremes and mean, in JSON form."""
+    """Return the shape, origin, spacing, unit and temperature of a map, and the range and mean of its values."""
     return {
         "shape": list(map_.grid.shape),
         "origin": map_.grid.origin.tolist(),
@@ -25,7 +25,7 @@ def map_facts(map_: Map) -> dict[str, Any]:
 
 
 def map_lines(map_: Map) -> list[str]:
-    """A map in figures, for reading."""
+    """Describe a map in lines of text."""
     facts = map_facts(map_)
     spacing = f"{facts['spacing'][0]:g}" if np.ptp(map_.grid.spacing) == 0 else _three(facts["spacing"], "g")
     return [

@@ -1,4 +1,4 @@
-"""Maps in HDF5: one dataset (nz, ny, nx) a map, with the attributes origin, spacing, unit, title and temperature."""
+"""HDF5 maps: one dataset (nz, ny, nx) per map, with attributes origin, spacing, unit, title and temperature."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATASET = "potential"
 
 
 def write_hdf5(path: Path, map_: Map, details: Details) -> None:
-    """Write the map as dataset `potential`, further maps by their names, and the attributes at the root."""
+    """Write the map as the dataset `potential`, further maps by their names, and the attributes at the root."""
     with writing_hdf5(path, details.progress) as file:
         for name, written in {DATASET: map_, **details.extra}.items():
             dataset = file.create_dataset(name, data=written.values)
@@ -29,30 +29,30 @@ def write_hdf5(path: Path, map_: Map, details: Details) -> None:
         write_attributes(file, details.attributes)
 
 
-@np.errstate(invalid="ignore")  # values that are no numbers are refused later
+@np.errstate(invalid="ignore")  # NaN is rejected later
 def read_hdf5(file: InputFile) -> Map:
-    """Read the map of the dataset `potential`, or of the only dataset there is.
+    """Read the map in the dataset `potential`, or in the only dataset.
 
-    Raises FormatError for what is not HDF5, or has no map or several, none of them `potential`.
+    Raises FormatError for other files, and if there is no map, or several without one named `potential`.
     """
     with opened_hdf5(file) as opened:
         return _map(file, opened, _main(file, opened))
 
 
 def read_extra_hdf5(file: InputFile) -> dict[str, Map]:
-    """Read the other maps of the file, by the names of their datasets."""
+    """Read the other maps of the file, by name of the dataset."""
     with opened_hdf5(file) as opened:
         main = _main(file, opened)
         return {name: _map(file, opened, name) for name in _names(opened) if name != main}
 
 
 def _names(opened: h5py.File) -> list[str]:
-    """Names of the datasets that are maps."""
+    """Return the names of the datasets that are maps."""
     return [name for name, item in opened.items() if isinstance(item, h5py.Dataset) and item.ndim == 3]
 
 
 def _main(file: InputFile, opened: h5py.File) -> str:
-    """Name the map that counts: `potential`, or the only one."""
+    """Return the name of the main map: `potential`, or the only one."""
     names = _names(opened)
     if DATASET not in names and len(names) != 1:
         raise FormatError(f"{file}: has no dataset '{DATASET}' of three dimensions, (nz, ny, nx)")
@@ -89,7 +89,7 @@ def _lengths(file: InputFile, dataset: str, fact: str, value: NDArray[Any] | str
 
 
 def _text(value: NDArray[Any] | str | None) -> str:
-    """One line that a terminal can show."""
+    """Convert an attribute to a printable line."""
     return "" if value is None else on_one_line(str(value))
 
 

@@ -1,11 +1,10 @@
-"""MRC2014 and CCP4: a header of 256 words, then the values in binary, x fastest.
+"""MRC2014 and CCP4 maps: a header of 256 words, followed by the values in binary, x fastest.
 
-ORIGIN, words 50 to 52, has the position of the first value and holds any origin. The whole numbers NSTART, words 5 to
-7, stay 0. Words are counted from 1, as the standard counts them: https://www.ccpem.ac.uk/mrc_format/mrc2014.php
+The position of the first value is in ORIGIN, words 50 to 52, which can represent any origin; NSTART, words 5 to 7, is
+0. Words are numbered from 1, as in the standard: https://www.ccpem.ac.uk/mrc_format/mrc2014.php
 
-Own code, as no library does this job as well. ORIGIN is ignored by gemmi 0.7.5, which turns the values round the cell
-by NSTART. One more dependency of every installation, mrcfile 1.5.4, would be too much for a header of 1024 bytes. The
-tests compare with both.
+gemmi 0.7.5 is not used because it ignores ORIGIN and rotates the values in the cell by NSTART. mrcfile 1.5.4 would be
+an additional dependency for a header of 1024 bytes. The tests compare with both.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ _LITTLE_ENDIAN_STAMP = 0x4144
 _VERSION = 20140
 _LABELS, _LABEL_BYTES = 10, 80
 _LABEL_START = _HEADER_BYTES - _LABELS * _LABEL_BYTES
-_PLANES_BYTES = 2**26  # written at a time
+_PLANES_BYTES = 2**26  # bytes written at a time
 
 
 def write_mrc(path: Path, map_: Map, details: Details) -> None:
-    """Write a map in mode 2, float32; `path` as given.
+    """Write a map in mode 2, float32.
 
-    Raises InputError for values that float32 does not hold.
+    Raises InputError for values beyond the range of float32.
     """
     largest = max(abs(float(map_.values.min())), abs(float(map_.values.max())))
     if largest > float(np.finfo(np.float32).max):
@@ -47,18 +46,18 @@ def write_mrc(path: Path, map_: Map, details: Details) -> None:
             file.write(map_.values[start : start + step].astype("<f4", order="C").tobytes())
 
 
-@np.errstate(invalid="ignore")  # values that are no numbers are refused later
+@np.errstate(invalid="ignore")  # NaN is rejected later
 def read_mrc(file: InputFile) -> Map:
-    """Read the map of a file in either byte order, with any order of axes. Modes 0, 1, 2, 6 and 12 are known.
+    """Read a map in either byte order and with any order of axes, in mode 0, 1, 2, 6 or 12.
 
-    If ORIGIN is 0, NSTART counts.
+    NSTART is used if ORIGIN is 0.
 
-    Raises FormatError for other modes, cells that are not orthogonal, and damage.
+    Raises FormatError for other modes, non-orthogonal cells, and damaged files.
     """
     path, header = file.path, file.data[:_HEADER_BYTES]
     if len(header) < _HEADER_BYTES or header[208:212] != b"MAP ":
         raise FormatError(f"{path}: not an MRC or CCP4 map: it has no header of 1024 bytes with the word MAP")
-    # The axes, which are 1, 2 and 3 in some order, tell the byte order more surely than its own stamp does.
+    # The axes, a permutation of 1, 2 and 3, indicate the byte order more reliably than the machine stamp.
     order = ">" if sorted(np.frombuffer(header, ">i4")[16:19].tolist()) == [1, 2, 3] else "<"
     words = np.frombuffer(header, f"{order}i4")
     reals = words.view(f"{order}f4").astype(np.float64)
@@ -69,7 +68,7 @@ def read_mrc(file: InputFile) -> Map:
     if mode not in _MODES:
         raise FormatError(f"{path}: holds numbers of mode {mode}; modes {', '.join(map(str, _MODES))} can be read")
     values = _values(file, words, np.dtype(order + _MODES[mode]))
-    # File axes are sections, rows, columns; the map's are z, y, x.
+    # The axes of the file are sections, rows, columns; those of the map are z, y, x.
     values = values.transpose([2 - axes.index(axis) for axis in (3, 2, 1)])
     grid = _grid(path, words, reals, values.shape[::-1], [axes.index(axis) for axis in (1, 2, 3)])
     kind = np.float64 if values.dtype.itemsize > 4 else np.float32
@@ -82,7 +81,7 @@ def read_mrc(file: InputFile) -> Map:
 
 
 def _mean_and_deviation(values: NDArray[np.floating]) -> tuple[float, float]:
-    """Mean and standard deviation, plane by plane, so that there is no map of float64 in between."""
+    """Compute the mean and standard deviation plane by plane, without a float64 copy of the map."""
     mean = sum(float(plane.sum(dtype=np.float64)) for plane in values) / values.size
     squares = sum(float(np.square(plane - np.float64(mean)).sum()) for plane in values)
     return mean, (squares / values.size) ** 0.5
@@ -96,7 +95,7 @@ def _header(map_: Map, details: Details) -> bytes:
     words[3] = 2  # mode: float32
     reals[10:13] = grid.spacing * grid.shape
     reals[13:16] = 90
-    words[16:19] = 1, 2, 3  # columns run along x, rows along y, sections along z
+    words[16:19] = 1, 2, 3  # columns along x, rows along y, sections along z
     mean, deviation = _mean_and_deviation(map_.values)
     reals[19:22] = map_.values.min(), map_.values.max(), mean
     words[22] = 1  # space group: P1, a volume
@@ -112,7 +111,7 @@ def _header(map_: Map, details: Details) -> bytes:
 
 
 def _values(file: InputFile, words: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return the values as they lie in the file: (sections, rows, columns)."""
+    """Return the values in the order of the file: (sections, rows, columns)."""
     shape = tuple(int(n) for n in words[2::-1])
     extended = int(words[23])
     if min(shape) < 1 or extended < 0:
@@ -125,7 +124,7 @@ def _values(file: InputFile, words: NDArray[Any], dtype: np.dtype[Any]) -> NDArr
 
 
 def _grid(path: Path, words: NDArray[Any], reals: NDArray[Any], shape: tuple[int, ...], order: list[int]) -> Grid:
-    """order : for x, y and z, which of columns, rows and sections runs along it"""
+    """Make the grid. order : which of columns, rows and sections is along x, y and z"""
     if not np.allclose(reals[13:16], 90, atol=1e-3):
         raise FormatError(f"{path}: the cell's angles are not 90 degrees; only orthogonal grids can be read")
     if (words[7:10] < 1).any():

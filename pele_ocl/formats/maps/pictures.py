@@ -1,4 +1,4 @@
-"""Pictures of maps. matplotlib draws them; the extra `plot` brings it."""
+"""Pictures of maps, drawn with matplotlib, which the extra `plot` installs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ...grid import Map, require_map
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_COLOURS = "RdBu"  # red below zero, blue above, as chemists colour potentials
-_FROM_ZERO = "Blues"  # of what is nowhere below zero: standard deviations, magnitudes of fields
-_PERCENTILE = 97.0  # of the magnitudes drawn: where the colours end, lest a few points near atoms take them all
-_LINES = (0.05, 0.2, 0.5)  # isolines, as shares of the range of colours
-_WIDTH, _NARROWEST = 11.0, 8.5  # of the picture, inches; the sentence below needs so much
-_TALLEST, _LOWEST = 6.0, 1.2  # of the panels
+_COLOURS = "RdBu"  # red for negative, blue for positive values, the convention for potentials
+_FROM_ZERO = "Blues"  # for maps without negative values, such as standard deviations or field magnitudes
+_PERCENTILE = 97.0  # of the magnitudes, where the colours end, so that a few points near atoms do not dominate
+_LINES = (0.05, 0.2, 0.5)  # isolines, as fractions of the colour range
+_WIDTH, _NARROWEST = 11.0, 8.5  # width of the picture, inches; the minimum is that of the note below
+_TALLEST, _LOWEST = 6.0, 1.2  # height of the panels
 _LEFT, _RIGHT, _BOTTOM, _TOP, _GAP, _BAR = 0.65, 1.05, 1.0, 0.75, 0.75, 0.16
 _DPI = 160
 _MINUS = "\N{MINUS SIGN}"
@@ -34,15 +34,15 @@ _MINUS = "\N{MINUS SIGN}"
 
 @dataclass(frozen=True)
 class _Slice:
-    """Plane of a map, drawn with the axis `across` to the right and `up` upward; it cuts `normal` at `at`."""
+    """A slice of a map at `at` on the axis `normal`, drawn with the axis `across` to the right and `up` upwards."""
 
     values: NDArray[np.floating]  # (n up, n across)
     across: int
     up: int
     normal: int
     at: float
-    points: tuple[Floats, Floats]  # where the values stand, across and up
-    extent: tuple[float, float, float, float]  # of the points, each with half a step around it
+    points: tuple[Floats, Floats]  # positions of the values along across and up
+    extent: tuple[float, float, float, float]  # range of the points plus half a step on each side
 
     @property
     def size(self) -> tuple[float, float]:
@@ -53,13 +53,14 @@ class _Slice:
 def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | PathLike[str]] = ()) -> None:
     """Draw the three central slices of a map with a colour bar to a PNG file.
 
-    The colours are symmetric about zero, or start there if no value is negative. They end near the 97th percentile of
-    the magnitudes in the slices. The picture states this limit, the fraction beyond, and the range of the whole map.
+    The colour range is symmetric about zero, or starts at zero if no value is negative. It ends near the 97th
+    percentile of the magnitudes in the slices. The picture states this limit, the fraction of values beyond it, and the
+    range of the whole map.
 
     inputs : files that must not be overwritten
 
-    Raises PeleError if matplotlib is not installed. Raises FormatError for a suffix other than .png or a read-only
-    folder.
+    Raises PeleError if matplotlib is not installed, and FormatError for a suffix other than .png or a read-only
+    directory.
 
     >>> import matplotlib
     >>> map_ = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=2).map
@@ -70,7 +71,7 @@ def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | Pat
     inputs = file_paths("inputs", inputs)
     figure = _figure(map_)
     with replacing(path, inputs) as temporary, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # a title's letter that the font lacks is drawn as a box
+        warnings.filterwarnings("ignore", "Glyph")  # characters missing in the font are drawn as boxes
         figure.savefig(
             temporary, format="png", dpi=_DPI, facecolor="white", bbox_inches="tight", pad_inches=0.15,
             metadata={"Software": "pele-ocl"},
@@ -78,7 +79,7 @@ def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | Pat
 
 
 def require_png(path: str | PathLike[str]) -> None:
-    """Raise as draw_slices does where no picture could be drawn; to be called before any work is done."""
+    """Raise the errors of draw_slices before any work is done."""
     if not str(path).lower().endswith(".png"):
         raise FormatError(f"{path}: unknown suffix; pictures end in .png")
     try:
@@ -90,7 +91,7 @@ def require_png(path: str | PathLike[str]) -> None:
 
 
 def _figure(map_: Map) -> Figure:
-    """Draw the slices side by side at one scale, Angstrom for Angstrom."""
+    """Draw the slices side by side at the same scale."""
     from matplotlib.figure import Figure
 
     slices = [_central(map_, normal) for normal in (2, 1, 0)]
@@ -137,12 +138,12 @@ def _figure(map_: Map) -> Figure:
 
 
 def _shown(text: str) -> str:
-    """One line without control characters."""
+    """Convert a text to one line without control characters."""
     return printable(text).replace("\n", " ")
 
 
 def _note(map_: Map, start: float, end: float, beyond: float) -> str:
-    """Write the sentences below the picture: the range of the whole map, and the values of the lines."""
+    """Return the text below the picture: the range of the whole map, and the values of the isolines."""
     least, most = (_number(float(value)) for value in (map_.values.min(), map_.values.max()))
     sentence, sign = f"The whole map spans {least} to {most} {_shown(map_.unit)}".rstrip(), "±" if start else ""
     if beyond:
@@ -152,7 +153,7 @@ def _note(map_: Map, start: float, end: float, beyond: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Four digits, with commas between thousands; no exponent where one can do without."""
+    """Format a number with four digits and thousands separators, without an exponent if possible."""
     if value == 0 or not 1e-6 <= abs(value) < 1e12:
         return f"{value:.4g}".replace("-", _MINUS)
     text = f"{value:,.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
@@ -160,7 +161,7 @@ def _number(value: float) -> str:
 
 
 def _central(map_: Map, normal: int) -> _Slice:
-    """Cut the slice through the middle of the map, across the axis `normal`."""
+    """Return the slice through the middle of the map, perpendicular to the axis `normal`."""
     middle = map_.grid.shape[normal] // 2
     across, up = (axis for axis in (0, 1, 2) if axis != normal)
     axes, half = map_.grid.axes(), map_.grid.spacing / 2
@@ -177,13 +178,13 @@ def _central(map_: Map, normal: int) -> _Slice:
 
 
 def _range(slices: list[NDArray[np.floating]]) -> float:
-    """Choose the end of the colours: a round number."""
+    """Choose the end of the colour range, a round number."""
     magnitudes = np.abs(np.concatenate([values.ravel() for values in slices]))
     return float(f"{float(np.percentile(magnitudes, _PERCENTILE)) or float(magnitudes.max()) or 1.0:.0e}")
 
 
 def _draw(axes: Any, part: _Slice, start: float, end: float) -> Any:
-    """One slice with its isolines; returns what the bar of colours explains."""
+    """Draw a slice with its isolines. Returns the image for the colour bar."""
     image = axes.imshow(
         part.values, cmap=_COLOURS if start else _FROM_ZERO, vmin=start, vmax=end, origin="lower", extent=part.extent,
         interpolation="bilinear",

@@ -1,4 +1,4 @@
-"""Maps as text: numbers in and out, in pieces, steps along axes, and lines of title, unit and origin."""
+"""Common functions for text maps: numbers, steps along axes, and lines with the title and unit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ...common.textfiles import number, quoted
 from ...grid import Map
 from ..tables import flat_texts
 
-_LINES = 65_536  # read at a time
-_VALUES = 200_000  # written at a time
+_LINES = 65_536  # lines read at a time
+_VALUES = 200_000  # values written at a time
 
 
 def texts(rows: NDArray[Any], per_line: int, form: str, indent: str = "") -> Iterator[str]:
-    """Rows of numbers (n, m) as text, in pieces; a row begins on a new line and has `per_line` numbers per line."""
+    """Yield rows of numbers (n, m) as text. Each row starts a new line, with `per_line` numbers per line."""
     n_rows, length = rows.shape
     template = "".join(
         indent + " ".join([form] * min(per_line, length - start)) + "\n" for start in range(0, length, per_line)
@@ -34,11 +34,11 @@ def texts(rows: NDArray[Any], per_line: int, form: str, indent: str = "") -> Ite
 
 
 def read_numbers(text: Iterator[str], n: int, path: Path, line: int) -> tuple[Floats, list[str]]:
-    """Read the next n numbers, (n,), however many a line has, and the words after them that were read as well.
+    """Read the next n numbers, (n,), on any number of lines. Also returns the words after them in the lines read.
 
     line : number of the next line, for messages
 
-    Raises FormatError for a word that is not a number, and for a text that ends too early.
+    Raises FormatError for words that are not numbers, and if the text ends too early.
     """
     blocks = [np.empty(0)]
     left = n
@@ -49,7 +49,7 @@ def read_numbers(text: Iterator[str], n: int, path: Path, line: int) -> tuple[Fl
         joined = "".join(block)
         words = joined.split()
         try:
-            if "_" in joined or not joined.isascii():  # `1_0` and digits of other scripts pass for numbers
+            if "_" in joined or not joined.isascii():  # NumPy accepts `1_0` and digits of other scripts
                 raise ValueError
             blocks.append(np.array(words[:left], np.float64))
         except ValueError:
@@ -61,7 +61,7 @@ def read_numbers(text: Iterator[str], n: int, path: Path, line: int) -> tuple[Fl
 
 
 def orthogonal_spacing(path: Path, steps: Floats) -> Floats:
-    """Steps along x, y and z, (3,), of three step vectors; raises FormatError unless these run along the axes."""
+    """Return the spacing (3,) from three step vectors. Raises FormatError unless they are parallel to the axes."""
     spacing = np.diag(steps)
     if np.isfinite(steps).all() and (np.abs(steps - np.diag(spacing)) > 1e-6 * np.abs(steps).max()).any():
         raise FormatError(f"{path}: the axes do not run along x, y and z; only orthogonal grids can be read")
@@ -69,7 +69,7 @@ def orthogonal_spacing(path: Path, steps: Floats) -> Floats:
 
 
 def _carefully(block: list[str], left: int, n: int, path: Path, line: int) -> Floats:
-    """Read the first `left` words of a block of lines as numbers, word by word."""
+    """Read the first `left` words of a block of lines as numbers, one by one, to locate errors."""
     values: list[float] = []
     for number_of_line, words in enumerate(map(str.split, block), line):
         for word in words[: left - len(values)]:
@@ -88,18 +88,18 @@ _APBS_UNIT = re.compile(r"POTENTIAL \((?P<unit>kT/e)\)")
 
 
 def unit_line(map_: Map) -> str:
-    """Write the line `unit: kT/e at 298.15 K`."""
+    """Return a line such as `unit: kT/e at 298.15 K`."""
     return f"unit: {on_one_line(map_.full_unit)}"
 
 
 def title_line(map_: Map) -> str:
-    """Write the title as one line that cannot be taken for the unit's."""
+    """Return the title as one line that cannot be confused with the unit line."""
     title = on_one_line(map_.title)
     return f"({title})" if title.startswith("unit:") else title
 
 
 def head_lines(map_: Map, attributes: Mapping[str, object]) -> list[str]:
-    """Title, if there is one, unit, and the attributes as `name: value`."""
+    """Return lines with the title, if any, the unit, and the attributes as `name: value`."""
     title = title_line(map_)
     return [
         *([title] if title else []),
@@ -109,9 +109,9 @@ def head_lines(map_: Map, attributes: Mapping[str, object]) -> list[str]:
 
 
 def understood(lines: Iterable[str]) -> dict[str, Any]:
-    """Title, unit and temperature, as far as lines of text tell them: the fields of a Map.
+    """Parse title, unit and temperature from comment lines, as fields of a Map.
 
-    The title is what stands before the unit, or the first line where no unit is said.
+    The title consists of the lines before the unit, or is the first line if there is no unit.
     """
     texts = [text for text in map(on_one_line, lines) if text]
     for k, text in enumerate(texts):
@@ -127,5 +127,5 @@ def understood(lines: Iterable[str]) -> dict[str, Any]:
 
 
 def on_one_line(text: str) -> str:
-    """Write a text, which may come from any file, with single blanks and escaped control characters."""
+    """Convert arbitrary text to one line, with single blanks and escaped control characters."""
     return printable(" ".join(text.split()))

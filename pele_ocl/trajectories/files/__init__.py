@@ -1,4 +1,4 @@
-"""Trajectory files by their suffixes, or by their first bytes if the suffix is of no format; one module a format."""
+"""Trajectory formats, one per module, selected by suffix, or by the first bytes if the suffix is unknown."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from .memory import MemoryFile, held_frames
 
 
 class LastOpenFile:
-    """Last requested of several files, open."""
+    """Keeps the last requested one of several files open."""
 
     def __init__(self, paths: Sequence[Path | MemoryFile], open_file: Callable[[Path | MemoryFile], FrameFile]) -> None:
         self._paths, self._open = paths, open_file
         self._opened: tuple[int, FrameFile] | None = None
 
     def opened(self, index: int) -> FrameFile:
-        """Open the file of this index, and close the previous one."""
+        """Return the open file with this index. The previous one is closed."""
         if self._opened is None or self._opened[0] != index:
             self.close()
             self._opened = index, self._open(self._paths[index])
         return self._opened[1]
 
     def close(self) -> None:
-        """Close the file that is open."""
+        """Close the open file."""
         if self._opened is not None:
             self._opened[1].close()
             self._opened = None
@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 
-# Suffix in lower case -> module and function that opens such a file. Structures' suffixes are understood, too.
+# Lower-case suffix -> module and function that opens the file. Suffixes of structures are also supported.
 SUFFIXES: Mapping[str, str] = {
     ".nc": "netcdf:open_netcdf",
     ".ncdf": "netcdf:open_netcdf",
@@ -73,26 +73,26 @@ SUFFIXES: Mapping[str, str] = {
 }
 
 
-# First bytes, where they begin -> a suffix of SUFFIXES.
+# First bytes, their offset, and the suffix in SUFFIXES.
 _MAGICS: tuple[tuple[bytes, int, str], ...] = (
     (b"CDF", 0, ".nc"), (b"\x89HDF", 0, ".nc"), (b"CORD", 4, ".dcd"), (b"\x00\x00\x07\xcb", 0, ".xtc"),
     (b"\x00\x00\x07\xc9", 0, ".trr"),
 )  # fmt: skip
 _MDCRD_LINE = re.compile(rb"[^\r\n]*\r?\n[\d .-]{24,80}\r?\n")  # a title, then numbers
-_unpacked: dict[tuple[str, float], Path] = {}  # plain copies of compressed trajectories, by path and time
-_folders: list[tempfile.TemporaryDirectory[str]] = []  # where they lie until the process ends
+_unpacked: dict[tuple[str, float], Path] = {}  # uncompressed copies of trajectories, by path and modification time
+_folders: list[tempfile.TemporaryDirectory[str]] = []  # directories of these copies, kept until the process ends
 
 
 def open_frames(path: Path, n_atoms: int | None = None) -> FrameFile:
-    """A trajectory file; n_atoms : of its frames where the format does not say, as .mdcrd does not.
+    """Open a trajectory file. n_atoms : number of atoms, needed for .mdcrd, which does not contain it
 
-    Raises FormatError if the file is missing, damaged, empty or of no known suffix.
+    Raises FormatError if the file is missing, damaged, empty or has an unknown suffix.
     """
     with reading(path):
         if path.is_dir() and (held := {of.suffix for of in path.iterdir()} & SUFFIXES.keys()):
             raise FormatError(f"{path}: a folder; name files in it: {path / '*'}{min(held)}")
         if path.exists() or path.suffix.lower() in (*SUFFIXES, *COMPRESSED) or is_structure(path):
-            require_there(path)  # of another suffix that is said first
+            require_there(path)  # for other paths, the suffix is reported first
         opened = _open(path, n_atoms)
     if not opened.n_frames or not opened.n_atoms:
         opened.close()
@@ -125,7 +125,7 @@ def _open(path: Path, n_atoms: int | None) -> FrameFile:
 
 
 def _by_content(path: Path) -> str:
-    """Return the suffix of the format that a file's first bytes tell, or its own if they tell none."""
+    """Return the suffix for the format indicated by the first bytes; by default that of the path."""
     try:
         with open(path, "rb") as stream:
             head = stream.read(512)
@@ -138,7 +138,7 @@ def _by_content(path: Path) -> str:
 
 
 def _plain(path: Path) -> Path:
-    """A plain copy of a compressed file, which stays until the process ends. Raises FormatError if it is damaged."""
+    """Decompress a file to a copy, kept until the process ends. Raises FormatError if the file is damaged."""
     key = str(path.resolve()), path.stat().st_mtime
     if key not in _unpacked:
         if not _folders:

@@ -1,7 +1,7 @@
-"""DCD trajectories, as CHARMM, NAMD, X-PLOR and OpenMM write them.
+"""Reader of DCD trajectories from CHARMM, NAMD, X-PLOR and OpenMM.
 
-A frame is a record of Fortran's: the unit cell, if any, then x, y and z of all atoms. They are float32, and marks of
-its length surround each. MDTraj's reader, VMD's plugin, prints lines on stdout, which is for results.
+A frame consists of Fortran records, each between markers of its length: the unit cell, if any, and x, y and z of all
+atoms as float32. MDTraj's reader, VMD's plugin, is not used because it prints to stdout, which is reserved for results.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ...common.errors import FormatError
 from ...contract import cells_of
 from .framefile import AtomChoice, Positions, RecordFile
 
-_HEAD = 84  # bytes of the first record
+_HEAD = 84  # size of the first record, bytes
 _CELL = 48
-_MOST = 1 << 24  # bytes of titles
+_MOST = 1 << 24  # maximum size of titles, bytes
 
 
 class DcdFile(RecordFile):
@@ -40,7 +40,7 @@ class DcdFile(RecordFile):
             offset = stream.tell()
         if counts[8]:
             raise FormatError(f"{path}: leaves out atoms that do not move; rewrite it with all atoms")
-        is_charmm = counts[19] != 0  # X-PLOR has other numbers at the places of the flags
+        is_charmm = counts[19] != 0  # in X-PLOR files, the flags have other meanings
         cell = _CELL + 8 if is_charmm and counts[10] else 0
         self._has_cell = cell > 0
         axis = 4 * n + 8
@@ -50,7 +50,7 @@ class DcdFile(RecordFile):
         self._value, self._wide = np.dtype(f"{order}f4"), np.dtype(f"{order}f8")
 
     def _record(self, stream: BinaryIO) -> bytes:
-        """Read the next record of the head. Raises ValueError if it is damaged."""
+        """Read the next record of the header. Raises ValueError if it is damaged."""
         (length,) = np.frombuffer(stream.read(4), self._mark, 1).tolist()
         if not 0 <= length < _MOST:
             raise ValueError("no length of a head's record")
@@ -71,7 +71,7 @@ class DcdFile(RecordFile):
         return positions
 
     def _check(self, raw: NDArray[np.uint8], size: int, frames: range) -> None:
-        """Raise FormatError for a frame whose marks differ from its length."""
+        """Raise FormatError for frames with invalid length markers."""
         marks = [raw[:, place : place + 4] for s in self._starts for place in (s - 4, s + size)]
         expected = np.frombuffer(np.array(size, self._mark).tobytes(), np.uint8)
         wrong = np.flatnonzero((np.concatenate(marks, axis=1) != np.tile(expected, len(marks))).any(axis=1))
@@ -80,7 +80,7 @@ class DcdFile(RecordFile):
 
 
 def _cells(values: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Cells (m, 3, 3) A of A, gamma, B, beta, alpha, C: angles are degrees, or their cosines as CHARMM has them."""
+    """Convert A, gamma, B, beta, alpha, C to cells (m, 3, 3) A. Angles are in degrees, or cosines as in CHARMM."""
     found = np.asarray(values, np.float64)
     angles = found[:, [4, 3, 1]]
     with np.errstate(invalid="ignore"):

@@ -1,6 +1,6 @@
-"""Numbers in columns of eight letters, all at once: Fortran's F8.3, which PDB files and AMBER's trajectories have.
+"""Vectorized parsing of numbers in Fortran's F8.3 format, as in PDB files and AMBER's text trajectories.
 
-A field is eight bytes, which are handled together as one whole number of 64 bits, the first letter lowest.
+The eight bytes of a field are processed as one 64-bit integer, with the first character in the lowest byte.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from ...common.textfiles import number
 WIDTH = 8
 
 _ZEROS = np.uint64(0x3030303030303030)  # "00000000"
-_POINT, _POINT_BITS = np.uint64(0x1E << 32), np.uint64(0xFF << 32)  # "." where it should stand, less "0"
-_BLANK, _MINUS = 0x10, 0x1D  # " " and "-" less "0"
-_FRONT = np.uint64(0x00101010)  # of the first three letters the bit that blanks and signs have, and digits have not
+_POINT, _POINT_BITS = np.uint64(0x1E << 32), np.uint64(0xFF << 32)  # "." in its position, minus "0"
+_BLANK, _MINUS = 0x10, 0x1D  # " " and "-" minus "0"
+_FRONT = np.uint64(0x00101010)  # bit in the first three characters that is set for blanks and signs, but not for digits
 _HIGH, _SIXES = np.uint64(0xF0F0F0F0F0F0F0F0), np.uint64(0x0606060606060606)
-# The first three letters, digits as 0: blanks, and one sign behind them.
+# Valid first three characters, with digits replaced by 0: blanks, optionally followed by a sign.
 _POSITIVE = tuple(np.uint64(value) for value in (0, _BLANK, 0x1010, 0x101010))
 _NEGATIVE = tuple(np.uint64(value) for value in (_MINUS, 0x1D10, 0x1D1010))
 
 
 def decimals(text: NDArray[np.uint8]) -> tuple[NDArray[np.float64], bool]:
-    """Read the numbers (...) of fields (..., 8) of letters, and tell if all are as F8.3 writes them.
+    """Parse the numbers (...) in fields (..., 8) of characters. Also returns whether all fields are valid F8.3.
 
-    Each is the float64 nearest to its digits, as with `float`; NaN if a field is not a number.
+    Numbers are rounded to the nearest float64, like `float`; NaN for fields that are not numbers.
     """
     fields = np.ascontiguousarray(text).reshape(-1, WIDTH)
     letters = fields.view("<u8").reshape(-1) ^ _ZEROS
     has_point = (letters & _POINT_BITS) == _POINT
     letters &= ~_POINT_BITS
-    others = ((letters & _FRONT) >> np.uint64(4)) * np.uint64(0xFF)  # all bits of blanks and signs
+    others = ((letters & _FRONT) >> np.uint64(4)) * np.uint64(0xFF)  # masks of blanks and signs
     front = letters & others
     digits = letters & ~others
     is_number = has_point & (((digits + _SIXES) | digits) & _HIGH == 0)

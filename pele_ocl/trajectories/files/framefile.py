@@ -1,4 +1,4 @@
-"""Interface of trajectory files that are open, and files whose frames are records of one length."""
+"""Interface of open trajectory files, and base class of files with fixed-length records."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from numpy.typing import NDArray
 from ...atoms import Labels
 from ...common.errors import FormatError
 
-Positions = NDArray[np.floating]  # (m, n, 3) A, float32 or float64 as the file holds them
-AtomChoice = slice | NDArray[np.intp]  # the atoms of a file that are wanted, as NumPy indexes them
+Positions = NDArray[np.floating]  # (m, n, 3) A, float32 or float64 as in the file
+AtomChoice = slice | NDArray[np.intp]  # index of the atoms to read
 
 
 class FrameFile(ABC):
-    """An open trajectory file, to be closed by leaving its `with` block.
+    """An open trajectory file, which is a context manager that closes the file.
 
-    path : as the user named it
-    n_atoms : of every frame; n_frames : frames that the file holds whole
-    is_partial : whether it ends within one frame more
-    takes_more : whether to read takes more memory than the positions that are wanted
-    cells : (m, 3, 3) A, the unit cells of the frames that were read last, NaN where one has none; None without any
+    path : path given by the user
+    n_atoms : number of atoms per frame; n_frames : number of complete frames
+    is_partial : True if the file ends with an incomplete frame
+    takes_more : True if reading needs more memory than the requested positions
+    cells : (m, 3, 3) A, unit cells of the frames read last, NaN for frames without one; None if there are none
     """
 
     takes_more = True
     cells: NDArray[np.float64] | None = None
-    angles: tuple[float, float, float] = (90.0, 90.0, 90.0)  # degrees, of cells in files that have lengths alone
+    angles: tuple[float, float, float] = (90.0, 90.0, 90.0)  # degrees, for files with only cell lengths
 
     def __init__(self, path: Path, n_atoms: int, n_frames: int, is_partial: bool = False) -> None:
         self.path, self.n_atoms, self.n_frames, self.is_partial = path, n_atoms, n_frames, is_partial
@@ -43,14 +43,14 @@ class FrameFile(ABC):
 
     @property
     def labels(self) -> Labels | None:
-        """Names of the atoms of every frame, in the order of the file; None if it has none."""
+        """Labels of the atoms in the order of the file; None if it has none."""
         return None
 
     @abstractmethod
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
-        """Positions (len(frames), k, 3) A of k chosen atoms; frames : rising, within n_frames.
+        """Read the positions (len(frames), k, 3) A of k chosen atoms. frames : ascending, below n_frames
 
-        Raises FormatError for frames that are damaged.
+        Raises FormatError for damaged frames.
         """
 
     @abstractmethod
@@ -59,10 +59,10 @@ class FrameFile(ABC):
 
 
 class RecordFile(FrameFile):
-    """A file in which each frame is a record of `length` bytes, the first at `offset`."""
+    """A file in which each frame is a record of `length` bytes, starting at `offset`."""
 
     def __init__(self, path: Path, n_atoms: int, offset: int, length: int, n_frames: int | None = None) -> None:
-        """n_frames : as the file announces them; None where the size of the file alone tells."""
+        """Open the file. n_frames : number of frames in the header; None to use the size of the file"""
         self.offset, self.length = offset, length
         if n_atoms < 1 or offset < 0 or length < 1:
             raise FormatError(f"{path}: its head is damaged; copy the file again")
@@ -72,7 +72,7 @@ class RecordFile(FrameFile):
         self._stream = open(path, "rb", buffering=0)
 
     def raw(self, frames: range) -> NDArray[np.uint8]:
-        """Read the records (len(frames), length) of frames."""
+        """Read the records of frames, (len(frames), length)."""
         rows = np.empty((len(frames), self.length), np.uint8)
         if frames.step == 1:
             self._fill(rows, frames.start)

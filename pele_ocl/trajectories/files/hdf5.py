@@ -1,4 +1,4 @@
-"""Trajectories in HDF5: ours, MDTraj's, and NetCDF 4."""
+"""Reader of HDF5 trajectories: those of this program and of MDTraj, and NetCDF 4."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .framefile import AtomChoice, FrameFile, Positions, RecordFile
 
 
 class Hdf5File(FrameFile):
-    """An HDF5 file that h5py reads; lengths are in A, or in the `unit` or `units` that the dataset names."""
+    """An HDF5 file read with h5py; lengths are in A, or in the `unit` or `units` attribute of the dataset."""
 
     takes_more = False
 
@@ -36,9 +36,9 @@ class Hdf5File(FrameFile):
 
 
 class PlainHdf5File(RecordFile):
-    """HDF5 file of uncompressed, contiguous frames, which are read without h5py.
+    """An HDF5 file with uncompressed, contiguous frames, which are read without h5py.
 
-    With h5py only one thread at a time does anything. The file of results would wait for frames that are read.
+    h5py has a global lock, so writing results would wait for reading frames.
     """
 
     takes_more = False
@@ -61,7 +61,7 @@ class PlainHdf5File(RecordFile):
 
 
 def open_hdf5(path: Path) -> FrameFile:
-    """An HDF5 file of frames. Raises FormatError for other files."""
+    """Open an HDF5 trajectory. Raises FormatError for other files."""
     coordinates = Coordinates(str(path), path)
     if coordinates.offset is None:
         return Hdf5File(path, coordinates)
@@ -72,7 +72,7 @@ def open_hdf5(path: Path) -> FrameFile:
 
 
 def _in_angstrom(numbers: NDArray[Any], factor: float) -> Positions:
-    """Numbers of a file as positions: real ones, of this machine's byte order."""
+    """Convert stored numbers to positions as floats in native byte order."""
     dtype = np.float64 if numbers.dtype.kind in "iu" else numbers.dtype.newbyteorder("=")
     values: Positions = numbers.astype(dtype, copy=False)
     return values if factor == 1 else values * values.dtype.type(factor)

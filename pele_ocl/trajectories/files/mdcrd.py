@@ -1,8 +1,7 @@
-"""AMBER's text trajectories.
+"""Reader of AMBER's text trajectories (mdcrd).
 
-A title comes first, then ten numbers of F8.3 a line, and a line of the box after each frame.
-
-The file does not say how many atoms a frame has. MDTraj puts blanks between the numbers of the box.
+A title is followed by the frames, with ten numbers per line in the format F8.3, and optionally a line with the box
+after each frame. The number of atoms is not in the file. MDTraj writes blanks between the numbers of the box.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _BLANK_BOX = 3 * WIDTH + 2
 
 
 class MdcrdFile(RecordFile):
-    """A text trajectory of frames of n atoms, whose boxes have no angles."""
+    """A text trajectory, whose boxes have no angles."""
 
     def __init__(self, path: Path, n_atoms: int) -> None:
-        """n_atoms : of each frame. Raises FormatError if the first frame has other lines."""
+        """Open a file with frames of `n_atoms` atoms. Raises FormatError if the first frame does not match."""
         full, rest = divmod(3 * n_atoms, _A_LINE)
         widths = [_A_LINE * WIDTH] * full + ([rest * WIDTH] if rest else [])
         with open(path, "rb") as stream:
@@ -48,13 +47,12 @@ class MdcrdFile(RecordFile):
 
     @staticmethod
     def _may_be(path: Path, full: int, has_box: bool) -> bool:
-        """Return whether frames of full lines alone fit: the first line that is not full is the box of the first
-        frame."""
+        """Return whether a file has no short line, or the first one is the box after the `full` lines of a frame."""
         with open(path, "rb") as stream:
             stream.readline()
             for k, line in enumerate(stream):
                 if not line.endswith(b"\n"):
-                    return True  # the file is cut off here
+                    return True  # truncated file
                 if len(line.rstrip(b"\r\n")) != _A_LINE * WIDTH:
                     return has_box and k == full
                 if k > 10**6:
@@ -80,7 +78,7 @@ class MdcrdFile(RecordFile):
 
 
 def _why_not(path: Path, n_atoms: int, n_lines: int) -> FormatError:
-    """Make the error about a first frame that does not fit, with the number of atoms it seems to have."""
+    """Make the error about a first frame that does not match, with its apparent number of atoms."""
     lengths = []
     with open(path, "rb") as stream:
         stream.readline()

@@ -1,4 +1,4 @@
-"""Frames that other libraries hold: arrays, MDTraj's trajectories and MDAnalysis' universes, read as files are."""
+"""Frames in memory with the interface of files: arrays, MDTraj Trajectories and MDAnalysis Universes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     import mdtraj
     from MDAnalysis import AtomGroup, Universe
 
-    Held = NDArray[Any] | mdtraj.Trajectory | Universe | AtomGroup  # whatever becomes an array of three axes, too
+    Held = NDArray[Any] | mdtraj.Trajectory | Universe | AtomGroup  # and others that NumPy converts to arrays
 
 A_PER_NM = 10.0
 
 
 class MemoryFile(FrameFile):
-    """Frames in memory in place of a file; messages name it by what it is."""
+    """Frames in memory. name : description for messages"""
 
     takes_more = False
 
@@ -42,13 +42,13 @@ class MemoryFile(FrameFile):
         return self.name
 
     def close(self) -> None:
-        """Do nothing: the frames stay where they are."""
+        """Do nothing."""
 
 
 class ArrayFile(MemoryFile):
-    """Frames (m, n, 3) of an array.
+    """Frames (m, n, 3) in an array.
 
-    scale : A in its unit; cells : (m, 3, 3) in the same unit, None without any; labels : of the atoms
+    scale : conversion factor to A; cells : (m, 3, 3) in the same unit as the frames; labels : Labels of the atoms
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class ArrayFile(MemoryFile):
 
 
 class UniverseFile(MemoryFile):
-    """Frames of a universe of MDAnalysis, which is at its own frame again when it is closed."""
+    """Frames of an MDAnalysis Universe or AtomGroup. Its current frame is restored on closing."""
 
     def __init__(self, universe: Universe | AtomGroup, frames: Any = None) -> None:
-        """Take all frames, or some: frames : `trajectory[::2]`"""
+        """Use all frames, or a subset. frames : slice of the trajectory, such as `trajectory[::2]`"""
         self._group, self._reader = universe.atoms, universe.universe.trajectory
         self._trajectory = self._reader if frames is None else frames
         self._before: int = self._reader.frame
@@ -106,7 +106,7 @@ class UniverseFile(MemoryFile):
 
 
 class ReaderFile(UniverseFile):
-    """Frames of a universe's `trajectory`, or some of them, `trajectory[::2]`; with all atoms and no names."""
+    """Frames of an MDAnalysis `trajectory`, or a slice such as `trajectory[::2]`, with all atoms and without labels."""
 
     def __init__(self, frames: Any) -> None:
         self._trajectory, self._reader = frames, reader_of(frames)
@@ -124,16 +124,16 @@ class ReaderFile(UniverseFile):
 
 
 def reader_of(frames: object) -> Any:
-    """Return a universe's `trajectory` of which these are frames, `trajectory[::2]` say, or itself; else None."""
+    """Return the MDAnalysis trajectory for itself or for a slice of it, such as `trajectory[::2]`; otherwise None."""
     reader = getattr(frames, "trajectory", frames)
     is_reader = hasattr(reader, "n_frames") and hasattr(reader, "n_atoms") and hasattr(reader, "ts")
     return reader if is_reader and not hasattr(frames, "atoms") else None
 
 
 def held_frames(given: object) -> MemoryFile | None:
-    """Return the frames that an object of another library or an array holds, or that were held before; None for paths.
+    """Return the frames of an array or an object of another library as a MemoryFile; None for paths.
 
-    Raises InputError for arrays of other shapes.
+    Raises InputError for arrays with other shapes.
     """
     if isinstance(given, tuple) and len(given) == 1 and isinstance(given[0], MemoryFile):
         return given[0]
@@ -157,7 +157,7 @@ def held_frames(given: object) -> MemoryFile | None:
 
 
 def labels_of_mdtraj(topology: mdtraj.Topology) -> Labels:
-    """Labels of a topology of MDTraj; a virtual site has no element."""
+    """Make Labels from an MDTraj Topology. Virtual sites have the element "X"."""
     return labels_of_rows(
         (atom.name, _element(atom), residue.name, residue.resSeq, "", _chain(residue), residue.index)
         for residue in topology.residues
@@ -166,7 +166,7 @@ def labels_of_mdtraj(topology: mdtraj.Topology) -> Labels:
 
 
 def _chain(residue: mdtraj.core.topology.Residue) -> str:
-    return getattr(residue.chain, "chain_id", None) or ""  # which MDTraj has since 1.10
+    return getattr(residue.chain, "chain_id", None) or ""  # since MDTraj 1.10
 
 
 def _element(atom: mdtraj.core.topology.Atom) -> str:
@@ -175,6 +175,6 @@ def _element(atom: mdtraj.core.topology.Atom) -> str:
 
 
 def _are_arrays(given: object) -> bool:
-    """Return whether this is a list of arrays, a frame each."""
+    """Return whether an object is a list of arrays."""
     is_list = isinstance(given, Sequence) and not isinstance(given, str | bytes) and len(given) > 0
     return is_list and hasattr(given[0], "__array__")  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""Structure files of several models as trajectories: PDB files in pieces, others read whole."""
+"""Structure files with several models as trajectories. PDB files are read in pieces, others as a whole."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .framefile import AtomChoice, FrameFile, Positions
 
 _MODEL, _CRYST1 = b"\nMODEL", b"\nCRYST1"
 _BLOCK = 1 << 24  # bytes
-_NAMES = [*range(6), *range(12, 27)]  # columns of the record's name and of the atom's identity
+_NAMES = [*range(6), *range(12, 27)]  # columns of the record name and of the atom's identity
 _PLACES = 30 + np.arange(3 * WIDTH).reshape(3, WIDTH)
 _ATOM = re.compile(rb"^(ATOM|HETATM)", re.MULTILINE | re.IGNORECASE)
 
 
 class WholeFile(FrameFile):
-    """All models of a structure file in memory."""
+    """A structure file with all models in memory."""
 
     def __init__(self, path: Path) -> None:
         self._positions = _conformations(read_file(path))
@@ -41,17 +41,17 @@ class WholeFile(FrameFile):
         return positions
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
 
 class PdbFile(FrameFile):
     """A PDB file with MODEL records, read model by model.
 
-    Models with lines in the first one's places are read together; others by the reader of structures.
+    Models with the same layout as the first are parsed together, others by the structure reader.
     """
 
     def __init__(self, path: Path, starts: list[int], cells: list[int]) -> None:
-        """starts, cells : of the MODEL and of the CRYST1 records, bytes"""
+        """Open a file. starts, cells : byte offsets of the MODEL and CRYST1 records"""
         self._cell_starts = np.array(cells, np.int64)
         self._stream = open(path, "rb")
         try:
@@ -61,7 +61,7 @@ class PdbFile(FrameFile):
             raise
 
     def _learn(self, path: Path, starts: list[int]) -> None:
-        """Learn the places of fields from the first model."""
+        """Determine the positions of the fields from the first model."""
         self._starts = [*starts, path.stat().st_size]
         self._first = self._bytes(0, self._starts[1])
         structure = _structure_of(InputFile(path, self._first))
@@ -90,12 +90,12 @@ class PdbFile(FrameFile):
         return positions
 
     def _cell(self, model: int, text: bytes) -> Floats:
-        """Read the cell of the CRYST1 record within a model, else of the last one before it; NaN if there is none."""
+        """Read the cell of the CRYST1 record in a model, or of the last one before it; NaN if there is none."""
         begin, end = self._starts[model], self._starts[model + 1]
         own = int(np.searchsorted(self._cell_starts, end)) - 1
         if own >= 0 and self._cell_starts[own] > begin:
             head = _ATOM.search(text)
-            if head is None or self._cell_starts[own] - begin > head.start():  # behind the atoms, so of the next model
+            if head is None or self._cell_starts[own] - begin > head.start():  # part of the next model
                 own = int(np.searchsorted(self._cell_starts, begin)) - 1
         if own < 0:
             return np.full((3, 3), np.nan)
@@ -114,7 +114,7 @@ class PdbFile(FrameFile):
         return self._stream.read(end - start)
 
     def _read_plain(self, texts: list[bytes]) -> Floats | None:
-        """Positions of models that are in the columns of the first; None where one does not."""
+        """Parse models with the same layout as the first; None if one of them differs."""
         heads = [_after_model(text) for text in texts]
         for text, head in zip(texts, heads, strict=True):
             if len(text) < head + self._span or _ATOM.search(text, head + self._span):
@@ -127,7 +127,7 @@ class PdbFile(FrameFile):
         return positions if sound else None
 
     def _read_any(self, texts: list[bytes], frames: range) -> Floats:
-        """Positions of models by the reader of structures, which names what is wrong."""
+        """Parse models with the structure reader, which reports errors."""
         positions = _conformations(InputFile(self.path, b"".join([self._first, *texts])))
         if len(positions) != len(texts) + 1:
             raise FormatError(f"{self.path}: one of the models {frames.start + 1} to {frames.stop} has no atoms")
@@ -136,7 +136,7 @@ class PdbFile(FrameFile):
 
 
 def _conformations(file: InputFile) -> Floats:
-    """Positions (m, n, 3) A of all models as a file has them, whose frames are imaged later."""
+    """Read the positions (m, n, 3) A of all models, without imaging."""
     read = structure_format(file.path).conformations
     if read is None:
         what = f"{file}: models are read together from PDB and mmCIF files"
@@ -145,19 +145,19 @@ def _conformations(file: InputFile) -> Floats:
 
 
 def _structure_of(file: InputFile) -> Structure:
-    """The first model of a file of models."""
+    """Read the first model."""
     structure = structure_format(file.path).read(file, None)
     assert isinstance(structure, Structure)
     return structure
 
 
 def _after_model(text: bytes) -> int:
-    """Find the place after the MODEL record that a text begins with."""
+    """Return the offset after the MODEL record at the beginning of a text."""
     return text.find(b"\n") + 1
 
 
 def open_models(path: Path) -> FrameFile:
-    """A structure file, each model a frame."""
+    """Open a structure file, with one frame per model."""
     if not is_pdb(path):
         return WholeFile(path)
     starts = _starts(path, _MODEL)
@@ -165,10 +165,10 @@ def open_models(path: Path) -> FrameFile:
 
 
 def _starts(path: Path, record: bytes) -> list[int]:
-    """Find the places of records in a file, each a line end and the record's name."""
+    """Return the byte offsets of records in a file. record : a line end and the record name"""
     starts: list[int] = []
     with open(path, "rb") as stream:
-        place, rest = -1, b"\n"  # the first line begins as those behind line ends do
+        place, rest = -1, b"\n"  # treat the first line like the others
         while data := stream.read(_BLOCK):
             text = rest + data
             at = text.find(record)

@@ -1,4 +1,4 @@
-"""AMBER's NetCDF trajectories and restarts: the classic format, whose frames are records, and NetCDF 4 (HDF5)."""
+"""Reader of AMBER's NetCDF trajectories and restarts: the classic format and NetCDF 4 (HDF5)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NetcdfFile(RecordFile):
 
 
 def open_netcdf(path: Path) -> FrameFile:
-    """An AMBER NetCDF file of either kind; raises FormatError for other files."""
+    """Open an AMBER NetCDF file in either format. Raises FormatError for other files."""
     with open(path, "rb") as stream:
         magic = stream.read(len(HDF5))
     if magic == HDF5:

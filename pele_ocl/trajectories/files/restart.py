@@ -1,4 +1,4 @@
-"""Restarts of AMBER, as text or NetCDF, which are read as trajectories of one frame."""
+"""Reader of AMBER restarts, text or NetCDF, as trajectories of one frame."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .netcdf import open_netcdf
 
 
 class RestartFile(FrameFile):
-    """A restart as text; its velocities and cell are passed over."""
+    """A text restart. Velocities and unit cell are ignored."""
 
     def __init__(self, path: Path) -> None:
         self._positions = restart_positions(path)
@@ -20,9 +20,9 @@ class RestartFile(FrameFile):
         return self._positions[None, atoms][: len(frames)]
 
     def close(self) -> None:
-        """Do nothing: the file was read."""
+        """Do nothing."""
 
 
 def open_restart(path: Path) -> FrameFile:
-    """A restart of either kind; raises FormatError if it is damaged."""
+    """Open a restart in either format. Raises FormatError if it is damaged."""
     return open_netcdf(path) if is_netcdf(path) else RestartFile(path)

@@ -1,4 +1,4 @@
-"""GROMACS' XTC and TRR trajectories, through MDTraj."""
+"""Reader of GROMACS XTC and TRR trajectories, using MDTraj."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...common.extras import extra
 from ...contract import usable_cells
 from .framefile import AtomChoice, FrameFile, Positions
 
-_UNPACKED, _WIDE_XTC = 9, 2023  # atoms; magic number of files for more than 2^31 bytes per frame
+_UNPACKED, _WIDE_XTC = 9, 2023  # number of atoms; magic number of files with more than 2^31 bytes per frame
 _NANOMETER = np.float32(10.0)  # A
 
 
@@ -30,10 +30,10 @@ class _Handle(Protocol):
 
 
 class XdrFile(FrameFile):
-    """A file of MDTraj's; positions are float32 from the start."""
+    """A file opened with MDTraj; positions are float32."""
 
     def __init__(self, path: Path, opened: Callable[[str], _Handle], size: Callable[[BinaryIO], int]) -> None:
-        """size : bytes of the frame whose header a stream is at"""
+        """Open a file. size : returns the size in bytes of the frame at the position of a stream"""
         try:
             self._file = opened(str(path))
             places = self._file.offsets
@@ -67,19 +67,20 @@ class XdrFile(FrameFile):
 
 
 def open_xtc(path: Path) -> FrameFile:
-    """An XTC file, whose positions were rounded when it was written, to 0.01 A most often."""
+    """Open an XTC file. Its positions are rounded, usually to 0.01 A."""
     return XdrFile(path, extra("mdtraj.formats", "an .xtc file").XTCTrajectoryFile, _xtc_size)
 
 
 def open_trr(path: Path) -> FrameFile:
-    """A TRR file."""
+    """Open a TRR file."""
     return XdrFile(path, extra("mdtraj.formats", "a .trr file").TRRTrajectoryFile, _trr_size)
 
 
 def _xtc_size(stream: BinaryIO) -> int:
-    """Count the bytes of an XTC frame.
+    """Return the size of an XTC frame in bytes.
 
-    A header of 52 comes first, then plain positions of up to 9 atoms, or packed ones and their length.
+    A header of 52 bytes is followed by the uncompressed positions of up to 9 atoms, or by the length of the compressed
+    positions and these.
     """
     magic, n = _integers(stream, 2)
     if n <= _UNPACKED:
@@ -91,7 +92,7 @@ def _xtc_size(stream: BinaryIO) -> int:
 
 
 def _trr_size(stream: BinaryIO) -> int:
-    """Bytes of a TRR frame: a header, whose length its numbers' precision decides, and the blocks that it announces."""
+    """Return the size of a TRR frame in bytes: a header, whose size depends on the precision, and its data blocks."""
     _, _, length = _integers(stream, 3)
     stream.seek(-(-length // 4) * 4, 1)
     *blocks, n, _, _ = _integers(stream, 13)
@@ -100,5 +101,5 @@ def _trr_size(stream: BinaryIO) -> int:
 
 
 def _integers(stream: BinaryIO, n: int) -> list[int]:
-    data = stream.read(4 * n).ljust(4 * n, b"\0")  # cut off: the frame ends beyond the file
+    data = stream.read(4 * n).ljust(4 * n, b"\0")  # if truncated, the frame ends beyond the file
     return [int.from_bytes(data[k : k + 4], "big") for k in range(0, 4 * n, 4)]

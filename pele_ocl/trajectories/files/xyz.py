@@ -1,4 +1,4 @@
-"""Trajectories in extended XYZ: a number of atoms, a comment, and a line for each atom; then the next frame."""
+"""Reader of extended XYZ trajectories: number of atoms, comment, and one line per atom for each frame."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ...common.textfiles import number, quoted, whole
 from .framefile import AtomChoice, FrameFile, Positions
 
 _PROPERTIES = re.compile(r"Properties=(\S+)")
-_PLAIN = "species:S:1:pos:R:3"  # columns of plain XYZ
+_PLAIN = "species:S:1:pos:R:3"  # columns of standard XYZ
 
 
 class XyzFile(FrameFile):
-    """All frames in memory; lengths in A. The atoms of every frame have the species of the first one's."""
+    """An XYZ file with all frames in memory; lengths in A. All frames must have the same species."""
 
     def __init__(self, path: Path) -> None:
         lines = read_file(path).data.decode("latin-1").splitlines()
@@ -45,7 +45,7 @@ class XyzFile(FrameFile):
 
     @property
     def labels(self) -> Labels | None:
-        """Elements, which are all that tells atoms apart here; None without any."""
+        """Labels with only the elements; None without species."""
         if not any(self._species):
             return None
         return labels_of_rows((symbol, symbol, "", 1, "", "", 0) for symbol in map(_symbol, self._species))
@@ -55,18 +55,18 @@ class XyzFile(FrameFile):
         return found
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
 
 def _symbol(word: str) -> str:
-    """Element of a species: a symbol, an atomic number, or a name that begins with a symbol."""
+    """Return the element of a species, which may be a symbol, an atomic number, or a name that begins with a symbol."""
     return gemmi.Element(int(word)).name if word.isdecimal() and int(word) < 119 else element(word, "", word)
 
 
 def _frame(path: Path, lines: list[str], first: int, n: int) -> tuple[list[str], list[list[float]]]:
-    """Read the species and positions of the frame that begins with a line. Raises FormatError, with the line.
+    """Read the species and positions of the frame at a line. Species are "" if missing.
 
-    Species are "" where there are none.
+    Raises FormatError, with the line.
     """
     if whole(lines[first].strip()) != n:
         raise FormatError(f"{path}:{first + 1}: is no frame of {n:,} atoms, as the first one is")

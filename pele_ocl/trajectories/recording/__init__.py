@@ -1,4 +1,4 @@
-"""Files that results of frames are appended to as they are computed, and that an interrupted run continues."""
+"""Output files to which results of frames are appended during a run, and which can be continued."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECORDERS: dict[str, Callable[[Path, Settings, range], Recorder]] = {
 
 
 def require_record_suffix(path: str | PathLike[str]) -> str:
-    """Return the suffix of a file of results of frames; raise FormatError unless it is a key of RECORDERS."""
+    """Return the suffix of a file for results of frames. Raises FormatError unless it is a key of RECORDERS."""
     suffix = Path(path).suffix.lower()
     if suffix not in RECORDERS:
         raise FormatError(
@@ -35,11 +35,12 @@ def require_record_suffix(path: str | PathLike[str]) -> str:
 def recorder_for(
     path: str | PathLike[str], settings: Settings, frames: range, inputs: Iterable[str | PathLike[str]] = ()
 ) -> Recorder:
-    """Make the file of results at a path, which is written from the start unless its `resume` is called.
+    """Make the recorder for a path. It writes a new file unless its `resume` is called.
 
-    settings : what decides on the results; frames : of all rows; inputs : files that are read, which it must not be
+    settings : settings that affect the results; frames : frames of all rows; inputs : files that must not be
+        overwritten
 
-    Raises FormatError for an unknown suffix, an input and a folder that cannot be written to.
+    Raises FormatError for an unknown suffix, an input file, or a directory that is not writable.
     """
     suffix = require_record_suffix(path)
     refuse_target(path, inputs)

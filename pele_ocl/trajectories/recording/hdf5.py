@@ -1,8 +1,8 @@
-"""HDF5: a dataset for each column, whose place in the file is settled before the first row is written.
+"""HDF5 recorder: one dataset per column, all of which are allocated before the first row is written.
 
-A program that is killed then leaves a file that every reader opens. From the first row on nothing but numbers within
-datasets changes, no table of contents. `complete` says how many rows are there; the others are NaN. Rows are written as
-bytes to these places, which takes a tenth of libhdf5's time for them.
+Afterwards only values inside of datasets change, not the metadata, so the file is readable even if the program is
+killed. `complete` is the number of rows written; the others are NaN. Rows are written directly to the file, which is
+ten times faster than with libhdf5.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from ..streaming import FrameResults
 from .recorder import Recorder, Settings, error_texts, numbers_of, unit_of
 
 if TYPE_CHECKING:
-    import h5py  # which takes a tenth of a second to load, and is not needed for other formats
+    import h5py  # takes a tenth of a second to import, and is not needed for other formats
 
-_ERROR_BYTES = 200  # longer reasons are cut
+_ERROR_BYTES = 200  # longer messages are truncated
 _NOT_TERMS = ("frame", "error", "complete")
 _BLOCK = 1 << 16  # rows
 
 
 @dataclass(frozen=True)
 class DatasetPlace:
-    """Place of the rows of a dataset in the file, and their type."""
+    """Offset and type of the rows of a dataset in the file."""
 
     offset: int
     dtype: np.dtype[np.generic]
 
     def of(self, row: int) -> int:
-        """Return the place of a row."""
+        """Return the offset of a row."""
         return self.offset + row * self.dtype.itemsize
 
 
 class Hdf5Recorder(Recorder):
-    """An HDF5 file with the datasets `frame`, the terms, `error` and `complete`; settings are attributes."""
+    """An HDF5 file with the datasets `frame`, one per term, `error` and `complete`; settings are attributes."""
 
     def __init__(self, path: Path, settings: Settings, frames: range) -> None:
         super().__init__(path, settings, frames)
@@ -86,7 +86,7 @@ class Hdf5Recorder(Recorder):
                 self._write("error", self.done, np.array(texts))
             for name, values in results.columns.items():
                 self._write(name, self.done, values)
-            self._write("complete", 0, np.array([self.done + n]))  # after the rows, which it says are there
+            self._write("complete", 0, np.array([self.done + n]))  # last, when the rows are written
         self.done += n
 
     def _write(self, name: str, row: int, values: NDArray[np.generic]) -> None:
@@ -103,7 +103,7 @@ class Hdf5Recorder(Recorder):
             self._stream.close()
 
     def _create(self, results: FrameResults) -> None:
-        """Make a file for all rows, still empty, which gets its name when it is whole."""
+        """Create a file with empty rows, which is renamed when it is complete."""
         with replacing(self.path) as temporary:
             size = self._outlined(temporary, results)
             with open(temporary, "r+b") as stream:
@@ -116,12 +116,12 @@ class Hdf5Recorder(Recorder):
         self._stream = open(self.path, "r+b", buffering=0)
 
     def _open(self, path: Path) -> None:
-        """Open the file to write rows to, once the disk has room for all of them."""
+        """Open the file for writing after reserving disk space for all rows."""
         self._places = _reserve_all(path)
         self._stream = open(path, "r+b", buffering=0)
 
     def _outlined(self, path: Path, results: FrameResults) -> int:
-        """Write the tables of contents, made in memory; the size that the file has with its datasets, in bytes."""
+        """Write the metadata. Returns the size of the file including its datasets, in bytes."""
         import h5py
 
         n = len(self.frames)
@@ -138,7 +138,7 @@ class Hdf5Recorder(Recorder):
             return int(file.id.get_filesize())
 
     def _begin(self, results: FrameResults) -> None:
-        """Write the numbers of the frames, and NaN in all rows."""
+        """Write the frame numbers, and NaN in all rows."""
         for first in range(0, len(self.frames), _BLOCK):
             frames = self.frames[first : first + _BLOCK]
             self._write("frame", first, numbers_of(frames))
@@ -164,11 +164,9 @@ class Hdf5Recorder(Recorder):
 
 
 def _reserve_all(path: Path) -> dict[str, DatasetPlace]:
-    """Reserve the places of all datasets.
+    """Reserve disk space for all datasets except errors, and return their locations.
 
-    The disk then has room for all but the errors, as libhdf5 crashes on a full one.
-
-    Raises OSError if it has not.
+    Raises OSError if the disk is full.
     """
     import h5py
 
@@ -182,7 +180,7 @@ def _reserve_all(path: Path) -> dict[str, DatasetPlace]:
 
 
 def _reserve(path: Path, first: int, end: int) -> None:
-    """Have room on the disk for the bytes of a file from one place to another. Raises OSError if there is none."""
-    if end > first and hasattr(os, "posix_fallocate"):  # which macOS and Windows lack
+    """Reserve disk space for a range of bytes in a file. Raises OSError if the disk is full."""
+    if end > first and hasattr(os, "posix_fallocate"):  # not on macOS and Windows
         with open(path, "r+b") as stream:
             os.posix_fallocate(stream.fileno(), first, end - first)

@@ -1,4 +1,4 @@
-"""Files of results of shards, put together as one program would have written them."""
+"""Merging of the results of shards into one file."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from ...common.errors import FormatError
 from ..streaming import FrameResults, PieceResults
 from .recorder import Recorder, Settings
 
-SHARD = "shard"  # the setting that a shard has and the whole has not
+SHARD = "shard"  # setting that only shards have
 
 Open = Callable[[Path, Settings, range], Recorder]
-PartOf = Callable[[str, range], range]  # the frames of the shard of this text, of all frames
+PartOf = Callable[[str, range], range]  # returns the frames of a shard
 
 
 def parts_of_shards(
     paths: Sequence[Path], settings: Sequence[Settings], open_file: Open, part_of: PartOf
 ) -> Iterator[PieceResults[FrameResults]]:
-    """Yield the results of files of shards, in the order of the shards.
+    """Yield the results in the files of shards, in order.
 
-    settings : of each file. Raises FormatError if a file lacks frames.
+    settings : settings of each file. Raises FormatError if a file is incomplete.
     """
     for path, own in zip(paths, settings, strict=True):
         frames = part_of(own[SHARD], frames_in(own))
@@ -34,7 +34,7 @@ def parts_of_shards(
 
 
 def frames_in(settings: Settings) -> range:
-    """All frames of a run, from its settings. Raises FormatError if they are not there."""
+    """Return the frames of a run from its settings. Raises FormatError if they are missing."""
     try:
         start, stop, step = map(int, settings["frames"].split(":"))
         return range(start, stop, step)

@@ -1,4 +1,4 @@
-"""Interface of files that results are appended to, and earlier results in such a file."""
+"""Interface of files to which results are appended."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ...common.errors import FormatError
 from ...formats.hdf5 import encodable
 from ..streaming import FURTHER_COLUMNS, FrameResults
 
-Settings = Mapping[str, str]  # by which results are made, as texts
-UNIT = "kcal/mol"  # of every column of real numbers but those of FURTHER_COLUMNS
+Settings = Mapping[str, str]  # settings that affect the results, as texts
+UNIT = "kcal/mol"  # of all floating-point columns except FURTHER_COLUMNS
 
 
 class Recorder(ABC):
-    """A file of results, one row a frame, that keeps its rows whenever its program ends.
+    """A file of results with one row per frame, which remains valid if the program is interrupted.
 
-    frames : of all rows, when it is complete
-    done : rows that it has
+    frames : frames of all rows
+    done : number of rows written
     """
 
     def __init__(self, path: Path, settings: Settings, frames: range) -> None:
@@ -41,41 +41,41 @@ class Recorder(ABC):
 
     @abstractmethod
     def settings_there(self) -> Settings:
-        """Read the settings of the file as it is. Raises FormatError if there is none, or another file."""
+        """Read the settings in the existing file. Raises FormatError if it is missing or has another format."""
 
     @abstractmethod
     def resume(self) -> FrameResults | None:
-        """Continue at the end of the file; return its rows, or None if it has none yet.
+        """Continue the existing file. Returns its rows, or None if there are none.
 
-        Raises FormatError for a file with other settings, or of another format.
+        Raises FormatError for a file with other settings or in another format.
         """
 
     @abstractmethod
     def append(self, results: FrameResults) -> None:
-        """Write further rows; if the program is killed later, all or none of them stay.
+        """Append rows.
 
-        Raises FormatError if they cannot be written, as on a full disk; the rows before stay.
+        Raises FormatError if writing fails, for example on a full disk. Previous rows are not affected.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, if it is open."""
 
     def require_names(self, there: Iterable[str], results: FrameResults) -> None:
-        """Raise FormatError if rows have other columns than the file."""
+        """Raise FormatError if rows and file have different columns."""
         if list(there) != list(results.columns):
             raise FormatError(
                 f"{self.path}: holds {', '.join(there)}, not {', '.join(results.columns)}; give another name to -o"
             )
 
     def require_terms(self, results: FrameResults) -> None:
-        """Raise FormatError if the rows of an earlier run have other columns than the terms of the settings."""
+        """Raise FormatError if the columns of an earlier run differ from the terms in the settings."""
         if "terms" in self.settings:
             terms = json.loads(self.settings["terms"])
             self.require_names([*terms, "total", *list(results.columns)[len(terms) + 1 :]], results)
 
     def require_settings(self, found: Settings) -> None:
-        """Raise FormatError if the file was made with other settings."""
+        """Raise FormatError if the settings in the file differ."""
         for name in [*self.settings, *found]:
             if found.get(name) != self.settings.get(name):
                 raise FormatError(
@@ -84,29 +84,29 @@ class Recorder(ABC):
                 )
 
     def require_frame(self, row: int, frame: int) -> None:
-        """Raise FormatError if a row is of another frame than it should be."""
+        """Raise FormatError unless a row belongs to the expected frame."""
         if row >= len(self.frames) or self.frames[row] != frame:
             raise FormatError(f"{self.path}: has frame {frame} where another is due; give another name to -o")
 
 
 def unit_of(name: str) -> str:
-    """Return the unit of a column of real numbers."""
+    """Return the unit of a floating-point column."""
     return FURTHER_COLUMNS[name].unit if name in FURTHER_COLUMNS else UNIT
 
 
 def without_unit(head: str) -> str:
-    """Return the name of a column of real numbers from its head in a CSV file, `name [unit]`."""
+    """Return the name of a floating-point column from its CSV header, `name [unit]`."""
     name = head.rpartition(" [")[0]
     return name if head == f"{name} [{unit_of(name)}]" else head
 
 
 def numbers_of(frames: range) -> NDArray[np.int64]:
-    """Return the numbers of frames, (m,)."""
+    """Return the frame numbers as an array, (m,)."""
     return np.arange(frames.start, frames.stop, frames.step, dtype=np.int64)
 
 
 def error_texts(results: FrameResults) -> list[str]:
-    """A text of one line for each row, empty where the frame did not fail."""
+    """Return a one-line error message for each row, empty for successful frames."""
     texts = [""] * len(next(iter(results.columns.values())))
     for k, text in results.errors.items():
         texts[k] = encodable(" ".join(text.split()))
@@ -114,7 +114,7 @@ def error_texts(results: FrameResults) -> list[str]:
 
 
 def joined(parts: list[FrameResults]) -> FrameResults:
-    """Join the rows of several results, one after another."""
+    """Concatenate results."""
     names, first = list(parts[0].columns), 0
     errors: dict[int, str] = {}
     for part in parts:

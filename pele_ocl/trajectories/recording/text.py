@@ -1,4 +1,4 @@
-"""CSV and JSON lines: settings at the head, then a line for each frame."""
+"""CSV and JSON Lines recorders: a header with the settings, followed by one line per frame."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ...formats import guarded, unguarded
 from ..streaming import FrameResults
 from .recorder import UNIT, Recorder, Settings, error_texts, numbers_of, unit_of, without_unit
 
-_AT_ONCE = 1024  # rows that are made and written at a time, so that they stay in a core's cache
+_AT_ONCE = 1024  # rows formatted and written at a time, so that they stay in the cache
 
 
 class TextRecorder(Recorder):
-    """A text file; of a line that was cut off, nothing is kept."""
+    """A text file. On resuming, an incomplete last line is removed."""
 
     def __init__(self, path: Path, settings: Settings, frames: range) -> None:
         super().__init__(path, settings, frames)
@@ -49,7 +49,7 @@ class TextRecorder(Recorder):
             if there != head:
                 if not head.startswith(there):
                     self._refuse(stream)
-                return None  # killed before it wrote a frame
+                return None  # interrupted before the first frame
             lines = [line.decode("utf-8", "replace") for line in stream if line.endswith(b"\n")]
         found = self.rows(lines)
         if found is None:
@@ -92,23 +92,23 @@ class TextRecorder(Recorder):
 
     @abstractmethod
     def head(self) -> str:
-        """Write the settings."""
+        """Return the header with the settings."""
 
     @abstractmethod
     def heading(self, results: FrameResults) -> str:
-        """Write the line above the rows, if there is one."""
+        """Return the line with column names, if the format has one."""
 
     @abstractmethod
     def lines(self, frames: range, results: FrameResults) -> bytes:
-        """Write the lines of some frames."""
+        """Return the lines of frames."""
 
     @abstractmethod
     def rows(self, lines: list[str]) -> FrameResults | None:
-        """Read the results from the lines after the settings."""
+        """Parse the results from the lines after the header."""
 
     @abstractmethod
     def settings_in(self, stream: BinaryIO) -> Settings:
-        """Read the settings of a file, empty for another file."""
+        """Read the settings in a file; empty if there are none."""
 
     def _refuse(self, stream: BinaryIO) -> None:
         stream.seek(0)
@@ -116,7 +116,7 @@ class TextRecorder(Recorder):
         raise FormatError(f"{self.path}: holds something else than results of frames; give another name to -o")
 
     def _read(self, rows: Iterator[tuple[int, Sequence[float | None], str]], names: list[str]) -> FrameResults | None:
-        """Results of rows: frame, values, error."""
+        """Convert rows of frame, values and error to results."""
         values: list[list[float]] = []
         errors = {}
         for k, (frame, row, error) in enumerate(rows):
@@ -129,7 +129,7 @@ class TextRecorder(Recorder):
 
 
 class CsvRecorder(TextRecorder):
-    """CSV as in write_table: lines of `# name: value`, a header with units, rows; the last column is `error`."""
+    """CSV as in write_table: lines `# name: value`, a header with units, and rows with `error` as the last column."""
 
     def head(self) -> str:
         return "".join(f"# {name}: {value}\n" for name, value in self.settings.items())
@@ -164,7 +164,7 @@ class CsvRecorder(TextRecorder):
 
 
 class JsonLinesRecorder(TextRecorder):
-    """JSON lines: an object of the settings, then one a frame, with its terms or the reason of its failure."""
+    """JSON Lines: an object with the settings, followed by one object per frame with its terms and error, if any."""
 
     def head(self) -> str:
         return json.dumps({"settings": self.settings, "unit": UNIT}, ensure_ascii=False) + "\n"
@@ -199,7 +199,7 @@ class JsonLinesRecorder(TextRecorder):
 
 
 def _blocks(frames: range, results: FrameResults) -> Iterator[tuple[range, FrameResults]]:
-    """Frames and results, a few at a time."""
+    """Split frames and results into blocks."""
     for first in range(0, len(frames), _AT_ONCE):
         end = first + _AT_ONCE
         errors = {k - first: text for k, text in results.errors.items() if first <= k < end}
@@ -208,13 +208,13 @@ def _blocks(frames: range, results: FrameResults) -> Iterator[tuple[range, Frame
 
 
 def _texts(columns: Sequence[NDArray[np.generic]], missing: bytes) -> list[bytes]:
-    """Write each row of columns of one kind, commas between: the shortest text of a number that reads back equal.
+    """Format rows of columns with the same type, separated by commas, with the shortest exact text of each number.
 
-    missing : the text of NaN and infinities
+    missing : text for NaN and infinity
     """
     table = np.stack(columns, axis=1)
     table = table.astype(np.float64, copy=False) if table.dtype.kind == "f" else table
-    is_one = len(columns) == 1  # for which lists of one number each would take twice the time
+    is_one = len(columns) == 1  # nested lists would take twice the time
     text = orjson.dumps(table.ravel() if is_one else table, option=orjson.OPT_SERIALIZE_NUMPY)
     return text.strip(b"[]").replace(b"null", missing).split(b"," if is_one else b"],[")
 
@@ -226,5 +226,5 @@ def _csv(rows: Iterable[Iterable[object]]) -> str:
 
 
 def _number(word: str) -> float:
-    """A number of a row: an int where it has no point, no exponent and is not NaN."""
+    """Parse a number, as an int if it consists only of digits."""
     return int(word) if word.lstrip("-").isdigit() else float(word)
