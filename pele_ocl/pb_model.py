@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -311,10 +312,15 @@ class PBSolute:
             raise ParameterError(f"all radii are 0; {_CHOOSE}")
         return cls(atoms.positions, atoms.charges, read_only(values, np.float64))
 
-    @property
+    @cached_property
+    def axes(self) -> Floats:
+        """Coordinates by axis, (3, n) A: NumPy reduces them faster than positions."""
+        return np.ascontiguousarray(self.positions.T)
+
+    @cached_property
     def middle(self) -> Floats:
         """Middle of the smallest and largest coordinates of atoms, (3,) A; APBS's centre of a molecule."""
-        middle: Floats = (self.positions.max(axis=0) + self.positions.min(axis=0)) / 2
+        middle: Floats = (self.axes.max(axis=1) + self.axes.min(axis=1)) / 2
         return middle
 
 
@@ -386,8 +392,8 @@ def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
 
     Its points can be halved four times or more, so that multigrid has levels to work with.
     """
-    reach = np.abs(solute.positions - solute.middle) + solute.radii[:, None]
-    steps = np.ceil(2 * (reach.max(axis=0) + padding) / spacing - 1e-9)
+    reach = np.abs(solute.axes - solute.middle[:, None]) + solute.radii
+    steps = np.ceil(2 * (reach.max(axis=1) + padding) / spacing - 1e-9)
     if (steps > MOST_POINTS).any():
         raise InputError(f"a spacing of {spacing:g} A is too small for this molecule; choose a larger one")
     multiple = np.where(steps > 32, 16, 8)
@@ -418,9 +424,9 @@ def grid_within(grid: Grid, solute: PBSolute, padding: float, probe: float) -> G
     Returns the grid itself, unless the part has at most three quarters as many nodes: grids alike share launches. Each
     second node of the part is on the grid with twice the spacing, too.
     """
-    reach = solute.radii[:, None] + np.maximum(padding, probe + 2 * grid.spacing)
-    low = np.floor(((solute.positions - reach).min(axis=0) - grid.origin) / grid.spacing / 2 + 1e-9) * 2
-    steps = np.ceil(((solute.positions + reach).max(axis=0) - grid.origin) / grid.spacing - 1e-9) - low
+    reach = solute.radii + np.maximum(padding, probe + 2 * grid.spacing)[:, None]
+    low = np.floor(((solute.axes - reach).min(axis=1) - grid.origin) / grid.spacing / 2 + 1e-9) * 2
+    steps = np.ceil(((solute.axes + reach).max(axis=1) - grid.origin) / grid.spacing - 1e-9) - low
     multiple = np.where(steps > 32, 16, 8)
     longer = np.ceil(steps / multiple) * multiple
     last = np.array(grid.shape) - 1

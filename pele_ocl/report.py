@@ -49,6 +49,7 @@ class Report:
     title : for people
     columns : Column or plain values by name, all of n rows
     facts : what the table depends on, in JSON form: program, device, settings, sums; by name
+    notes : sentences below the table, such as why a cell is empty; files and JSON have them in `notes`
 
     `report["coulomb"]` is a column's values, and a loop goes over the rows, a dictionary each. `print(report)` shows
     the table; `save` writes all columns and facts; `to_dataframe` hands them to pandas, as `pandas.DataFrame(report)`
@@ -69,8 +70,10 @@ class Report:
         title: str,
         columns: Mapping[str, Column | ArrayLike],
         facts: Mapping[str, object] = {},  # never written to
+        notes: Sequence[str] = (),
     ) -> None:
-        self.title, self.facts = title, dict(facts)
+        self.title, self.notes = title, tuple(notes)
+        self.facts = {**facts, **({"notes": list(self.notes)} if self.notes else {})}
         self.columns = {name: of if isinstance(of, Column) else Column(of) for name, of in columns.items()}
         self._arrays = {name: np.asanyarray(of.values) for name, of in self.columns.items()}
         lengths = {name: len(values) for name, values in self._arrays.items()}
@@ -160,13 +163,21 @@ class Report:
         return one_line(str(value))
 
     def __str__(self) -> str:
+        return self.text(_WIDEST)
+
+    def text(self, widest: int | None = None) -> str:
+        """Return the table as text for people.
+
+        widest : characters of a line, of which further columns follow below; by default lines of any length, so that
+            files and other programs get a row a line
+        """
         heads, cells, align = self._cells()
         widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
         tables = [
             text_table([heads[k] for k in block], [[row[k] for k in block] for row in cells], [align[k] for k in block])
-            for block in _blocks(widths)
+            for block in _blocks(widths, widest)
         ]
-        return "\n".join([self.title, "\n\n".join(tables)])
+        return "\n".join([self.title, "\n\n".join(tables), *self.notes])
 
     __repr__ = __str__
 
@@ -182,15 +193,27 @@ class Report:
             return f"<tr>{''.join(parts)}</tr>"
 
         body = "".join(line("td", cell) for cell in cells)
-        return f"<table><caption>{escape(self.title)}</caption><thead>{line('th', heads)}</thead>{body}</table>"
+        notes = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.notes)
+        caption = f"<caption>{escape(self.title)}</caption>"
+        return f"<table>{caption}<thead>{line('th', heads)}</thead>{body}</table>{notes}"
 
 
 class Framed(Protocol):
-    """Part that all results share: their table as a DataFrame of pandas."""
+    """Part that all results share: a table, which is also text, HTML of notebooks and a DataFrame of pandas."""
 
     @abstractmethod
     def table(self) -> Report:
         """Return the result as a table for people."""
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return the result as text for people, such as the command prints; by default the table.
+
+        verbose : with all constants and steps; total : total seconds to report
+        """
+        return self.table().text()
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the table as a DataFrame of pandas, a column each; units are in `attrs["units"]`.
@@ -214,9 +237,6 @@ class Reported(Framed, Protocol):
     def save(self, path: str | PathLike[str]) -> None:
         """Write the result to a file, whose suffix says the format."""
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
     if not TYPE_CHECKING:
         __getattr__ = Suggests.__getattr__
 
@@ -236,11 +256,13 @@ def masked(values: Sequence[float | None]) -> NDArray[Any]:
     return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])
 
 
-def _blocks(widths: Sequence[int]) -> list[list[int]]:
+def _blocks(widths: Sequence[int], widest: int | None) -> list[list[int]]:
     """Share the columns out on tables that fit a line; each begins with the first column, which names the rows."""
+    if widest is None:
+        return [list(range(len(widths)))]
     blocks = [list(range(min(1, len(widths))))]
     for k in range(1, len(widths)):
-        if len(blocks[-1]) > 1 and sum(widths[of] + 2 for of in blocks[-1]) + widths[k] > _WIDEST:
+        if len(blocks[-1]) > 1 and sum(widths[of] + 2 for of in blocks[-1]) + widths[k] > widest:
             blocks.append([0])
         blocks[-1].append(k)
     return blocks

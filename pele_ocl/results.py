@@ -295,10 +295,7 @@ class TermResult(_Computed):
         """Return the text that the command prints; verbose : with constants and steps; total : total seconds to
         report"""
         is_timed = self.made is not None or "kernel" in self.seconds
-        return self._origin.text(verbose, total) if is_timed else str(self.table())
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
+        return self._origin.text(verbose, total) if is_timed else self.table().text()
 
     @property
     def positions(self) -> Floats:
@@ -367,9 +364,6 @@ class TermBatch(_Computed, Generic[Result]):
         if self.errors:
             columns["error"] = np.array([self.errors.get(k, "") for k in range(len(self))])
         return Report(f"Energy of {len(self):,} conformations", columns, self._facts())
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
 
     @property
     def total(self) -> Floats:

@@ -71,6 +71,7 @@ from pele_ocl.minimize import method as methods_of
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
 from pele_ocl.opencl import Device, Queue, building, get_device
+from pele_ocl.opencl.building import CachedProgram
 from pele_ocl.pb import SOLVERS, launching, multigrid, vectors
 from pele_ocl.pb.launching import Launching
 from pele_ocl.plan import plan as plans
@@ -225,7 +226,7 @@ def potmap_cases(device: Device) -> None:
 
 def msm_case(queue: Queue, problem: MapProblem) -> None:
     """A few lattices, sums on them by vectors and by groups."""
-    for layout in (LatticeLayout(4, (2, 2), (1, 1), 1024), LatticeLayout(1, (1, 2), (8, 4), 1024)):
+    for layout in (LatticeLayout(4, (2, 2), (1, 1), 1024), LatticeLayout(1, (1, 2), (4, 2), 1024)):
         small = patch.object(levels, "LONGEST", 8), patch.object(plan, "CUTOFFS", (4.0,))
         with patch.object(LatticeLayout, "of", Mock(return_value=layout)), small[0], small[1]:
             steps = POTMAP_VARIANTS["msm"].run(queue, problem)
@@ -589,8 +590,22 @@ CASES = {
     "minimize": minimize_cases,
 }
 
+
+def keep_programs() -> None:
+    """Keep compiled programs for the next run: compiling takes up to half of the time."""
+    entry_of = CachedProgram.of
+
+    def of(device: Device, source: str, options: list[str], has_binary: bool = True) -> CachedProgram:
+        with patch.object(Device, "kind", "CPU"):  # a user's simulator compiles whatever it runs
+            return entry_of(device, source, options, has_binary)
+
+    CachedProgram.of = of
+    building._folder = lambda: Path(__file__).parents[1] / ".pytest_cache" / "oclgrind"
+
+
 ABOUT_SQUARES = {"joined": {}, "energy": SMALL_GROUPS}  # cases with the groups that are not theirs
 if __name__ == "__main__":
+    keep_programs()
     simulator, bound, bind = get_device("oclgrind"), set[tuple[str, ...]](), Queue.bind
     Queue.bind = lambda self, file, name, *rest, **more: (
         bound.add((file, name)) or bind(self, file, name, *rest, **more)

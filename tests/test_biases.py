@@ -30,6 +30,7 @@ from pele_ocl import (
     RMSDVariable,
     SimulatedTempering,
     Simulation,
+    SolventModel,
     StateSamples,
     TorsionVariable,
     free_energy,
@@ -258,6 +259,8 @@ def test_opes_needs_a_barrier_above_the_thermal_energy(device):
         made(temperature=400.0)
     with pytest.raises(InputError, match=sentence):
         made(anneal=[(0, 300), (1, 400)])
+    with pytest.raises(InputError, match="`barrier` of opes is 5 kcal/mol, 2,516 k_B T at 1 K; at most"):
+        Simulation(ATOMS, terms=[OPES(PHI, 0.35, 5.0, 2)], anneal=[(0, 300), (1, 1)], **options)
     simulation = made(temperature=300.0)
     with pytest.raises(InputError, match=sentence):
         simulation.temperatures[:] = 400.0
@@ -265,6 +268,8 @@ def test_opes_needs_a_barrier_above_the_thermal_energy(device):
     assert made(5.0, temperature=400.0).run(2).bias_energies("opes")[0] > -0.7
     with pytest.raises(InputError, match="hills of opes depend on the temperature, which must be above 0 K"):
         made(temperature=0.0)
+    with pytest.raises(InputError, match="hills of opes depend on the temperature, which must be above 0 K"):
+        made(anneal=[(0, 300), (1, 0)])
     constant = Metadynamics(PHI, 0.35, 0.5, 2, bias_factor=None)
     cold = Simulation(ATOMS, terms=[constant], temperature=0.0, **options).run(2)
     assert cold.bias_energies("metadynamics")[0] == pytest.approx(0.5, rel=1e-4)
@@ -521,7 +526,7 @@ def test_a_replica_that_stopped_has_no_samples(device, tmp_path):
         StateSamples()(ladder)
     with pytest.raises(InputError, match="the simulation is 3; a Simulation is needed"):
         StateSamples()(3)
-    with pytest.raises(InputError, match="these samples are of another simulation"):
+    with pytest.raises(InputError, match="these samples are of another simulation or of other states"):
         whole(Simulation(ATOMS, 2, **options))
 
 
@@ -1199,3 +1204,44 @@ def test_many_walkers_on_one_bias_are_noted(device):
         bias = Metadynamics([PHI], [0.35], height, 20, shared=True)
         simulation = Simulation(ATOMS, 2, terms=[bias], timestep=1.0, device=device, model=VACUUM)
         assert any("choose a lower `height`" in note for note in simulation.notes) == noted
+
+
+def test_samples_of_states_are_of_one_simulation(device, tmp_path):
+    """Others of the same shape are refused: with other temperatures, scales, solvents or restraints; not the same."""
+    options = dict(exchange_every=5, timestep=1.0, device=device, model=VACUUM)
+
+    def ladder(*temperatures: float, **more) -> Simulation:
+        return rest2(ATOMS, temperatures, **{**options, **more}).run(5)
+
+    simulation, samples = ladder(300, 350, seed=3), StateSamples()
+    simulation.run(20, every=5, call=samples)
+    simulation.save(tmp_path / "state.npz")
+    again = rest2(ATOMS, (300, 350), **options, seed=3).restore(tmp_path / "state.npz")
+    again.run(10, every=5, call=samples)
+    assert samples.u_kn.shape == (2, 12)
+    others = [
+        ladder(300, 400, seed=3), ladder(310, 350, seed=3), ladder(300, 350, seed=4),
+        ladder(300, 350, seed=3, model=SolventModel()), ladder(300, 350, seed=3, cutoff=9.0),
+    ]  # fmt: skip
+    for other in others:
+        with pytest.raises(InputError, match="of another simulation or of other states"):
+            samples(other)
+    simulation.ensemble.scales["charges"][0] = 0.5
+    with pytest.raises(InputError, match="of another simulation or of other states"):
+        samples(simulation)
+    assert samples.u_kn.shape == (2, 12)
+
+
+def test_samples_of_states_may_be_taken_while_a_bias_grows(device):
+    term = Metadynamics(PHI, 0.35, 0.5, 5, bias_factor=None)
+    simulation = Simulation(ATOMS, 2, terms=[term], timestep=1.0, device=device, model=VACUUM)
+    samples = StateSamples()
+    simulation.run(20, every=5, call=samples)
+    assert samples.u_kn.shape == (2, 8)
+
+
+def test_a_surface_says_why_errors_are_empty():
+    apart, edges = np.repeat([0.0, 1.0], 50), [np.array([-0.5, 0.5, 1.5])]
+    told = free_energy(apart, edges, 300.0, blocks=2).table()
+    assert told.notes == ("errors are empty for bins that a block has no samples of",)
+    assert not free_energy(np.tile([0.0, 1.0], 50), edges, 300.0, blocks=2).table().notes

@@ -83,7 +83,7 @@ def test_three_systems_of_two_frames_in_one_set_of_launches(plan: Binding, monke
     monkeypatch.setattr("pele_ocl.pb.plan.rows_at_once", lambda device, n_nodes: 4)
     monkeypatch.setattr("pele_ocl.pb.plan.Batch", lambda rows, *others: counts.append(len(rows)) or own(rows, *others))
     together = plan.evaluate_batch(frames(2))
-    assert counts == [4, 2]
+    assert counts == [3, 3]
     for name, terms in alone.systems().items():
         assert np.array_equal(terms.pb, together.systems()[name].pb)
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import h5py
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ from tolerance import BORN_RADIUS
 
 import pele_ocl
 from pele_ocl import SolventModel, read, solvent
-from pele_ocl.cli import main
+from pele_ocl.cli import commands, main
+from pele_ocl.cli.command import Option
 from pele_ocl.common.installation import shipped
 from pele_ocl.gb_models import GB_MODELS
 from pele_ocl.ladder import SOLVENT as VARIANTS
@@ -304,8 +306,9 @@ def test_unexpected_errors_are_sentences_too(monkeypatch):
 
 
 def test_debug_shows_the_traceback():
-    result = CliRunner().invoke(main, ["solvent", "nowhere.pdb", "--debug"])
-    assert isinstance(result.exception, pele_ocl.PeleError)
+    for words in (["solvent", "nowhere.pdb", "--debug"], ["--debug", "solvent", "nowhere.pdb"]):
+        assert isinstance(CliRunner().invoke(main, words).exception, pele_ocl.PeleError)
+    assert isinstance(CliRunner().invoke(main, ["solvent", "nowhere.pdb"]).exception, SystemExit)
 
 
 def test_progress_appears_on_long_work(monkeypatch, capsys):
@@ -371,3 +374,26 @@ def test_a_command_that_is_nearly_right_is_suggested():
     run_error = run("minimise", HEXAPEPTIDE, code=2).stderr
     assert "No such command 'minimise'. (Did you mean minimize?)" in run_error
     assert "No such command 'zzz'.\n" in run("zzz", code=2).stderr
+
+
+def test_resume_and_overwrite_are_under_one_heading():
+    for name in commands():
+        command = main.get_command(click.Context(main), name)
+        for option in command.params:
+            if option.name in ("resume", "overwrite") and isinstance(option, Option):
+                assert option.heading == "Output" or "-O" in option.opts, name
+
+
+def test_files_that_were_written_are_named(tmp_path):
+    for name, option in (("energy", "e.h5"), ("solvent", "s.csv"), ("nonbond", "n.json")):
+        text = run(name, HEXAPEPTIDE, "-o", tmp_path / option).stdout
+        assert text.splitlines()[-1] == f"Written       {tmp_path / option}"
+    assert "Written" not in run("energy", HEXAPEPTIDE).stdout
+
+
+def test_mistakes_are_told_with_present_names_of_options():
+    for words, hint in (
+        (("pb", HEXAPEPTIDE, "--surface", "foo"), "'--dielectric-surface'"),
+        (("ions", HEXAPEPTIDE, "-o", "a.pdb", "--add", "NA"), "'--add'"),
+    ):
+        assert f"Invalid value for {hint}: " in run(*words, code=2).stderr

@@ -244,8 +244,8 @@ def test_clashes_are_told(files, tmp_path):
     done = run(*words)
     sentence = "atoms are on top of each other in 1 frame, with energies to match"
     assert f"Note: {sentence}; they were computed in float64\n" in done.stderr
-    assert json.loads(done.stdout)["notes"] == [f"{sentence}; they were computed in float64"]
-    assert json.loads(run(*words, "--precision", "float64").stdout)["notes"] == [sentence]
+    assert json.loads(done.stdout)["notes"][1:] == [f"{sentence}; they were computed in float64"]  # behind SEM blocks
+    assert json.loads(run(*words, "--precision", "float64").stdout)["notes"][1:] == [sentence]
     assert json.loads(run(*words, "--frames", "2").stdout)["notes"] == []
 
 
@@ -492,3 +492,17 @@ def test_examples_in_docstrings():
     for test in finder.find(pele_ocl.binding._function, "binding", globs={}):
         runner.run(test)
     assert (runner.failures, runner.tries > 3) == (0, True)
+
+
+def test_an_empty_column_of_errors_is_explained(files):
+    sentence = "SEM blocks (sem_blocked) is empty, as averages of blocks need 4 frames or more"
+    few = over(files, "--frames", "0:3")
+    assert few.stderr.count(sentence) == 1
+    report = json.loads(over(files, "--frames", "0:3", "--json").stdout)
+    assert report["delta"]["total"]["sem_blocked"] is None
+    assert report["notes"].count(sentence) == 1
+    for frames_of in ("0:1", "0:4"):
+        assert sentence not in over(files, "--frames", frames_of).stderr
+    found = pele_ocl.binding(files[0], trajectory=files[2], ligand=LIGAND, frames="0:3")
+    assert str(found.table()).splitlines()[-1] == sentence
+    assert found.table().to_json()["notes"] == [sentence]

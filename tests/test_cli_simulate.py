@@ -21,7 +21,7 @@ from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 
 import pele_ocl
 from pele_ocl.cli import simulate as command
-from pele_ocl.common.errors import INTERRUPTED
+from pele_ocl.common.errors import INTERRUPTED, InputError
 from pele_ocl.dynamics.files import TRAJECTORIES
 
 __all__ = ["on_the_chosen_device"]
@@ -320,6 +320,29 @@ def test_tables_of_another_run_are_kept(tmp_path):
     assert [path.read_text() for path in tmp_path.iterdir()] == ["of another program"]
 
 
+def test_an_earlier_run_is_replaced_if_asked(tmp_path):
+    out = tmp_path / "run"
+    options = dict(report_every=2, minimize=0, timestep=1)
+    pele_ocl.simulate(HEXAPEPTIDE, out, steps=4, replicas=3, replicas_per_device=1, trajectory_format="dcd", **options)
+    (out / "notes.txt").write_text("of the user")
+    found = pele_ocl.simulate(HEXAPEPTIDE, out, steps=2, overwrite=True, **options)
+    names = {"hexapeptide.pdb", "hexapeptide-00000.nc", "energies.csv", "energies.jsonl", "checkpoint.npz", "notes.txt"}
+    assert {path.name for path in out.iterdir()} == names
+    assert (found.steps, len(found.table())) == (2, 2)
+    fresh = pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "fresh", steps=2, **options)
+    assert (out / "energies.csv").read_text() == (tmp_path / "fresh" / "energies.csv").read_text()
+    assert fresh.rows == found.rows
+    held = pele_ocl.Simulation(pele_ocl.read(HEXAPEPTIDE), timestep=1).write(out, steps=2, overwrite=True)
+    assert [path.name for path in held.trajectories] == ["molecule-00000.nc"]
+    assert not (out / "hexapeptide-00000.nc").exists()
+    for more, sentence in (
+        ({"resume": True}, "choose one of `resume` and `overwrite`"), ({"shard": "1/2"}, "replaces a whole run"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=sentence):
+            pele_ocl.simulate(HEXAPEPTIDE, out, steps=2, replicas=2, overwrite=True, **options, **more)
+    run("simulate", HEXAPEPTIDE, "-o", out, *SHORT, "--overwrite")
+
+
 def test_a_structure_is_not_written_over(tmp_path):
     source = tmp_path / "peptide.pdb"
     source.write_bytes(Path(HEXAPEPTIDE).read_bytes())
@@ -428,11 +451,11 @@ def test_means_are_of_one_heat_bath(tmp_path):
     words = ["--steps", 4, "--report-every", 4, "--minimize", 0, "--trajectory-format", "none", "--timestep", 1]
     baths = ["--replicas", 3, "--temperatures", "310,300,310", "--restrain", "name CA:1"]
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, *baths).stdout
-    assert "Replicas      3 replicas, 0 stopped" in said
+    assert "Replicas      3, 0 stopped" in said
     rows = [row for row in rows_of(tmp_path / "run") if row["step"] == "4"]
-    for kelvin, count in ((300.0, "1 replica"), (310.0, "2 replicas")):
+    for kelvin, count in ((300.0, "replica 1"), (310.0, "means of 2 replicas")):
         own = [row for row in rows if float(row["bath_K"]) == kelvin]
-        _, _, of_bath = said.partition(f"At the end, means of {count} of hexapeptide\n")
+        _, _, of_bath = said.partition(f"At the end, {count} of hexapeptide\n")
         numbers = dict(re.findall(r"^  (\w[\w ,]*?) +(-?[\d,.]+) (?:kcal/mol|K)", of_bath, re.MULTILINE)[:4])
         told = [float(value.replace(",", "")) for value in numbers.values()]
         columns = ("potential_kcal_mol", "restraints_kcal_mol", "kinetic_kcal_mol", "temperature_K")
@@ -440,6 +463,22 @@ def test_means_are_of_one_heat_bath(tmp_path):
         means = [np.mean([float(row[column]) for row in own]) for column in columns]
         np.testing.assert_allclose(told, means, atol=0.051)
         assert f" K, of the heat bath {kelvin:.1f} K" in of_bath
+
+
+def test_the_text_of_a_run_says_how_long_it_warms_up_and_its_cutoff(tmp_path):
+    words = ["--report-every", 4, "--minimize", 0, "--trajectory-format", "none", "--timestep", 1]
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "one", "--steps", 8, *words, "--friction", 2).stdout
+    assert "Warm-up       about the first 2.5 ps, which averages should leave out: here the whole run\n" in said
+    assert "Replicas      1, 0 stopped" in said
+    assert re.search(r"Speed +[\d,.e+]+ ns/day; ", said)  # of one replica one speed
+    cut = pele_ocl.simulate(
+        HEXAPEPTIDE, tmp_path / "cut", steps=4, report_every=4, minimize=0, timestep=1, trajectory_format="none",
+        integrator="verlet", cutoff=9.0,
+    )  # fmt: skip
+    assert "pairs within 9 A" in cut.text()
+    assert cut.to_json()["dynamics"]["cutoff"] == 9.0
+    assert cut.warm_up is None
+    assert "Warm-up" not in cut.text()
 
 
 def test_shards_of_a_run_share_a_folder(tmp_path):
@@ -478,7 +517,7 @@ def test_python_writes_what_the_command_writes(tmp_path):
     head = str(table).splitlines()[1]
     assert head.split("  ")[:3] == ["step", "time [ps]", "replica"]
     assert len(str(table).splitlines()) == 2 + len(table)  # one table, whose rows say their replica
-    assert "2 replicas, 0 stopped" in repr(by_path)
+    assert "Replicas      2, 0 stopped" in repr(by_path)
     by_path.save(tmp_path / "copy")
     assert contents(tmp_path / "copy") == contents(by_path.folder)
     atoms = pele_ocl.read(HEXAPEPTIDE)

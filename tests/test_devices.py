@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import re
@@ -16,10 +17,12 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from pele_ocl import DeviceError, list_devices
+from pele_ocl import DeviceError, InputError, list_devices
 from pele_ocl.opencl import Device, Queue, get_cpu_device, get_device, runtimes
 from pele_ocl.opencl import device as devices
 from pele_ocl.opencl.device import install_hint
+from pele_ocl.opencl.kernel import Kernel, Signature, parameters_of, types_of
+from pele_ocl.potmap.slabs import Scratch
 from pele_ocl.solvent.layout import SolventLayout
 
 
@@ -319,7 +322,7 @@ def test_capabilities_are_the_runtimes_own(device):
 
 
 def test_no_capabilities_without_a_loader_to_ask(device, monkeypatch):
-    monkeypatch.setattr(cl._cl, "__file__", "/nowhere/_cl.so")
+    monkeypatch.setattr(devices, "find_loader", lambda: None)
     assert devices.capabilities(device.handle, cl.device_info.DOUBLE_FP_CONFIG) == 0
 
 
@@ -401,3 +404,59 @@ def test_a_device_counts_the_bytes_of_its_buffers(device):
     assert (device.buffers.now - before, device.buffers.most - before) == (4000, 6000)
     del kept
     assert device.buffers.now == before
+
+
+def test_spare_buffers_are_not_in_use_and_freed_when_memory_is_short(device, monkeypatch):
+    queue, spare = Queue(device, "float32"), device.spare_buffers
+    gc.collect()
+    before = device.buffers.now
+    scratch = Scratch.kept(device, "test")
+    made = scratch(queue, "a", 1000).int_ptr
+    scratch(queue, "b", 10)
+    scratch(queue, "b", 2000)
+    del scratch
+    assert (device.buffers.now - before, spare.now >= 4000 + 8000) == (0, True)
+    again = Scratch.kept(device, "test")
+    assert again(queue, "a", 900).int_ptr == made
+    assert device.buffers.now - before == 3600
+    again(queue, "a", 1000)
+    assert device.buffers.now - before == 4000
+    del again
+    small = Scratch.kept(device, "test")
+    small(queue, "a", 100)  # so much smaller that its memory is not left
+    del small
+    assert not spare.take("test")
+    spare.leave("test", {"c": queue.empty(5000)}, 30_000)
+    monkeypatch.setattr(Device, "memory", device.held_bytes + 1000)
+    device.require_memory(15_000, 1000)
+    assert not spare.now
+    spare.leave("test", {"c": queue.empty(5000)}, 10_000)
+    assert not spare.now
+
+
+NUMBERS = dict(a=-5, b=250, c=-30_000, d=60_000, e=-(2**31), f=2**32 - 1, g=-(2**62) - 1, h=2**63 + 1, i=0.1)
+NUMBERS_KERNEL = """
+kernel void numbers(
+    char a, uchar b, short c, ushort d, int e, uint f, long g, ulong h, float i, int4 j,
+    global long *to, global float *i_to)
+{
+    to[0] = a, to[1] = b, to[2] = c, to[3] = d, to[4] = e, to[5] = f, to[6] = g, to[7] = (long)(h >> 1), to[8] = j.w;
+    *i_to = i;
+}
+"""
+
+
+def test_numbers_of_all_types_arrive_in_kernels(device):
+    queue = Queue(device, "float32")
+    program = cl.Program(device.context, NUMBERS_KERNEL).build(["-cl-kernel-arg-info"])
+    signature = Signature("numbers", parameters_of(program, "numbers"), types_of("float32"))
+    kernel = Kernel(program, "numbers", device.handle, device.vendor, signature)
+    for sign in (1, -1):  # an object of a kernel is used again
+        to, i_to = queue.zeros(9, np.int64), queue.zeros(1)
+        numbers = NUMBERS | dict(a=sign * NUMBERS["a"], i=sign * NUMBERS["i"])
+        queue.launch(kernel, (1,), (1,), {**numbers, "j": queue.int4(1, 2, 3, sign * 4), "to": to, "i_to": i_to})
+        *found, half, last = queue.download(to, 9, np.int64).tolist()
+        assert (found, half, last) == ([numbers[name] for name in "abcdefg"], 2**62, sign * 4)
+        assert queue.download(i_to, 1) == np.float32(sign * 0.1)
+    with pytest.raises(InputError, match="a of kernel numbers is a char, not 300"):
+        queue.launch(kernel, (1,), (1,), {**NUMBERS, "a": 300, "j": queue.int4(1), "to": to, "i_to": i_to})

@@ -79,6 +79,17 @@ def test_pictures_are_of_the_code_as_it_is(name):
     assert made == pytest.approx(picture.made(), rel=5e-3), f"docs/figures/{name} is stale: run `make pictures`"
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_command_beside_a_surface_gives_its_colours(page):
+    """The picture has the command's range of colours, which its alternative text names."""
+    text = (ROOT / page).read_text()
+    command = re.search(r"^(pele-ocl view .*-o) page\.html +# the surface below", text, re.MULTILINE)
+    assert command is not None
+    assert command[1] == PICTURES.VIEW
+    end = command[1].split("--color-max ")[1].split()[0]
+    assert f"coloured by the Poisson-Boltzmann potential from -{end} to {end} kT/e" in text
+
+
 def _protein(name: str) -> Callable[[], None]:
     return lambda: shutil.copy(shipped("data") / "structures" / f"{name}.pdb", "protein.pdb")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+import re
 from pathlib import Path
 
 import amber_helpers
@@ -37,6 +38,27 @@ def without_seconds(found: object) -> object:
         noisy = ("second", "output", "per_s")
         return {name: without_seconds(of) for name, of in found.items() if not any(word in name for word in noisy)}
     return [without_seconds(of) for of in found] if isinstance(found, list) else found
+
+
+def text_without_seconds(text: str) -> str:
+    """Text of a command without its times, and the files that it names."""
+    kept = [line for line in text.splitlines() if not line.startswith(("Written  ", "Rate: ", "Kernel: "))]
+    return re.sub(r"[\d.,e+-]+ (ms|s|minutes)\b", "SECONDS", "\n".join(kept))
+
+
+def test_texts_of_both_doors(tmp_path):
+    calls = {
+        "pb": ({"spacing": 1.5, "padding": 6.0}, []),
+        "potmap": (SMALL, []),
+        "ions": ({"add": {"NA": 1}, "spacing": 2.0}, ["-o", tmp_path / "a.pdb"]),
+    }
+    for name, (options, files) in calls.items():
+        words = ["--add", "NA:1", "--spacing", 2] if name == "ions" else words_of(options)
+        found = getattr(pele_ocl, name)(PEPTIDE, **options)
+        for verbose in (False, True):
+            said = run(name, PEPTIDE, *words, *files, *(["-v"] if verbose else [])).stdout
+            assert text_without_seconds(found.text(verbose)) == text_without_seconds(said)
+    assert "change of the energy by the last correction of the solver" in pele_ocl.pb(PEPTIDE, **calls["pb"][0]).text()
 
 
 def content(path: Path) -> str:
@@ -192,7 +214,7 @@ def test_an_input_file_of_apbs_is_run_by_both_doors(tmp_path):
     found = pele_ocl.pb(tmp_path / "apbs.in")
     told = json.loads(run("pb", tmp_path / "apbs.in", "--json").stdout)
     assert without_seconds(found.to_json()) == without_seconds(told)
-    assert found.text == run("pb", tmp_path / "apbs.in").stdout.rstrip("\n")
+    assert found.text() == run("pb", tmp_path / "apbs.in").stdout.rstrip("\n")
     assert found.prints[0] == found.energies[0]
     with pytest.raises(InputError, match=r"says all of it; leave out `spacing`"):
         pele_ocl.pb(tmp_path / "apbs.in", spacing=1.0)

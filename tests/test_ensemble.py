@@ -456,3 +456,30 @@ def test_large_rows_pass_by_memory_that_the_device_reads(device, monkeypatch):
     np.testing.assert_allclose(ensemble.positions[:], places[:2], atol=1e-5)
     with pytest.raises(InputError, match="have shape"):
         ensemble.positions[:] = places[:2, :5]
+
+
+def test_columns_have_what_arrays_have(device):
+    ensemble = Ensemble([PEPTIDE] * 2, gradient=True, device=device).evaluate()
+    n = len(PEPTIDE)
+    for column, of_row in (
+        (ensemble.positions, (n, 3)), (ensemble.gradients, (n, 3)), (ensemble.born_radii, (n,)),
+        (ensemble.frozen, (n,)),
+    ):  # fmt: skip
+        whole = column[:]
+        assert column.shape == np.shape(column) == whole.shape == (2, *of_row)
+        assert (column.ndim, column.dtype, len(column)) == (whole.ndim, whole.dtype, 2)
+        assert [array.tobytes() for array in column] == [array.tobytes() for array in whole]
+        assert np.asarray(column).tobytes() == whole.tobytes()
+    velocities = ensemble.array("atom", 3)
+    velocities.write(2.0)
+    assert len(velocities) == 2 * n
+    assert np.asarray(velocities).tobytes() == velocities.read().tobytes()
+
+
+def test_columns_of_several_molecules_have_no_single_shape(device):
+    column = Ensemble(MOLECULES[:2], device=device).positions
+    assert [len(array) for array in column] == [88, 30]
+    assert column.dtype == np.float64
+    for wrong in (lambda: column.shape, lambda: np.asarray(column)):
+        with pytest.raises(InputError, match=r"shapes \(88, 3\) and \(30, 3\)"):
+            wrong()

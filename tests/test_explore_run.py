@@ -763,8 +763,8 @@ def test_the_command_reports(tmp_path, monkeypatch):
     assert record["explorers"][0]["steps"] == 1
     before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     refusal = error_of(*words)
-    assert "out: holds a run already; continue it with --resume, name another folder by --output" in refusal
-    assert refusal.rstrip().endswith("or write over it by --overwrite")
+    assert "out: holds a run already; continue it with --resume, replace it with --overwrite" in refusal
+    assert "replace it with --overwrite" in refusal
     assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
     assert record["device"] in run(*words, "--overwrite").stdout
     CHECK.validate(record)
@@ -829,7 +829,7 @@ def test_a_run_in_the_folder_is_refused_unless_it_is_to_be_replaced(tmp_path, mo
 
     for words in ({"explorers": 2}, {"output": "parts", "explorers": 2, "shard": "1/2"}):
         explore(**words)
-        refused("holds a run already; continue it with `resume=True`, name another folder by `output`", **words)
+        refused("holds a run already; continue it with `resume=True`, replace it with `overwrite=True`", **words)
         refused("holds a run already", **{**words, "shard": None})
         refused("holds a run already", **{**words, "shard": None, "explorers": 1, "workers": 2})
     refused("holds a run already", explorers=2, shard="1/2")
@@ -842,7 +842,7 @@ def test_a_run_in_the_folder_is_refused_unless_it_is_to_be_replaced(tmp_path, mo
     Path("pele").mkdir()  # a run of PELE itself
     Path("pele/report_1").write_text("report\n")
     for resume in (False, True):
-        refused("pele/report_1: already exists; name another folder", output="pele", explorers=2, resume=resume)
+        refused("pele/report_1: already exists; replace it with", output="pele", explorers=2, resume=resume)
     Path("pele/report_1").rename("pele/report_2")
     assert explore(output="pele").reports == [Path("pele/report_1")]
 

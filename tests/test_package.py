@@ -237,9 +237,9 @@ def test_workflows_do_what_make_does():
 
 
 def test_wheel_works_in_a_new_environment(wheel, tmp_path):
-    call(sys.executable, "-m", "venv", tmp_path / "env")
+    call(sys.executable, "-m", "venv", "--without-pip", tmp_path / "env")
     binaries = tmp_path / "env" / "bin"
-    call(binaries / "python", "-m", "pip", "install", "--quiet", "--no-compile", wheel)
+    call(sys.executable, "-m", "pip", "--python", binaries / "python", "install", "--quiet", "--no-compile", wheel)
     code = "import pele_ocl.common.installation as p; print(p.shipped('data'))"
     where = call(binaries / "python", "-c", code, cwd=tmp_path).strip()
     assert where.startswith(str(tmp_path))

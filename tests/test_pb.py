@@ -24,7 +24,7 @@ from pele_ocl.pb.colours import Colours
 from pele_ocl.pb.energies import ions_of_reaction
 from pele_ocl.pb.equation import Equation, solve
 from pele_ocl.pb.launching import Launching, NodeValues, add_at
-from pele_ocl.pb.levels import Batch, Level
+from pele_ocl.pb.levels import Batch, Solution
 from pele_ocl.pb.probes import probe_points
 from pele_ocl.pb.rows import take_corrections
 from pele_ocl.pb.scan import add_up
@@ -268,7 +268,8 @@ def test_surface_is_the_definition_bit_by_bit(surface):
 @pytest.mark.parametrize(
     "model",
     [
-        PBModel(ions=SALT, boundary="mdh"), PBModel(ions=SALT, equation="nonlinear", surface="mol", boundary="sdh"),
+        PBModel(ions=SALT, boundary="mdh", density=2.0),
+        PBModel(ions=SALT, equation="nonlinear", surface="mol", boundary="sdh"),
         PBModel(surface="smol", charges="spl2", boundary="zero"), PBModel(solvent_dielectric=2.0),
         PBModel(ions=SALT, equation="nonlinear", surface="spl2", charges="spl2"),
         PBModel(ions=SALT, surface="spl4", charges="spl4"),
@@ -799,7 +800,7 @@ def test_charge_states_in_company(monkeypatch):
 def test_rows_by_the_launches_of_gpus(monkeypatch):
     """Work-items of a few nodes, alone and in company: the energy of work-items of a plane.
 
-    Of three in rows of two the last is made while the others are solved, in a command queue of its own.
+    Of three in rows of two a thread begins the last while another waits for the first two, each in its command queue.
     """
     atoms = random_molecule()
     run = PoissonBoltzmann(atoms, PBModel(ions=SALT), spacing=1.5)
@@ -807,12 +808,21 @@ def test_rows_by_the_launches_of_gpus(monkeypatch):
     grids = [run.grids[0]] * 3
     expected = [each.energy_kt for each in run.solve_frames(frames, grids, rows=1)]
     monkeypatch.setattr(Launching, "is_cpu", False)
+    monkeypatch.setattr("pele_ocl.pb.plan.sets_at_once", lambda device, n_nodes: 3)
     alone, together = ([each.energy_kt for each in run.solve_frames(frames, grids, rows=rows)] for rows in (1, 3))
-    events, own_level, own_solve = list[str](), Level.__init__, Batch.solve
-    monkeypatch.setattr(Level, "__init__", lambda *given: events.append("made") or own_level(*given))
-    monkeypatch.setattr(Batch, "solve", lambda *given: (own_solve(*given), events.append("solved"))[0])
+    queues, events, own_solve = set[object](), list[str](), Batch.solve
+
+    def solve(batch: Batch, keep: bool) -> list[Solution]:
+        queues.add(batch.geometries[0].launching.queue.command_queue)
+        events.append("begun")
+        found = own_solve(batch, keep)
+        events.append("solved")
+        return found
+
+    monkeypatch.setattr(Batch, "solve", solve)
     assert together == alone == [each.energy_kt for each in run.solve_frames(frames, grids, rows=2)]
-    assert events == ["made", "made", "made", "solved", "solved"]
+    assert len(queues) == 2
+    assert events == ["begun", "begun", "solved", "solved"]
     assert np.allclose(alone, expected, rtol=1e-6)
 
 

@@ -1,5 +1,6 @@
 """Potential maps on the devices: analytic values, the reference, invariants, cutting into pieces, errors."""
 
+import gc
 import threading
 from dataclasses import replace
 from itertools import product
@@ -351,6 +352,32 @@ def test_atoms_are_sorted_into_bins_as_numpy_sorts_them(device, precision, kind,
     starts = np.append(0, np.cumsum(np.bincount(keys, minlength=n_bins)))
     np.testing.assert_array_equal(queue.download(found.starts, n_bins + 1, np.int32), starts)
     np.testing.assert_array_equal(queue.download(found.atoms, 4 * len(order)).reshape(-1, 4), problem.atoms4[order])
+
+
+def test_coordinates_are_rounded_on_a_device_as_numpy_rounds_them(device, monkeypatch):
+    """A device without float64 gets them rounded."""
+    atoms = random_atoms(300)
+    grid = Grid(atoms.positions.mean(axis=0) - 4.1, 0.9, (9, 8, 7))
+    found = potmap(atoms, grid, method="cutoff", cutoff=6.0, device=device).map.values
+    monkeypatch.setattr(Device, "has_float64", False)
+    assert np.array_equal(potmap(atoms, grid, method="cutoff", cutoff=6.0, device=device).map.values, found)
+
+
+@pytest.mark.parametrize("method", ["direct", "cutoff", "mesh", "msm"])
+def test_a_map_has_the_memory_of_the_one_before(device, method, monkeypatch):
+    """After one of another size, whose values stay in it."""
+    few, many = random_atoms(200), random_atoms(400)
+    small, large = (Grid(many.positions.mean(axis=0) - 4.1, 0.9, shape) for shape in ((9, 8, 7), (10, 9, 8)))
+    options = dict(method=method, accuracy=1e-2) if method in ("mesh", "msm") else dict(method=method)
+    first = potmap(few, small, device=device, **options).map.values.copy()
+    potmap(many, large, device=device, **options)
+    for _ in range(2):
+        assert np.array_equal(potmap(few, small, device=device, **options).map.values, first)
+    monkeypatch.setattr(Queue, "empty", lambda *_: pytest.fail("a buffer is made"))
+    gc.collect()
+    before = device.buffers.now
+    assert np.array_equal(potmap(few, small, device=device, **options).map.values, first)
+    assert device.buffers.now <= before
 
 
 def test_few_atoms_have_large_bins_and_far_points_none(device):

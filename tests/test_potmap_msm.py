@@ -11,7 +11,7 @@ from conftest import load_system, random_atoms
 from maps_helpers import odd_grid_on, relative
 
 from pele_ocl import Atoms, Grid, InputError, potmap
-from pele_ocl.opencl import Queue, get_device
+from pele_ocl.opencl import Device, Queue, get_device
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import MapOptions, MapProblem
 from pele_ocl.potmap.computing import memory_bytes
@@ -208,6 +208,12 @@ def test_memory_is_told_beforehand(ubiquitin, odd_grid, grid, device):
     chosen.buffers.start()
     potmap(ubiquitin, grid, **options)
     assert told / 2 < chosen.buffers.most - before < told
+
+
+def test_memory_of_a_gpu_is_told_beforehand(ubiquitin, odd_grid, device, monkeypatch):
+    """Atoms are counted in more parts there, and the device computes the sums that measure the error."""
+    monkeypatch.setattr(Device, "kind", "GPU")
+    test_memory_is_told_beforehand(ubiquitin, odd_grid, "around", device)
 
 
 def test_random_charges_of_any_net_charge():

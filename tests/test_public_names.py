@@ -76,9 +76,9 @@ def test_help_of_a_callable_package_opens_with_its_function(name):
         ("Nonbond", "evaluate evaluate_batch repeat"),
         ("Potmap", "evaluate"),
         ("Solvent", "evaluate evaluate_batch radii_seconds repeat"),
-        ("EnergyBatch", "per_residue save table to_dataframe to_json"),
+        ("EnergyBatch", "per_residue save table text to_dataframe to_json"),
         ("EnergyResult", "per_residue save table text to_dataframe to_json"),
-        ("MinimizeBatch", "count index save table to_dataframe to_json"),
+        ("MinimizeBatch", "count index save table text to_dataframe to_json"),
     ],
 )
 def test_plans_and_results_have_no_other_methods_than_these(of, names):

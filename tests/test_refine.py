@@ -20,6 +20,7 @@ from pele_ocl.binding.poses import evaluate_poses
 from pele_ocl.common.errors import FormatError, InputError, ParameterError, PeleError
 from pele_ocl.explore.example import write_example
 from pele_ocl.explore.poses import CLASH, clashes_of, ranks_of
+from pele_ocl.jobs.journal import read_journal
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -245,13 +246,28 @@ def test_the_command_and_its_files(complex_file, pose_file, tmp_path):
     assert "://" not in page.replace("http://www.w3.org/2000/svg", "")
 
 
+def test_an_earlier_run_is_replaced_if_asked(complex_file, pose_file, tmp_path):
+    out = tmp_path / "out"
+    refine(complex_file, pose_file, "-o", out)
+    assert (out / "poses_3.pdb").exists()
+    refine(complex_file, "-o", out, "--overwrite")
+    assert not (out / "poses_3.pdb").exists()
+    assert len(read_journal(out / "refine.jsonl").records) == 1
+    written = next(out.glob("*.pdb"))
+    with pytest.raises(FormatError, match="the same file as the input"):
+        pele_ocl.refine(written, ligand=LIGAND, output=out, overwrite=True, max_iterations=1)
+    assert written.exists()
+    both = run("refine", complex_file, "--ligand", LIGAND, "-o", out, "--resume", "--overwrite", code=2)
+    assert "choose one of --resume and --overwrite" in both.stderr
+
+
 def test_a_run_goes_on_where_it_ended(complex_file, pose_file, tmp_path):
     out = tmp_path / "out"
     refine(complex_file, pose_file, "-o", out)
     journal, table = out / "refine.jsonl", out / "refine.csv"
     whole, rows = journal.read_text(), numbers_of(table)
     words = ("refine", complex_file, pose_file, "--ligand", LIGAND, "-o", out)
-    assert "holds poses that were refined before; go on by --resume" in error_of(*words)
+    assert "holds refined poses already; continue it with --resume, replace it with --overwrite" in error_of(*words)
     journal.write_text("".join(whole.splitlines(keepends=True)[:2]))
     (out / "poses_3.pdb").unlink()
     first = (out / "poses_1.pdb").read_text()

@@ -99,6 +99,8 @@ def test_a_wide_report_goes_on_below_with_the_names_of_its_rows():
     heads = [line.split("  ") for line in lines if line.startswith("name")]
     assert len(heads) > 1
     assert [head.strip().replace(" ", "_") for line in heads for head in line[1:] if head.strip()] == names
+    title, head, *rows = of.text().split("\n")  # for files and other programs, a row a line
+    assert (title, len(rows), len(head.split())) == ("Wide", 2, 61)
 
 
 def test_people_see_no_sign_of_zero_and_no_columns_of_files():
@@ -162,3 +164,14 @@ def test_a_group_makes_options_of_its_fields():
     text = CliRunner().invoke(shown, ["--help"]).output
     assert "--sort" not in text
     assert "[default: first]" in text
+
+
+def test_notes_stand_below_the_table_and_in_files(tmp_path):
+    of = Report("Means", {"error": report.masked([None, 1.0])}, {"n": 2}, ["an error is empty: <one> sample"])
+    assert str(of).splitlines()[-1] == "an error is empty: <one> sample"
+    assert "<p>an error is empty: &lt;one&gt; sample</p>" in of._repr_html_()
+    assert of.to_json()["notes"] == ["an error is empty: <one> sample"]
+    for suffix in (".csv", ".json", ".h5"):
+        of.save(tmp_path / f"a{suffix}")
+    assert "an error is empty" in (tmp_path / "a.csv").read_text()
+    assert json.loads((tmp_path / "a.json").read_text())["notes"] == list(of.notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from pele_ocl.binding.result import BindingResult
 from pele_ocl.common.errors import Suggests, meant
 from pele_ocl.interop.preparation import Preparation
 from pele_ocl.potmap.result import PotmapResult
+from pele_ocl.report import Framed
 from pele_ocl.results import Residue, TermBatch, TermResult, Terms
 
 NAMES = ("coulomb", "gb_pair", "nonpolar")
@@ -123,6 +125,28 @@ def test_an_attribute_of_a_part_is_suggested():
     atoms = Atoms([[0.0, 0.0, 0.0]], [0.0], labels=labels_of_elements(["C"]))
     with pytest.raises(AttributeError, match=r"'Atoms' object has no attribute 'names'; did you mean 'labels\.names'"):
         _ = atoms.names
+
+
+def kinds_of(kind: type) -> Iterator[type]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from kinds_of(each)
+
+
+def test_every_public_result_is_read_by_the_same_methods():
+    results = {of for name in pele_ocl.__all__ if isinstance(of := getattr(pele_ocl, name), type)} | {*kinds_of(Framed)}
+    results = {of for of in results if Framed in of.__mro__ and not getattr(of, "_is_protocol", False)}
+    assert len(results) > 25
+    for of in results:
+        for method in ("text", "table", "to_dataframe", "_repr_html_"):
+            assert callable(getattr(of, method, None)), f"{of.__name__}.{method}"
+        assert "text" not in getattr(of, "__dataclass_fields__", {}), of.__name__
+
+
+def test_the_text_of_a_result_without_its_own_is_its_table():
+    found = batch()
+    assert found.text() == found.table().text()
+    assert found._repr_html_() == found.table()._repr_html_()
 
 
 def test_batches_are_taken_apart():

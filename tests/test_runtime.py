@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from threading import Event, Lock, Thread
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -29,7 +30,7 @@ from pele_ocl.opencl import Device, Queue, building, get_device, runtimes
 from pele_ocl.opencl import memory as memories
 from pele_ocl.opencl import queue as queues
 from pele_ocl.opencl.kernel import Parameter
-from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, ResultMemory, is_used
+from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, Loan, ResultMemory, ResultPages, is_used
 from pele_ocl.opencl.queue import LARGEST_TABLE, MOST_TABLES
 
 BINARY = bytes(range(256)) * 4
@@ -258,14 +259,32 @@ def test_memory_of_results_is_registered_from_its_second_use_on(device, monkeypa
     with monkeypatch.context() as without:
         without.setattr(memories, "Buffer", lacks_memory)
         assert memory.register(context, second) is None
+    before = memory.registered.now
+    assert not memory.has_registered(second)
     known = memory.register(context, second[5:])
     assert known is not None
+    assert memory.has_registered(second)
+    assert memory.register(context, second) is known
+    assert memory.registered.now == before + second.nbytes  # counted once
     queue.read(second, there)
     np.testing.assert_array_equal(second, values)
     del second
     third = memory.array(values.shape, np.float32)
     assert memory.register(context, third) is known
     assert memory.register(context, values) is None
+    with monkeypatch.context() as full:
+        full.setattr(type(queue.device), "vendor", "NVIDIA")
+        full.setattr(type(queue.device), "memory", 0)
+        assert queue.reaches(third)  # it takes no further memory
+        assert not queue.reaches(values)
+    del third, known
+    memory.clear()
+    gc.collect()
+    assert memory.registered.now == before
+    gc.collect()  # what other tests left
+    held, owner = queue.device.held_bytes, Loan(ResultPages(np.zeros(1, np.uint8)), memory)
+    memory.registered.count(owner, 1000)
+    assert queue.device.held_bytes == held + 1000
 
 
 def test_small_tables_stay_on_the_device(device):
@@ -351,6 +370,40 @@ def test_large_buffers_of_cpus_are_to_have_large_pages(device):
             flags = line
     mapped.base.release(queue.command_queue)
     assert not flags or " hg" in flags  # some systems have no flags
+
+
+@pytest.mark.parametrize("kind", ["CPU", "GPU"])
+def test_values_are_sent_as_they_are_at_the_call(device, kind, monkeypatch):
+    monkeypatch.setattr(Device, "kind", kind)
+    queue, values = Queue(device, "float32"), np.arange(1000, dtype=np.float32)
+    buffer, nothing = queue.send(values), queue.send([], np.int32)
+    values[:] = -1
+    np.testing.assert_array_equal(queue.download(buffer, 1000), np.arange(1000))
+    assert nothing.size > 0
+    assert queue.download(queue.send([1, 2], np.int32), 2, np.int32).tolist() == [1, 2]
+
+
+def test_another_thread_has_its_turn_while_one_waits(device, monkeypatch):
+    """A thread that reads waits until the other one has used the device."""
+    turns, other_is_done, own = Lock(), Event(), Queue.has_come
+
+    def work() -> None:
+        with turns:
+            other_is_done.set()
+
+    def has_come(queue: Queue, event: cl.Event) -> bool:
+        assert other_is_done.wait(60)
+        return own(queue, event)
+
+    monkeypatch.setattr(Queue, "has_come", has_come)
+    with turns, Queue(device, "float32", profile=False).beside(turns) as queue:
+        buffer, thread = queue.send(np.arange(5)), Thread(target=work)
+        thread.start()
+        assert not other_is_done.is_set()
+        assert queue.download(buffer, 5).tolist() == [0, 1, 2, 3, 4]
+        assert turns.locked()
+    thread.join()
+    assert other_is_done.is_set()
 
 
 def test_large_buffers_are_cleared_in_pieces(device, monkeypatch):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import sys
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from pele_ocl.formats import read_conformations
 from pele_ocl.ligand import antechamber
 from pele_ocl.screen.correlations import correlations
 from pele_ocl.screen.molecules import entries_of
+from pele_ocl.screen.page import _drawing
 from pele_ocl.screen.reference import KT, Reference
 from pele_ocl.screen.screener import SCORING
 
@@ -311,7 +314,7 @@ def test_command_and_function_give_the_same(places, tmp_path):
     assert "pose_10.pdb" in text.stderr
     written = read_conformations(tmp_path / "p" / "complexes" / "pose_1.pdb")[1]
     assert np.allclose(written[0], found.complex(0).positions, atol=2e-3)
-    with pytest.raises(FormatError, match="earlier screen"):
+    with pytest.raises(FormatError, match="holds a screen already"):
         screen(HEXAPEPTIDE, places, output=tmp_path / "p", **options)
 
 
@@ -337,6 +340,24 @@ def test_resumed_workers_and_shards_give_the_same_files(places, tmp_path):
     assert (tmp_path / "whole" / "complexes" / "pose_1.pdb").stat().st_mtime_ns == kept
     assert again.to_json()["molecules"] == whole.to_json()["molecules"]
     assert text_of(tmp_path / "whole" / "screen.csv") == text_of(tmp_path / "parts" / "screen.csv")
+
+
+def test_an_earlier_screen_is_replaced_if_asked(places, tmp_path):
+    out, options = tmp_path / "out", {"max_iterations": 2, "moving_radius": 3.0}
+    screen(HEXAPEPTIDE, places, output=out, residues=1, **options)
+    before = {path.name for path in (out / "complexes").iterdir()}
+    own = out / "complexes" / "pose_1.pdb"
+    with pytest.raises(FormatError, match="belongs to the input"):
+        screen(HEXAPEPTIDE, own.parent, output=out, overwrite=True, **options)
+    assert {path.name for path in own.parent.iterdir()} == before
+    one = next(path for path in places.iterdir() if path.name == "pose_2.pdb")
+    screen(HEXAPEPTIDE, one, output=out, overwrite=True, **options)
+    assert [path.name for path in own.parent.iterdir()] == ["pose_2.pdb"]
+    assert not (out / "residues.csv").exists()
+    with pytest.raises(InputError, match="replaces a whole run"):
+        screen(HEXAPEPTIDE, one, output=out, overwrite=True, shard="1/1", **options)
+    with pytest.raises(InputError, match="`overwrite` replaces files of an earlier run; give `output`"):
+        screen(HEXAPEPTIDE, one, overwrite=True, **options)
 
 
 def test_workers_give_the_same(places, tmp_path):
@@ -475,10 +496,22 @@ def test_values_of_other_names_are_told(receptor, peptides, tmp_path):
     path.write_text("name,value\nsomeone,1\nligand_2,2\n")
     found = screen(receptor, peptides[:2], reference=path, max_iterations=1)
     (told,) = [of for of in found.heard if "no value" in of]
-    assert "1 molecule of 2 have no value" in told
+    assert "1 of 2 molecules has no value" in told
+    assert found.table().text() in found.text()  # a row is a line, however long
     assert "'ligand_1'" in told
     assert "'someone'" in told
     assert found.correlation_lines() == ["Correlations with values.csv: value, of 1 molecule: 4 are needed"]
+
+
+def test_charges_are_seen_in_drawings_of_large_molecules():
+    """The sign of a carboxylate, a bar, is wider than 2 pixels."""
+    chem = pytest.importorskip("rdkit.Chem")
+    large = "[O-]C(=O)CCc1ccc(cc1)NC(=O)c1ccc(cc1)CN1CCN(CC1)C(=O)c1ccc(cc1)CC[NH3+]"
+    svg = _drawing(SimpleNamespace(molecule=chem.MolFromSmiles(large)))
+    glyphs = re.findall(r"<path class='atom-0' d='(.*?)'", svg, re.DOTALL)
+    assert len(glyphs) == 2  # O and its sign
+    corners = np.array(re.findall(r"[ML] *([\d.]+)[ ,]([\d.]+)", glyphs[1]), float)
+    assert np.ptp(corners[:, 0]) > 2
 
 
 def test_short_help_names_what_a_screen_needs():

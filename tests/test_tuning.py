@@ -15,6 +15,7 @@ from pele_ocl import DeviceError, Energy, Grid, InputError, Nonbond, pairs_withi
 from pele_ocl.bench import tune
 from pele_ocl.bench.tune import VARIANTS
 from pele_ocl.common.variant import PRECISIONS, Machine, Variant
+from pele_ocl.energy.layout import BlocksLayout
 from pele_ocl.opencl import Device
 from pele_ocl.plan import tuning
 from pele_ocl.plan.tuning import RULES, SIZES, BestChoice, Choice, Entry, TuningWarning, choices_for, offered, store
@@ -447,3 +448,10 @@ def test_the_work_is_what_auto_does(device, quantity):
     assert 0 < seconds < 10
     assert np.isfinite(value)
     assert value != 0
+
+
+def test_only_settings_with_an_effect_are_tried_of_blocks():
+    few, many = (Machine("CPU", "POCL", units, 8, "float32") for units in (2, 16))
+    assert BlocksLayout.of(many, 1000).in_runs
+    assert [[*each] for each in BlocksLayout.choices(many, 1000)] == [["tile"], ["tile"]]
+    assert {*BlocksLayout.choices(few, 1000)[0]} == {*BlocksLayout.choices(many, 10_000)[0]} == {"tile", "most_parts"}

@@ -43,7 +43,8 @@ kernel void place_nodes(
     points_z[point] = is_node ? (real)(place[0].z + nodes[at + 2] * place[1].z) : 0;
 }
 
-// Sums the potential over atoms. A work-item does WIDTH points.
+// Sums the potential over atoms. A work-item does WIDTH points, or on GPUs as many as use an atom that was read.
+#define VECTORS (WIDTH == 1 ? 4 : 1)  // pele_ocl/pb/border.py
 kernel void sum_spheres(
     global const int4 *restrict ranges,
     global const real *restrict points_x,  // (n_vectors * WIDTH) from the middle of the grid [A]
@@ -56,18 +57,33 @@ kernel void sum_spheres(
     global real *restrict potential)       // (n_vectors * WIDTH) [kT/e]
 {
     const int4 range = ranges[get_global_id(2)];
-    if (get_global_id(0) >= range.w) return;
-    const int p = range.z + get_global_id(0), end = first_atoms[get_global_id(2) + 1];
-    const realv px = LOAD(WIDTH * p, points_x), py = LOAD(WIDTH * p, points_y), pz = LOAD(WIDTH * p, points_z);
-    realv sum = 0;
+    const int n_items = (range.w + VECTORS - 1) / VECTORS, end = first_atoms[get_global_id(2) + 1];
+    if (get_global_id(0) >= n_items) return;
+    realv px[VECTORS], py[VECTORS], pz[VECTORS], sums[VECTORS];
+#pragma unroll
+    for (int v = 0; v < VECTORS; ++v) {
+        const int p = range.z + min((int)get_global_id(0) + v * n_items, range.w - 1);
+        px[v] = LOAD(WIDTH * p, points_x);
+        py[v] = LOAD(WIDTH * p, points_y);
+        pz[v] = LOAD(WIDTH * p, points_z);
+        sums[v] = 0;
+    }
     for (int a = first_atoms[get_global_id(2)]; a < end; ++a) {
         const real4 atom = atoms[a];
-        const realv x = px - atom.x, y = py - atom.y, z = pz - atom.z;
-        const realv r2 = fmax(x * x + y * y + z * z, (realv)(NEAREST * NEAREST));
-        const realv bare = charges[a] * inverse_sqrt(r2);
-        sum += kappa > 0 ? bare * exp2(kappa * LOG2_E * (atom.w - sqrt(r2))) * ((real)1 / (1 + kappa * atom.w)) : bare;
+#pragma unroll
+        for (int v = 0; v < VECTORS; ++v) {
+            const realv x = px[v] - atom.x, y = py[v] - atom.y, z = pz[v] - atom.z;
+            const realv r2 = fmax(x * x + y * y + z * z, (realv)(NEAREST * NEAREST));
+            const realv bare = charges[a] * inverse_sqrt(r2);
+            sums[v] += kappa > 0
+                ? bare * exp2(kappa * LOG2_E * (atom.w - sqrt(r2))) * ((real)1 / (1 + kappa * atom.w)) : bare;
+        }
     }
-    STORE(sum, WIDTH * p, potential);
+#pragma unroll
+    for (int v = 0; v < VECTORS; ++v) {
+        const int t = get_global_id(0) + v * n_items;
+        if (t < range.w) STORE(sums[v], WIDTH * (range.z + t), potential);
+    }
 }
 
 // Adds values at nodes, each once, to an array. A work-item a node.

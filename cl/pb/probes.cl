@@ -10,6 +10,15 @@ INLINE total4 point_of(total4 atom, total4 towards) {
     return point;
 }
 
+// TINY : angle by which rounding may not decide
+#if DOUBLES
+#define TURN (2 * M_PI)
+#define TINY 1e-9
+#else
+#define TURN (2 * M_PI_F)
+#define TINY 1e-4f
+#endif
+
 #define POINTS (PLANES ? 256 : 16)  // that a work-item does, more on CPUs: pele_ocl/pb/probes.py
 
 // Tells if a sphere holds a point, its surface left out.
@@ -18,17 +27,56 @@ INLINE int holds(total4 sphere, total4 point) {
     return x * x + y * y + z * z < sphere.w * sphere.w;
 }
 
-// Finds another atom than `own` that holds a point, or -1.
-INLINE int holder_of(total4 point, int own, CELLS_TAKEN) {
-    const int4 at = cell_of(point.xyz, cells, place);
-    for (int k = max(at.z - 1, 0); k <= min(at.z + 1, cells.z - 1); ++k) {
-        for (int j = max(at.y - 1, 0); j <= min(at.y + 1, cells.y - 1); ++j) {
-            const int row = (k * cells.y + j) * cells.x;
-            const int end = cell_starts[row + min(at.x + 1, cells.x - 1) + 1];
-            for (int t = cell_starts[row + max(at.x - 1, 0)]; t < end; ++t) {
-                if (cell_members[t] != own && holds(cell_spheres[cell_members[t]], point)) return cell_members[t];
-            }
-        }
+// Goes through the spheres in the cells around a cell: in those within `reach` 2 are all that meet a sphere of it.
+#define FOR_NEAR(t, at, reach) \
+    for (int k = max(at.z - reach, 0); k <= min(at.z + reach, cells.z - 1); ++k) \
+        for (int j = max(at.y - reach, 0); j <= min(at.y + reach, cells.y - 1); ++j) \
+            for (int t = cell_starts[(k * cells.y + j) * cells.x + max(at.x - reach, 0)]; \
+                 t < cell_starts[(k * cells.y + j) * cells.x + min(at.x + reach, cells.x - 1) + 1]; ++t)
+
+// Finds the other atoms whose spheres meet an atom's: no others hold a point of it. They are written to neighbours[at]
+// and on where `writes`. Returns how many.
+INLINE int neighbours_of(int a, CELLS_TAKEN, global int *neighbours, size_t at, int writes) {
+    const total4 own = cell_spheres[a];
+    const int4 cell = cell_of(own.xyz, cells, place);
+    int count = 0;
+    FOR_NEAR(t, cell, 2) {
+        const total4 other = cell_spheres[cell_members[t]];
+        const total3 apart = other.xyz - own.xyz;
+        const total far = (own.w + other.w) * (1 + (total)TINY);
+        if (cell_members[t] == a || dot(apart, apart) >= far * far) continue;
+        if (writes) neighbours[at + count] = cell_members[t];
+        ++count;
+    }
+    return count;
+}
+
+kernel void count_neighbours(CELLS, global int *restrict counts) {
+    const int row = get_global_id(2), a = first_spheres[row] + get_global_id(0);
+    if (a >= first_spheres[row + 1]) return;
+    TAKE_CELLS(row);
+    counts[a] = neighbours_of(a, CELLS_PASSED, (global int *)0, 0, 0);
+}
+
+kernel void list_neighbours(CELLS, global const int *restrict neighbour_starts, global int *restrict neighbours) {
+    const int row = get_global_id(2), a = first_spheres[row] + get_global_id(0);
+    if (a >= first_spheres[row + 1]) return;
+    TAKE_CELLS(row);
+    neighbours_of(a, CELLS_PASSED, neighbours, neighbour_starts[a], 1);
+}
+
+// first_atoms : (rows + 1) of each row; atoms : radii with the probe's; neighbours : of each atom from
+// neighbour_starts[a] on
+#define ATOMS global const int *restrict first_atoms, global const total4 *restrict atoms, \
+    global const int *restrict neighbour_starts, global const int *restrict neighbours
+#define NEIGHBOURS_TAKEN global const total4 *atoms, global const int *neighbours, int first, int end
+#define NEIGHBOURS_OF(a) atoms, neighbours, neighbour_starts[a], neighbour_starts[(a) + 1]
+#define NEIGHBOURS_PASSED atoms, neighbours, first, end
+
+// Finds a neighbour that holds a point, or -1.
+INLINE int holder_of(total4 point, NEIGHBOURS_TAKEN) {
+    for (int t = first; t < end; ++t) {
+        if (holds(atoms[neighbours[t]], point)) return neighbours[t];
     }
     return -1;
 }
@@ -38,21 +86,20 @@ INLINE int holder_of(total4 point, int own, CELLS_TAKEN) {
 kernel void find_exposed(
     const int n_points,
     const int n_chunks,  // of the points of an atom
-    CELLS,
+    ATOMS,
     global const total4 *restrict sphere,      // (n_points) of radius 1
     global const uchar *restrict has_points,   // (atoms)
     global uchar *restrict exposed,            // (atoms, n_points)
     global int *restrict counts)               // (atoms, n_chunks)
 {
     const int chunk = get_global_id(0), first = POINTS * chunk, row = get_global_id(2);
-    const int a = first_spheres[row] + get_global_id(1);
-    if (chunk >= n_chunks || a >= first_spheres[row + 1]) return;
-    TAKE_CELLS(row);
+    const int a = first_atoms[row] + get_global_id(1);
+    if (chunk >= n_chunks || a >= first_atoms[row + 1]) return;
     int holder = -1, count = 0;
     if (has_points[a]) {
         for (int p = first; p < min(first + POINTS, n_points); ++p) {
-            const total4 point = point_of(cell_spheres[a], sphere[p]);
-            if (holder < 0 || !holds(cell_spheres[holder], point)) holder = holder_of(point, a, CELLS_PASSED);
+            const total4 point = point_of(atoms[a], sphere[p]);
+            if (holder < 0 || !holds(atoms[holder], point)) holder = holder_of(point, NEIGHBOURS_OF(a));
             exposed[(size_t)a * n_points + p] = holder < 0;
             count += holder < 0;
         }
@@ -64,7 +111,7 @@ kernel void find_exposed(
 kernel void list_exposed(
     const int n_points,
     const int n_chunks,
-    CELLS,
+    ATOMS,
     global const total4 *restrict sphere,
     global const uchar *restrict exposed,
     global const int *restrict starts,  // (atoms * n_chunks + 1) of each work-item's among the probes
@@ -73,27 +120,18 @@ kernel void list_exposed(
     global int *restrict rows_of_probes)
 {
     const int chunk = get_global_id(0), first = POINTS * chunk, row = get_global_id(2);
-    const int a = first_spheres[row] + get_global_id(1);
-    if (chunk >= n_chunks || a >= first_spheres[row + 1]) return;
+    const int a = first_atoms[row] + get_global_id(1);
+    if (chunk >= n_chunks || a >= first_atoms[row + 1]) return;
     int at = starts[(size_t)a * n_chunks + chunk];
     if (at == starts[(size_t)a * n_chunks + chunk + 1]) return;
     for (int p = first; p < min(first + POINTS, n_points); ++p) {
         if (!exposed[(size_t)a * n_points + p]) continue;
-        total4 point = point_of(cell_spheres[a], sphere[p]);
+        total4 point = point_of(atoms[a], sphere[p]);
         point.w = probe;
         rows_of_probes[at] = row;
         probes[at++] = point;
     }
 }
-
-// TINY : angle by which rounding may not decide
-#if DOUBLES
-#define TURN (2 * M_PI)
-#define TINY 1e-9
-#else
-#define TURN (2 * M_PI_F)
-#define TINY 1e-4f
-#endif
 
 // Circle where two spheres meet; points of it are middle + radius (cos(angle) u + sin(angle) v).
 typedef struct { total3 middle, u, v; total radius; } Circle;
@@ -128,32 +166,33 @@ INLINE Held held_by(total4 sphere, Circle circle) {
     return held;
 }
 
-// Goes through the spheres in the cells around a cell: in those beside it are all that hold a point of it, and with
-// `reach` 2 all that meet a sphere of it.
-#define FOR_NEAR(t, at, reach) \
-    for (int k = max(at.z - reach, 0); k <= min(at.z + reach, cells.z - 1); ++k) \
-        for (int j = max(at.y - reach, 0); j <= min(at.y + reach, cells.y - 1); ++j) \
-            for (int t = cell_starts[(k * cells.y + j) * cells.x + max(at.x - reach, 0)]; \
-                 t < cell_starts[(k * cells.y + j) * cells.x + min(at.x + reach, cells.x - 1) + 1]; ++t)
-
 INLINE total3 point_at(Circle circle, total angle) {
     return circle.middle + circle.radius * (cos(angle) * circle.u + sin(angle) * circle.v);
 }
 
+// Finds neighbours from *t on, other than atom b, that may hold a point of a circle; *t is then the next to look at.
+// They are listed before angles are computed: work-items of a GPU's group, which find different ones, would else wait
+// for each other's angles.
+INLINE int list_holders(total3 point, Circle circle, int b, int *t, int *holders, NEIGHBOURS_TAKEN) {
+    int count = 0;
+    for (; *t < end && count < MOST_HOLDERS; ++*t) {
+        const total4 sphere = atoms[neighbours[*t]];
+        const total3 apart = point - sphere.xyz;
+        const total slack = 8 * TINY * (sphere.w + circle.radius) * (sphere.w + circle.radius);
+        if (dot(apart, apart) <= sphere.w * sphere.w + slack && neighbours[*t] != b) holders[count++] = neighbours[*t];
+    }
+    return count;
+}
+
 // Gives the angle, from `angle` on, at which no sphere but those of atoms a and b holds a point of their circle. A turn
-// or more: there is none.
-INLINE total angle_not_held(Circle circle, int a, int b, total angle, CELLS_TAKEN) {
-    for (int has_moved = 1; has_moved && angle < TURN;) {
-        has_moved = 0;
-        const total3 point = point_at(circle, angle);
-        const int4 at = cell_of(point, cells, place);
-        FOR_NEAR(t, at, 1) {
-            const int c = cell_members[t];
-            const total4 sphere = cell_spheres[c];
-            const total3 apart = point - sphere.xyz;
-            const total slack = 8 * TINY * (sphere.w + circle.radius) * (sphere.w + circle.radius);
-            if (dot(apart, apart) > sphere.w * sphere.w + slack || c == a || c == b) continue;
-            const Held held = held_by(sphere, circle);
+// or more: there is none. The neighbours are those of a.
+INLINE total angle_not_held(Circle circle, int b, total angle, NEIGHBOURS_TAKEN) {
+    total3 point = point_at(circle, angle);
+    int has_moved = 0, holders[MOST_HOLDERS];
+    for (int t = first; angle < TURN;) {
+        const int count = list_holders(point, circle, b, &t, holders, NEIGHBOURS_PASSED);
+        for (int h = 0; h < count; ++h) {
+            const Held held = held_by(atoms[holders[h]], circle);
             if (held.least <= -held.reach) return TURN;
             if (held.least >= held.reach) continue;
             const total spread = acos(held.least / held.reach);
@@ -162,6 +201,11 @@ INLINE total angle_not_held(Circle circle, int a, int b, total angle, CELLS_TAKE
             angle += 2 * spread - past + TINY;
             has_moved = 1;
         }
+        if (t < end) continue;
+        if (!has_moved) break;
+        t = first;  // all neighbours once more
+        point = point_at(circle, angle);
+        has_moved = 0;
     }
     return angle;
 }
@@ -169,65 +213,60 @@ INLINE total angle_not_held(Circle circle, int a, int b, total angle, CELLS_TAKE
 // Goes around the circle where the spheres of atoms a and b meet, and finds the parts that no other sphere holds. Each
 // has points at both ends and between them, at most `step` apart. Gives their number, and writes them to `probes`.
 INLINE int points_of_circle(
-    Circle circle, int a, int b, int4 at, total step, int is_listing, total probe, global total4 *probes, CELLS_TAKEN)
+    Circle circle, int b, total step, int is_listing, total probe, global total4 *probes, NEIGHBOURS_TAKEN)
 {
     int count = 0;
-    for (total angle = 0; (angle = angle_not_held(circle, a, b, angle, CELLS_PASSED)) < TURN;) {
-        total end = TURN;
-        FOR_NEAR(t, at, 2) {
-            const int c = cell_members[t];
-            const total3 apart = cell_spheres[c].xyz - circle.middle;
-            const total far = cell_spheres[c].w + circle.radius;
-            if (dot(apart, apart) >= far * far || c == a || c == b) continue;
-            const Held held = held_by(cell_spheres[c], circle);
+    for (total angle = 0; (angle = angle_not_held(circle, b, angle, NEIGHBOURS_PASSED)) < TURN;) {
+        total last = TURN;
+        for (int t = first; t < end; ++t) {
+            const total4 sphere = atoms[neighbours[t]];
+            const total3 apart = sphere.xyz - circle.middle;
+            const total far = sphere.w + circle.radius;
+            if (dot(apart, apart) >= far * far || neighbours[t] == b) continue;
+            const Held held = held_by(sphere, circle);
             if (held.least >= held.reach) continue;
             const total spread = acos(fmax(held.least / held.reach, (total)-1));
-            if (spread > TINY) end = fmin(end, angle + within_turn(atan2(held.y, held.x) - spread - angle));
+            if (spread > TINY) last = fmin(last, angle + within_turn(atan2(held.y, held.x) - spread - angle));
         }
-        const int pieces = max(1, (int)ceil((end - angle) * circle.radius / step));
+        const int pieces = max(1, (int)ceil((last - angle) * circle.radius / step));
         for (int p = 0; is_listing && p <= pieces; ++p) {
-            const total own = angle + (end - angle) * p / pieces;
+            const total own = angle + (last - angle) * p / pieces;
             total4 point;
             point.xyz = point_at(circle, own);
             point.w = probe;
             probes[count + p] = point;
         }
         count += pieces + 1;
-        angle = end;
+        angle = last;
     }
     return count;
 }
 
-#define CIRCLES const int n_lanes, CELLS, global const uchar *restrict has_points, const total step, const total probe
+#define CIRCLES const int n_lanes, ATOMS, global const uchar *restrict has_points, const total step, const total probe
 
-// A work-item does one of `n_lanes` shares of an atom's circles with the atoms after it.
+// A work-item does one of `n_lanes` shares of an atom's circles with the atoms after it. Every n_lanes-th neighbour is
+// its own, so that the work-items of a GPU's group do their circles at the same time.
 INLINE int points_of_circles(
-    int lane, int a, int n_lanes, CELLS_TAKEN, global const uchar *has_points, total step, total probe, int is_listing,
-    global total4 *probes)
+    int lane, int a, int n_lanes, NEIGHBOURS_TAKEN, global const uchar *has_points, total step, total probe,
+    int is_listing, global total4 *probes)
 {
-    const int4 at = cell_of(cell_spheres[a].xyz, cells, place);
-    int number = 0, count = 0;
+    int count = 0;
     Circle circle;
-    FOR_NEAR(t, at, 2) {
-        const int b = cell_members[t];
-        if (b <= a || !(has_points[a] || has_points[b])) continue;
-        const total3 apart = cell_spheres[b].xyz - cell_spheres[a].xyz;
-        const total far = cell_spheres[b].w + cell_spheres[a].w;
-        if (dot(apart, apart) >= far * far || number++ % n_lanes != lane) continue;
-        if (!circle_of(cell_spheres[a], cell_spheres[b], &circle)) continue;
+    for (int t = first + lane; t < end; t += n_lanes) {
+        const int b = neighbours[t];
+        if (b <= a || !(has_points[a] || has_points[b]) || !circle_of(atoms[a], atoms[b], &circle)) continue;
         global total4 *own = is_listing ? probes + count : probes;
-        count += points_of_circle(circle, a, b, at, step, is_listing, probe, own, CELLS_PASSED);
+        count += points_of_circle(circle, b, step, is_listing, probe, own, NEIGHBOURS_PASSED);
     }
     return count;
 }
 
 kernel void count_circle_points(CIRCLES, global int *restrict counts)  // counts : (atoms, n_lanes)
 {
-    const int lane = get_global_id(0), row = get_global_id(2), a = first_spheres[row] + get_global_id(1);
-    if (lane >= n_lanes || a >= first_spheres[row + 1]) return;
-    TAKE_CELLS(row);
+    const int lane = get_global_id(0), row = get_global_id(2), a = first_atoms[row] + get_global_id(1);
+    if (lane >= n_lanes || a >= first_atoms[row + 1]) return;
     counts[(size_t)a * n_lanes + lane] =
-        points_of_circles(lane, a, n_lanes, CELLS_PASSED, has_points, step, probe, 0, (global total4 *)0);
+        points_of_circles(lane, a, n_lanes, NEIGHBOURS_OF(a), has_points, step, probe, 0, (global total4 *)0);
 }
 
 // Writes the probes behind the ones of the spheres.
@@ -238,11 +277,10 @@ kernel void list_circle_points(
     global total4 *restrict probes,
     global int *restrict rows_of_probes)
 {
-    const int lane = get_global_id(0), row = get_global_id(2), a = first_spheres[row] + get_global_id(1);
-    if (lane >= n_lanes || a >= first_spheres[row + 1]) return;
+    const int lane = get_global_id(0), row = get_global_id(2), a = first_atoms[row] + get_global_id(1);
+    if (lane >= n_lanes || a >= first_atoms[row + 1]) return;
     const int begin = starts[(size_t)a * n_lanes + lane], end = starts[(size_t)a * n_lanes + lane + 1];
     if (begin == end) return;
-    TAKE_CELLS(row);
     for (int t = begin; t < end; ++t) rows_of_probes[first + t] = row;
-    points_of_circles(lane, a, n_lanes, CELLS_PASSED, has_points, step, probe, 1, probes + first + begin);
+    points_of_circles(lane, a, n_lanes, NEIGHBOURS_OF(a), has_points, step, probe, 1, probes + first + begin);
 }

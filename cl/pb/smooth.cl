@@ -48,26 +48,12 @@ kernel void smooth(
 {
     TAKE_ROW(own, grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(own)) return;
-#if PLANES
     FOR_ROWS(j, own) {
         const Row row = row_at(own, colour, j, PLANE);
         FOR_NODES(m, own, row) {
             values[row.own + m] = relaxed(own, row, m, PROBLEM_PASSED, values, right[row.own + m], share);
         }
     }
-#else  // nothing is written before all is read, or the loads would wait for each other
-    real found[EACH];
-    FOR_ROWS(j, own) {
-        const Row row = row_at(own, colour, j, PLANE);
-        FOR_NODES(m, own, row) {
-            found[j % EACH] = relaxed(own, row, m, PROBLEM_PASSED, values, right[row.own + m], share);
-        }
-    }
-    FOR_ROWS(j, own) {
-        const Row row = row_at(own, colour, j, PLANE);
-        FOR_NODES(m, own, row) values[row.own + m] = found[j % EACH];
-    }
-#endif
 }
 
 // Relaxes the red nodes where all values are 0: nothing is read of them.

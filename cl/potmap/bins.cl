@@ -11,8 +11,7 @@ kernel void count_bins(
     const int n_atoms, const int per_part,
     const int4 n_bins,                      // bins along x, y, z
     const real4 corner,                     // lowest corner of the first bin [A]; w = edge of a bin
-    global const real *restrict positions,  // (3, n_atoms) x, y, z [A]
-    global const real *restrict rests,      // (3, n_atoms) what rounding took from them, where RESTS
+    POSITIONS,
     global int *restrict counts,            // (n_parts, n_bins z, y, x), 0 at first
     global int2 *restrict homes)            // (n_atoms) bin of an atom, or -1 outside; its number in its part and bin
 {
@@ -20,9 +19,9 @@ kernel void count_bins(
     const int end = min(n_atoms, (part + 1) * per_part);
     global int *own = counts + (size_t)part * n_cells;
     for (int atom = part * per_part; atom < end; ++atom) {
-        const int x = (int)floor((positions[atom] - corner.x + REST_OF(atom)) / corner.w);
-        const int y = (int)floor((positions[n_atoms + atom] - corner.y + REST_OF(n_atoms + atom)) / corner.w);
-        const int z = (int)floor((positions[2 * n_atoms + atom] - corner.z + REST_OF(2 * n_atoms + atom)) / corner.w);
+        const int x = (int)floor((ROUNDED(atom) - corner.x + REST_OF(atom)) / corner.w);
+        const int y = (int)floor((ROUNDED(n_atoms + atom) - corner.y + REST_OF(n_atoms + atom)) / corner.w);
+        const int z = (int)floor((ROUNDED(2 * n_atoms + atom) - corner.z + REST_OF(2 * n_atoms + atom)) / corner.w);
         const bool inside = x >= 0 && y >= 0 && z >= 0 && x < n_bins.x && y < n_bins.y && z < n_bins.z;
         const int bin = (z * n_bins.y + y) * n_bins.x + x;
         homes[atom] = inside ? (int2)(bin, own[bin]++) : (int2)(-1, 0);
@@ -72,7 +71,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void begin_cells(
 // Writes each atom to its place. A work-item does an atom.
 kernel void sort_bins(
     const int n_atoms, const int per_part, const int4 n_bins,
-    global const real *restrict positions, global const real *restrict rests,
+    POSITIONS,
     global const real *restrict charges,    // (n_atoms)
     global const int2 *restrict homes,
     global const int *restrict counts,
@@ -85,7 +84,7 @@ kernel void sort_bins(
     const int n_cells = n_bins.x * n_bins.y * n_bins.z;
     const int to = place_of(atom, homes[atom].x, homes[atom].y, per_part, n_cells, counts, starts);
     const int y = n_atoms + atom, z = n_atoms + y;
-    atoms[to] = (real4)(positions[atom], positions[y], positions[z], charges[atom]);
+    atoms[to] = (real4)(ROUNDED(atom), ROUNDED(y), ROUNDED(z), charges[atom]);
 #if RESTS
     atom_rests[to] = (real4)(REST_OF(atom), REST_OF(y), REST_OF(z), 0);
 #endif

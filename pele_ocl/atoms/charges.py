@@ -14,8 +14,14 @@ def rounded_charges(charges: Floats) -> NDArray[np.float32]:
     If charges were rounded independently, the errors of equal residues would add up in large molecules. Once the
     accumulated rounding error reaches that digit, it is added to the current charge.
     """
-    rounded = charges.astype(np.float32).astype(np.float64)
-    digit = 2.0 ** (np.ceil(np.log2(max(float(np.abs(charges).max(initial=0.0)), 1e-30))) - 24)
-    left_over = np.round(np.cumsum(charges - rounded) / digit) * digit
-    result: NDArray[np.float32] = (rounded + np.diff(left_over, prepend=0.0)).astype(np.float32)
-    return result
+    rounded = charges.astype(np.float32)
+    largest = max(float(charges.max(initial=0.0)), -float(charges.min(initial=0.0)), 1e-30)
+    digit = 2.0 ** (np.ceil(np.log2(largest)) - 24)
+    left_over = charges - rounded
+    np.cumsum(left_over, out=left_over)
+    left_over /= digit
+    np.rint(left_over, out=left_over)
+    left_over *= digit
+    left_over[1:] -= left_over[:-1].copy()
+    left_over += rounded
+    return left_over.astype(np.float32)

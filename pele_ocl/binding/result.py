@@ -33,7 +33,7 @@ from .naming import Naming, amber_terms
 from .pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
 from .plan import Binding
 from .separate import SeparateEnergies
-from .statistics import Difference, Entropy, Spread, spread_of
+from .statistics import Difference, Entropy, Spread, spread_of, why_no_error
 from .texts import (
     alanine_lines,
     comparison_lines,
@@ -247,7 +247,12 @@ class BindingResult(Reported, Suggests):
             **{name: Column([of.mean for of in statistics[name].values()], UNIT) for name in SYSTEMS},
             **{name: Column([getattr(of, name) for of in delta.values()], UNIT) for name in spread},
         }
-        return Report("Binding energy" + (f", means of {n:,} frames" if n > 1 else ""), columns, self._facts())
+        title = "Binding energy" + (f", means of {n:,} frames" if n > 1 else "")
+        return Report(title, columns, self._facts(), self._empty_errors())
+
+    def _empty_errors(self) -> list[str]:
+        """Say why a column of errors is empty, if it is."""
+        return [] if self.poses is not None else why_no_error(self.energies.statistics()[DELTA]["total"])
 
     def _facts(self) -> dict[str, object]:
         binding = self.binding
@@ -350,9 +355,6 @@ class BindingResults(Sequence[BindingResult], Framed):
     def __repr__(self) -> str:
         return str(self.table())
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
 
 def record_of(molecule: MoleculeRead, result: Mapping[str, Any], heard: Sequence[str]) -> dict[str, Any]:
     """Return a record with the reported notes as JSON data."""
@@ -427,7 +429,7 @@ def as_json(found: BindingResult) -> dict[str, object]:
 def notes_about(found: BindingResult) -> list[str]:
     """Return messages about the energies."""
     energies = found.energies
-    notes = [] if found.scan is None else found.scan.notes
+    notes = [*([] if found.scan is None else found.scan.notes), *found._empty_errors()]
     if isinstance(energies, SeparateEnergies):
         return notes
     if found.like == "mmpbsa.py" and found.binding.idecomp is not None:

@@ -17,6 +17,8 @@ from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
 from ..units import BOLTZMANN_KCAL
 
+LEAST_OF_BLOCKS = 4  # values that have a standard error by blocks
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -59,6 +61,13 @@ def spread_of(values: ArrayLike) -> Spread:
     return Spread(n, mean, sd, sample, float(sd / np.sqrt(n)), sem_blocked, inefficiency)
 
 
+def why_no_error(of: Spread) -> list[str]:
+    """Say why a mean of several values has no standard error of blocks; nothing if it has one."""
+    if of.n < 2 or of.sem_blocked == of.sem_blocked:
+        return []
+    return [f"SEM blocks (sem_blocked) is empty, as averages of blocks need {LEAST_OF_BLOCKS} frames or more"]
+
+
 def blocked_error(series: Floats) -> float:
     """Compute the standard error of the mean of a correlated series (n,) by block averaging; NaN if n < 4.
 
@@ -67,7 +76,7 @@ def blocked_error(series: Floats) -> float:
     et al., Phys. Rev. E 83, 066706 (2011)). If no length satisfies it, the largest error is returned.
     """
     n = len(series)
-    if n < 4:
+    if n < LEAST_OF_BLOCKS:
         return np.nan
     errors, blocks, length = list[float](), series, 1
     while len(blocks) >= 2:

@@ -18,7 +18,7 @@ from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable,
 from ..common.extras import LIBRARIES, missing
 from ..common.installation import installed_version
 from ..common.paths import why_unreadable
-from .command import DEBUG, spelling
+from .command import DEBUG, debug_option, spelling
 from .terminal import (
     begin,
     compiling_said_once,
@@ -135,5 +135,6 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version,
     help="Show the version and exit.",
 )  # fmt: skip
+@debug_option
 def main() -> None:
     """Energies, minima, binding energies, potential maps and ions of real molecules on any OpenCL device."""

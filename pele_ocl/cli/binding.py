@@ -189,6 +189,6 @@ def binding(
         binding_of, path, "Binding energy", call, as_json, **{name: of for each in asked for name, of in each.items()},
         **given, **words,
     )  # fmt: skip
-    show(result, as_json, verbose)
+    show(result, as_json, verbose, call)
     if getattr(result, "n_failed", 0):
         raise click.exceptions.Exit(1)

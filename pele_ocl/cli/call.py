@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ class Call:
     words : of the command line behind the program's name
     parameters : by name; constants : values that are used in place of some of them, those of `like` among them
     given : names of the parameters that the user or a control file gave; of_file : of those that a control file gave
+    outputs : files that the call was asked to write
     """
 
     words: tuple[str, ...]
@@ -39,14 +40,15 @@ class Call:
     constants: Mapping[str, Any] = field(default_factory=dict)
     given: frozenset[str] = field(default=frozenset(), repr=False)
     of_file: frozenset[str] = field(default=frozenset(), repr=False)
+    outputs: tuple[Path, ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(cls, context: click.Context) -> Call:
+    def of(cls, context: click.Context, outputs: Sequence[Path] = ()) -> Call:
         """Describe the call of a context of click. Raises KeywordError for a solvent that contradicts itself."""
         sources = {name: context.get_parameter_source(name) for name in context.params}
         given = frozenset(name for name, of in sources.items() if of not in (None, ParameterSource.DEFAULT))
         of_file = frozenset(name for name, of in sources.items() if of == ParameterSource.DEFAULT_MAP)
-        call = cls(tuple(sys.argv[1:]), dict(context.params), given=given, of_file=of_file)
+        call = cls(tuple(sys.argv[1:]), dict(context.params), given=given, of_file=of_file, outputs=tuple(outputs))
         if "gb" not in context.params:
             return call
         words = call.take(OF_SOLVENT)

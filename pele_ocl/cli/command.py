@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -77,6 +78,7 @@ HEADINGS = (
 ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":
            "--solvent-dielectric", "--intdiel": "--solute-dielectric", "--surften": "--surface-tension",
            "-n": "--replicas"}  # fmt: skip
+_SHARING = ("workers", "scheduler", "shard", "ranks")  # with these a process first takes a device and some cores
 _FEW = 20  # options that need no headings
 _ALL = "pele_ocl.help_all"  # key of click's context: True while all options are shown
 
@@ -110,10 +112,20 @@ class Option(click.Option):
         self.former = tuple(name for names in former for name in names.split("/"))
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        with self._present_names():
+            return super().get_help_record(ctx)
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        with self._present_names():
+            return super().get_error_hint(ctx)
+
+    @contextmanager
+    def _present_names(self) -> Iterator[None]:
+        """Leave out former names within the block."""
         every = self.opts, self.secondary_opts
         self.opts, self.secondary_opts = ([opt for opt in opts if opt not in self.former] for opts in every)
         try:
-            return super().get_help_record(ctx)
+            yield
         finally:
             self.opts, self.secondary_opts = every
 
@@ -123,6 +135,19 @@ def command_option(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add an option to a command; settings : those of Option and of click.option"""
     return click.option(*declarations, cls=cls, **settings)
+
+
+def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --debug to a command or to the group of all, before whose command it may be given, too."""
+
+    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            context.meta[DEBUG] = True
+
+    return command_option(
+        "--debug", is_flag=True, expose_value=False, callback=remember, help="Show the traceback of an error.",
+        heading="Reports",
+    )(command)  # fmt: skip
 
 
 def _listing(option: click.Parameter) -> tuple[str, bool]:
@@ -223,11 +248,13 @@ class EachOnce(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; keywords that do not go together are a mistake in its usage."""
+        if "device" in ctx.params and not any(ctx.params.get(name) for name in _SHARING):
+            _start_drivers(ctx.params["device"])
         try:
             if _takes_call(self.callback):
                 from .call import Call
 
-                ctx.params["call"] = Call.of(ctx)
+                ctx.params["call"] = Call.of(ctx, [path for _, path in self._paths(ctx, Output)])
             return super().invoke(ctx)
         except KeywordError as error:
             raise click.UsageError(worded(str(error), spelling(ctx)), ctx) from error
@@ -303,6 +330,14 @@ class EachOnce(click.Command):
 def _listed(value: Any) -> list[str]:
     """List the words of an argument, which may have several, or none."""
     return list(value) if isinstance(value, tuple | list) else [value] if isinstance(value, str) else []
+
+
+def _start_drivers(device: object) -> None:
+    """Let drivers start while files are read; by default computations are for the GPU, if there is just one."""
+    from ..opencl.loader import GPU
+    from ..opencl.runtimes import DEVICE_VARIABLE, load_runtimes
+
+    load_runtimes(0 if device or os.environ.get(DEVICE_VARIABLE) else GPU)
 
 
 def _takes_call(callback: Any) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from ..formats.maps.facts import map_lines
 from ..mapmath import convert as compute
 from .call import Call
 from .command import INPUT, OUTPUT, EachOnce
@@ -39,4 +38,4 @@ def convert(path: Path, output: Path, as_json: bool, call: Call, **options: Any)
     if as_json:
         say_result(found.to_json())
     else:
-        say("\n".join([f"{one_line(str(path))} -> {one_line(str(output))}", *map_lines(found.map)]))
+        say("\n".join([f"{one_line(str(path))} -> {one_line(str(output))}", found.text()]))

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 @debug_option
 def devices() -> None:
     """List the OpenCL devices that can be used; 0 is the default."""
-    from ..opencl.device import DEVICE_VARIABLE, get_device, install_hint, list_devices
+    from ..opencl.device import get_device, install_hint, list_devices
+    from ..opencl.runtimes import DEVICE_VARIABLE
 
     if not list_devices():
         raise DeviceError(f"no OpenCL device found; {install_hint()}")

@@ -67,4 +67,4 @@ def energy(
         compute, path, "Energy", call, as_json, gradient=not no_gradient, only_terms=terms, per_residue=per_residue,
         **options, **words,
     )  # fmt: skip
-    show(result, as_json, verbose)
+    show(result, as_json, verbose, call)

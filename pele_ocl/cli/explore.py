@@ -11,13 +11,12 @@ from typing import Any
 import click
 
 from ..common.errors import PeleError
-from ..explore import ExploreResult
 from ..explore import explore as explored
 from ..explore.example import write_example
 from ..explore.presets import PRESETS
 from ..explore.running import MOST_EXPLORERS, NO_PART, PartsFollowed
 from ..explore.spec import Steps
-from ..jobs.texts import duration, physics_lines
+from ..jobs.texts import duration, figures
 from .command import INPUT, EachOnce, command_option
 from .groups import keywords, option, option_of, options
 from .option_groups import StructureGroup, Workers
@@ -94,8 +93,8 @@ class Exploring:
         "mpi/N for the first N.",
         metavar="K/N|mpi", heading="Devices and processes",
     )  # fmt: skip
-    resume: bool = option("Go on with an interrupted run in the same folder.", heading="Models and trajectories")
-    overwrite: bool = option("Replace an earlier run in the folder, which is refused otherwise.")
+    resume: bool = option("Go on with an interrupted run in the same folder.", heading="Output")
+    overwrite: bool = option("Replace an earlier run in the folder, which is refused otherwise.", heading="Output")
 
 
 def _ligand_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -153,13 +152,7 @@ def explore(
         record = result.record()
         say_records([timed_record(record)])
     else:
-        say("\n".join(_lines(result)))
-
-
-def _lines(result: ExploreResult) -> list[str]:
-    """Say what ran, in which solvent, and what it came to."""
-    lines = [result.title(), *physics_lines(result.model, result.atoms), "", *result.lines()]
-    return [*lines, f"{result.precision}, on {result.device}: in all {duration(elapsed())}"]
+        say(result.text(total=elapsed()))
 
 
 class ExploreLine(ProgressLine):
@@ -196,12 +189,12 @@ class ExploreLine(ProgressLine):
         if self.parts is not None:
             of, own = self.parts, share * (1 - self.parts.first)
             rate = 3600 * of.explorers * of.n_steps * own / seconds
-            return f"step {of.n_steps * (of.first + own):.0f} of {of.n_steps}, {rate:,.0f} steps/h, {left} left"
+            return f"step {of.n_steps * (of.first + own):.0f} of {of.n_steps}, {figures(rate)} steps/h, {left} left"
         steps = self.last_steps
         assert steps is not None
         done = (steps.step - self.first) * len(steps.numbers)
         rate = 3600 * done / seconds
         accepted = steps.accepted.sum() / max(1, steps.tried.sum())
         best = "".join(f", best {name} {value:.6g}" for name, value in self.best.items())
-        begin = f"step {steps.step} of {steps.n_steps}, {rate:,.0f} steps/h, {accepted:.0%} accepted"
+        begin = f"step {steps.step} of {steps.n_steps}, {figures(rate)} steps/h, {accepted:.0%} accepted"
         return f"{begin}{best}, {left} left"

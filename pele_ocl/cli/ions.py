@@ -8,17 +8,15 @@ from typing import Any, Literal
 
 import click
 
-from ..ions import SPECIES, IonsResult, Requests
+from ..ions import SPECIES, Requests
 from ..ions import ions as compute
-from ..jobs.texts import counted, duration, headline, medium_lines
 from ..ladder import POTMAP as VARIANTS
-from ..report import text_table as table
 from .call import Call
 from .command import INPUT, OUTPUT, EachOnce, command_option
 from .map_options import spacing_options
 from .options import ReadAtoms, report_options, run_options, structure_options, variant_option
 from .progress import ProgressLine
-from .showing import failing_as_record, say_result
+from .showing import failing_as_record, files_written, say_result
 from .terminal import elapsed, say
 
 FITTING = {name: variant for name, variant in VARIANTS.items() if variant.method == "direct"}
@@ -85,33 +83,4 @@ def ions(path: Path, read_atoms: ReadAtoms, as_json: bool, verbose: bool, call: 
     if as_json:
         say_result(result.to_json())
     else:
-        say(_as_text(result, verbose))
-
-
-def _as_text(result: IonsResult, verbose: bool) -> str:
-    counts = ", ".join(f"{count} {name}" for name, count in result.counts.items())
-    placed = counted(len(result), "ion") + (f": {counts}" if counts else "")
-    head = [headline(result.source, result.atoms), *medium_lines(result.settings)]
-    head += [f"{placed}; net charge with them {result.net_charge:+.3f} e"]
-    if not len(result):
-        return "\n".join(head)
-    rows = [
-        (str(k), species.name, *(f"{x:.3f}" for x in position), f"{potential:.3f}", f"{energy:.3f}")
-        for k, (species, position, potential, energy) in enumerate(
-            zip(result.species, result.positions, result.potentials, result.energies, strict=True), 1
-        )
-    ]
-    seconds = result.seconds
-    lines = [
-        *head,
-        "",
-        table(("", "ion", "x", "y", "z A", "kcal/mol/e", "kcal/mol"), rows, "><>>>>>"),
-        "",
-        f"Energy of the ions {result.energy:,.3f} kcal/mol",
-        f"{result.variant}, {result.precision}, on {result.device}: map {duration(seconds['map'])}, "
-        f"ions {duration(seconds['exclusion'] + seconds['ions'])}, in all {duration(elapsed())}",
-    ]
-    if verbose:
-        shape, spacing = (" x ".join(f"{n:g}" for n in of) for of in (result.grid.shape, result.grid.spacing))
-        lines += ["", f"Grid: {shape} points, {spacing} A apart; {result.free_volume:,.0f} A^3 free at first"]
-    return "\n".join(lines)
+        say("\n".join([result.text(verbose, elapsed()), *files_written(call)]))

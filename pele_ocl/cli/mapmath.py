@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from ..formats.maps.facts import map_lines
 from ..mapmath import mapmath as compute
 from .call import Call
 from .command import INPUT, OUTPUT, EachOnce
@@ -44,4 +43,4 @@ def mapmath(terms: tuple[Path, ...], output: Path | None, as_json: bool, call: C
     if as_json:
         say_result(found.to_json())
     else:
-        say("\n".join([one_line(" ".join(map(str, terms))), *map_lines(found.map)]))
+        say("\n".join([one_line(" ".join(map(str, terms))), found.text()]))

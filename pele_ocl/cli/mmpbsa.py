@@ -128,7 +128,7 @@ def _refused(command: Callable[..., object]) -> Callable[..., object]:
 @command_option(
     "--resume", is_flag=True,
     help="Keep the energies of frames in TEXTcomplex.h5 and the like as they are computed; continue from these files.",
-    heading="Models and trajectories",
+    heading="Output",
 )  # fmt: skip
 @place_options
 @run_options

@@ -90,4 +90,4 @@ def nonbond(
         compute, path, "Nonbonded", call, as_json, pairs=pairs, cutoff=cutoff, gradient=not no_gradient, **options,
         **words,
     )  # fmt: skip
-    show(result, as_json, verbose)
+    show(result, as_json, verbose, call)

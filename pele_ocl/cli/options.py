@@ -15,7 +15,8 @@ from ..common.variant import PRECISIONS, Variant
 from ..energy.variants import BORN, VARIANTS
 from ..reading import Reading
 from .call import Call
-from .command import DEBUG, INPUT, OUTPUT, command_option
+from .command import INPUT, OUTPUT, command_option
+from .command import debug_option as debug_option
 from .control_file import OPTION
 from .groups import click_options, help_of, option_of
 from .option_groups import (
@@ -133,8 +134,13 @@ def resume_option(items: str, **more: Any) -> Callable[[Command], Command]:
     """Add --resume; items : plural of what is done one by one"""
     return command_option(
         "--resume", is_flag=True, help=f"Continue an interrupted run: skip {items} that are done.",
-        heading="Models and trajectories", **more,
+        heading="Output", **more,
     )  # fmt: skip
+
+
+overwrite_option = command_option(
+    "--overwrite", is_flag=True, help="Replace an earlier run in DIR, which is refused otherwise.", heading="Output"
+)
 
 
 def ligand_option(*, multiple: bool = False, more: str = "") -> Callable[[Command], Command]:
@@ -149,18 +155,6 @@ def precisions_option(default: str = "both") -> Callable[[Command], Command]:
     """Add --precision, passed as `precisions`, for a command that measures several."""
     choice = click.Choice(PRECISIONS)
     return click.option("--precision", "precisions", type=choice, multiple=True, help=f"Default: {default}.")
-
-
-def debug_option(command: Command) -> Command:
-    """Option --debug, noted where the group of all commands finds it."""
-
-    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
-        context.meta[DEBUG] = value
-
-    return command_option(
-        "--debug", is_flag=True, expose_value=False, callback=remember, help="Show the traceback of an error.",
-        heading="Reports",
-    )(command)  # fmt: skip
 
 
 def report_options(command: Command) -> Command:
@@ -224,7 +218,7 @@ _MODEL_OPTIONS: Options = click_options(SolventGroup)
 
 
 _RESUME = command_option(
-    "--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.", heading="Models and trajectories"
+    "--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.", heading="Output"
 )
 strict_option = command_option(
     "--strict", is_flag=True,

@@ -8,18 +8,15 @@ from typing import Any
 
 import click
 
-from ..gb_models.radii_of_models import radii_words
-from ..jobs.texts import duration, forcefield_line, headline
 from ..pb import SOLVERS, PBIon, PBModel, PBResult
 from ..pb import pb as compute
 from ..pb_model import BOUNDARIES, SPREADINGS, SURFACES
-from ..report import text_table as table
 from .call import Call
 from .command import INPUT, OUTPUT, EachOnce, command_option
 from .map_options import scene_option, spacing_options
 from .options import Command, ReadAtoms, device_option, report_options, strict_option, structure_options
 from .progress import ProgressLine
-from .showing import failing_as_record, say_result, written_lines
+from .showing import failing_as_record, files_written, say_result, written_lines
 from .terminal import elapsed, say
 
 APBS = "apbs"
@@ -136,59 +133,4 @@ def pb(
     if as_json:
         say_result(result.to_json())
     elif isinstance(result, PBResult):
-        say("\n".join([_as_text(result, verbose), *written_lines([output, options["pqr"], *result.scenes])]))
-
-
-def _as_text(result: PBResult, verbose: bool) -> str:
-    grid, model, errors = result.levels[-1].grid, result.model, result.errors
-    shape, spacing = (
-        " x ".join(map(str, grid.shape)),
-        " x ".join(f"{h:.3g}" for h in dict.fromkeys(grid.spacing.tolist())),
-    )
-    salt = (
-        f"{model.ionic_strength:g} mol/L salt, Debye length {model.debye_length:.2f} A" if model.has_salt else "no salt"
-    )
-    lines = [
-        headline(result.source, result.atoms),
-        *([forcefield_line(result.atoms.forcefield)] if result.atoms.forcefield else []),
-        f"Grid of {shape} points, {spacing} A; surface {model.surface}, "
-        f"radii {radii_words(result.atoms.gb_radii_set)}, dielectrics {model.solute_dielectric:g} and "
-        f"{model.solvent_dielectric:g}, {salt}, {'nonlinear' if model.is_nonlinear else 'linear'} equation",
-        "",
-        f"Energy of solvation {result.solvation:14,.3f} kcal/mol",
-    ]
-    about = [("solver", errors.solver, "what the last correction changed")]
-    if errors.grid is not None:
-        about.append(("grid", errors.grid, "an upper estimate, from the change on coarser grids"))
-    if errors.extrapolated is not None and errors.extrapolation is not None:
-        about.append(("extrapolated", errors.extrapolated, f"to a spacing of 0, +- {errors.extrapolation:.3f}"))
-    if errors.shifted is not None:
-        spread = "" if errors.shifts is None else f", +- {errors.shifts:.3f}, which says nothing of the grid's error"
-        about.append(("shifted grids", errors.shifted, f"mean{spread}"))
-    lines += [
-        f"  {name:<17} {value:14,.3g} {text}" if name == "solver" else f"  {name:<17} {value:14,.3f} {text}"
-        for name, value, text in about
-    ]
-    if result.alone is not None:
-        lines.append(
-            f"  as APBS computes it: {result.energy_kj:,.3f} less {result.alone.energy_kj:,.3f} kJ/mol; "
-            "no error is known"
-        )
-    if result.with_residues:
-        rows = [(name, f"{share:.3f}") for name, share in result.residue_shares().items()]
-        lines += ["", table(("residue", "kcal/mol"), rows, "<>")]
-    seconds = result.seconds
-    lines += [
-        "",
-        f"{result.solver}, {result.iterations} iterations to a residual of {result.levels[-1].residual:.1e}, "
-        f"on {result.device}: "
-        f"surface {duration(seconds['surface'])}, solver {duration(seconds['solver'])}, in all {duration(elapsed())}",
-    ]
-    if verbose:
-        low, high = (", ".join(f"{x:.3f}" for x in end) for end in (grid.origin, grid.last))
-        lines += [
-            "",
-            f"Grid from ({low}) to ({high}) A; boundary {model.boundary}, charges {model.charges}, "
-            f"probe {model.probe:g} A",
-        ]
-    return "\n".join(lines)
+        say("\n".join([result.text(verbose, elapsed()), *files_written(call), *written_lines(result.scenes)]))

@@ -8,16 +8,13 @@ from typing import Any, cast
 
 import click
 
-from ..formats.maps.facts import map_lines
 from ..jobs import Record
-from ..jobs.texts import choice_line, counted, duration, ending, headline, medium_lines
+from ..jobs.texts import counted, duration, medium_lines
 from ..ladder import POTMAP as VARIANTS
 from ..pb_model import PBModel
 from ..potmap import COMBINATIONS, MAP_METHODS, METHODS, FramePotentials, MapBatch, MapWork, PotmapResult
 from ..potmap import potmap as compute
 from ..potmap.methods import SPLIT_METHODS
-from ..potmap.over import STATISTICS
-from ..potmap.result import error_lines
 from ..report import text_table as table
 from ..units import POTENTIAL_UNITS
 from .call import Call
@@ -157,8 +154,9 @@ def potmap(
     else:
         scenes = found.scenes if isinstance(found, PotmapResult) else ()
         written = written_lines([*options["output"], options["png"], options["surface_png"], *scenes])
-        said = _of_atoms(found) if isinstance(found, FramePotentials) else _of_map(found, verbose)
-        say("\n".join([said, *written]))
+        kernel = VARIANTS.get(found.variant) if verbose and isinstance(found, PotmapResult) else None
+        about = [] if kernel is None else [f"Kernel: cl/{kernel.file}, {kernel.summary}"]
+        say("\n".join([found.text(verbose, elapsed()), *about, *written]))
     if isinstance(found, FramePotentials):
         exit_for_failed("frame", found.errors, len(found.errors), len(found.frames))
     elif found.frames is not None:
@@ -210,55 +208,6 @@ def binary_size(n_bytes: float) -> str:
 
 def _about(seconds: float) -> str:
     return f"about {duration(seconds)}" if seconds >= 1e-3 else "less than 1 ms"
-
-
-def _of_map(found: PotmapResult, verbose: bool) -> str:
-    """Summary of a map."""
-    assert found.atoms is not None
-    lines = [
-        headline(found.source, found.atoms),
-        *medium_lines(found.settings),
-        *_parts(found),
-        "",
-        *map_lines(found.map),
-        *error_lines(found),
-        "",
-        ending(found, found.seconds["kernel"], elapsed()),
-    ]
-    if verbose and found.variant in VARIANTS:
-        variant = VARIANTS[found.variant]
-        lines += [
-            "",
-            f"Rate: {found.evals_per_second / 1e9:,.2f} billion atom evaluations per second",
-            f"Kernel: cl/{variant.file}, {variant.summary}",
-            choice_line(found.device),
-        ]
-    return "\n".join(lines)
-
-
-def _parts(found: PotmapResult) -> list[str]:
-    """Number of models or frames that the map is of."""
-    frames = found.frames
-    if frames is None:
-        return [f"{found.n_models} models"] if found.n_models > 1 else []
-    facts = frames.facts()
-    lines = [f"{counted(len(frames), 'frame')}, {facts['per_second']:,.1f} frames/s"]
-    if "rmsd_mean" in facts:
-        lines.append(f"Superposed: {facts['rmsd_mean']:.2f} A from the structure, at most {facts['rmsd_max']:.2f} A")
-    return lines
-
-
-def _of_atoms(found: FramePotentials) -> str:
-    """Summary of values at atoms."""
-    names = found.names
-    rows = [(name, *(f"{value:,.3f}" for value in row)) for name, row in zip(names, found.statistics(), strict=True)]
-    more = f"and {len(names) - _SHOWN:,} atoms more; -o values.csv or .h5 has all" if len(names) > _SHOWN else ""
-    return "\n".join([
-        headline(found.source, found.molecule), *medium_lines(found.settings), "",
-        f"Potential at atoms, of all charges but their own, {found.unit}",
-        table(("atom", *STATISTICS), rows[:_SHOWN], "<>>>>"), *([more] if more else []), "",
-        f"{counted(len(found.frames), 'frame')}, on {found.device}: in all {duration(elapsed())}",
-    ])  # fmt: skip
 
 
 def _of_several(records: Sequence[Record]) -> str:

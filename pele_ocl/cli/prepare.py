@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..common.errors import InputError
+from ..common.notes import collected_notes
 from ..interop.pka import SOURCES
 from ..interop.preparing import prepare as compute
 from ..jobs.texts import counted
@@ -15,7 +16,7 @@ from .command import INPUT, OUTPUT, EachOnce
 from .options import debug_option, json_option
 from .progress import ProgressLine
 from .showing import failing_as_record, say_result
-from .terminal import one_line, say
+from .terminal import note, one_line, say
 
 
 def _pairs(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
@@ -70,7 +71,11 @@ def prepare(path: Path, output: Path, as_json: bool, **options: Any) -> None:
             line.what = f"Preparing, {one_line(step)}"
             line(share)
 
-        changes = compute(path, output, **options, progress=tell)
+        with collected_notes() as told:
+            changes = compute(path, output, **options, progress=tell)
+    for each in told:
+        if each.kind != "warning":  # the text and the record list warnings
+            note(each, heard=False)
     if as_json:
         say_result(changes.to_json())
         return

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from ..common.rate import Rate
-from ..jobs.texts import duration
+from ..jobs.texts import duration, frame_rate
 from .terminal import one_line
 
 PATIENCE_SECONDS = 2.0
@@ -96,4 +96,4 @@ class FrameLine(ProgressLine):
             return super().told(share, seconds)
         done, rate = share * self.n_frames, max(self.rate(), 1e-9)
         left = duration((self.n_frames - done) / rate)
-        return f"{int(done):,} of {self.n_frames:,} frames, {rate:,.0f} frames/s, {left} left"
+        return f"{int(done):,} of {self.n_frames:,} frames, {frame_rate(rate)}, {left} left"

@@ -17,6 +17,7 @@ from .command import INPUT, EachOnce, command_option
 from .groups import keywords, option, options
 from .options import (
     ligand_option,
+    overwrite_option,
     place_options,
     report_options,
     resume_option,
@@ -79,6 +80,7 @@ class Refinement:
 )  # fmt: skip
 @options(Refinement)
 @resume_option("poses")
+@overwrite_option
 @place_options
 @run_options
 @structure_flags

@@ -82,7 +82,7 @@ def rescore(
     """
     with ProgressLine("Poses") as progress:
         result = rescored(folder, path, control=control, progress=progress, call=call.facts(), **given, **words)
-    show(result, as_json, verbose)
+    show(result, as_json, verbose, call)
     exit_for_poses(result.poses)
 
 

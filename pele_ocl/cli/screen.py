@@ -19,6 +19,7 @@ from .groups import click_options, help_of, keywords, option, options
 from .option_groups import GBModelName, SolventGroup
 from .options import (
     cluster_options,
+    overwrite_option,
     report_options,
     resume_option,
     run_options,
@@ -113,6 +114,7 @@ def _scoring(command: Callable[..., Any]) -> Callable[..., Any]:
 )  # fmt: skip
 @options(Screening)
 @resume_option("molecules", essential=True)
+@overwrite_option
 @cluster_options
 @run_options
 @structure_flags

@@ -48,6 +48,11 @@ def written_lines(paths: Iterable[Path | None]) -> list[str]:
     return [f"Written       {one_line(str(path))}" for path in paths if path is not None]
 
 
+def files_written(call: Call) -> list[str]:
+    """Name the files that a call was asked to write and that exist, a line each; shards write to files of their own."""
+    return written_lines(path for path in call.outputs if path.is_file())
+
+
 @contextmanager
 def failing_as_record(path: Path, as_json: bool) -> Iterator[None]:
     """Print an error raised within the block as the record of the structure that it names, or of the only one, too."""
@@ -106,15 +111,19 @@ def refuse_residues(given: Path | tuple[Path, ...], per_residue: bool, as_json: 
         raise click.UsageError("--per-residue of several structures is told by --json; add it")
 
 
-def show(result: Any, as_json: bool, verbose: bool = False) -> None:
-    """Print a result, and end the command with exit code 1 where models, frames or structures failed."""
+def show(result: Any, as_json: bool, verbose: bool = False, call: Call | None = None) -> None:
+    """Print a result, and end the command with exit code 1 where models, frames or structures failed.
+
+    call : whose files are named behind the text, if it does not name them itself
+    """
     records = getattr(result, "records", None)  # of several structures
     if as_json and records is not None:
         say_records(records)
     elif as_json:
         say_result(result.to_json())
     else:
-        say(result.text(verbose=verbose, total=elapsed()))
+        files = [] if call is None else files_written(call)
+        say("\n".join([result.text(verbose=verbose, total=elapsed()), *files]))
     if records is not None:
         exit_for_records(records)
         return

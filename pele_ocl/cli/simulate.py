@@ -16,14 +16,14 @@ from ..dynamics import Simulation
 from ..dynamics.bodies import CONSTRAINTS
 from ..dynamics.files import TRAJECTORIES, TRAJECTORIES_OF
 from ..dynamics.integrators import INTEGRATORS
-from ..dynamics.result import SECONDS_A_DAY, SimulateResult
+from ..dynamics.result import SECONDS_A_DAY, speed_text
 from ..dynamics.run import simulate as simulated
 from ..dynamics.settings import EXCHANGES, FRICTION
-from ..jobs.texts import headline, physics_lines
 from .command import EachOnce
 from .groups import keywords, option, options
 from .option_groups import Amount
 from .options import (
+    overwrite_option,
     pair_options,
     pair_variant_option,
     place_options,
@@ -39,7 +39,7 @@ from .progress import ProgressLine
 from .showing import failing_as_record, say_records, timed_record
 from .structures import TARGET, Holding, constraints_option
 from .structures import files as expanded
-from .terminal import note, say
+from .terminal import elapsed, note, say
 
 __all__ = ["simulate"]
 
@@ -150,9 +150,7 @@ class Dynamics:
         choices=TRAJECTORIES_OF, heading="Output",
     )  # fmt: skip
     velocities: bool = option("Write velocities into the trajectories, too; of nc and h5 alone.", heading="Output")
-    resume: bool = option(
-        "Go on with an interrupted run in DIR, with the same bits.", heading="Models and trajectories"
-    )
+    resume: bool = option("Go on with an interrupted run in DIR, with the same bits.", heading="Output")
     replicas_per_device: int | None = option(
         "Replicas of each structure that one device moves at a time, its part of the run; whole ladders. By default "
         "all, or an equal share for each of --workers.",
@@ -171,6 +169,7 @@ class Dynamics:
     help="Folder for trajectories, the table of energies, the structure and the checkpoint.",
 )  # fmt: skip
 @options(Dynamics)
+@overwrite_option
 @place_options
 @options(Holding)
 @constraints_option(CONSTRAINTS)
@@ -204,15 +203,9 @@ def simulate(
     if as_json:
         say_records(map(timed_record, result.records()))
     else:
-        say("\n".join(_lines(result, cutoff)))
+        say(result.text(total=elapsed()))
     if result.errors:
         raise click.exceptions.Exit(1)
-
-
-def _lines(result: SimulateResult, cutoff: float | None) -> list[str]:
-    """Say what was simulated, in which solvent, and what it came to."""
-    lines = [headline(Path(of.source).name, of.atoms) for of in result.structures]
-    return [*lines, *physics_lines(result.model, result.structures[0].atoms, cutoff=cutoff), *result.lines()]
 
 
 class Pace(ProgressLine):
@@ -245,5 +238,5 @@ class Pace(ProgressLine):
             return super().told(share, seconds)
         of_one = self._ns / max(time.monotonic() - self._begin, 1e-9) * SECONDS_A_DAY
         left = seconds * (1 - share) / max(share - self._share_before, 1e-9)
-        rates = f"{self._replicas * of_one:,.4g} ns/day in all, {of_one:,.4g} a replica"
+        rates = speed_text(self._replicas * of_one, of_one, self._replicas)
         return f"{100 * share:3.0f} %, {rates}, {left:.0f} s left"

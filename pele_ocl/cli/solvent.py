@@ -67,4 +67,4 @@ def solvent(
         compute, path, "Solvent", call, as_json, energy=not no_energy, device=device_list(device),
         per_residue=per_residue, **options, **words,
     )  # fmt: skip
-    show(result, as_json, verbose)
+    show(result, as_json, verbose, call)

@@ -7,15 +7,14 @@ from typing import Any
 
 import click
 
-from ..jobs.texts import counted, medium_lines
-from ..view import METHODS, View
+from ..view import METHODS
 from ..view import view as compute
 from .command import INPUT, OUTPUT, EachOnce, command_option
 from .map_options import color_option, from_unit_option
 from .options import ReadAtoms, debug_option, device_option, json_option, structure_options
 from .progress import ProgressLine
 from .showing import failing_as_record, say_result, written_lines
-from .terminal import one_line, say
+from .terminal import say
 
 
 @click.command(cls=EachOnce)
@@ -56,21 +55,4 @@ def view(path: Path, output: tuple[Path, ...], read_atoms: ReadAtoms, as_json: b
     if as_json:
         say_result(found.to_json())
     else:
-        say(_as_text(found, output))
-
-
-def _as_text(found: View, outputs: tuple[Path, ...]) -> str:
-    surface, colouring, known = found.shown.surface, found.shown.colouring, found.shown.colouring.known
-    place = f", {colouring.outside:g} A outside the surface" if colouring.outside else ""
-    lines = [
-        f"{one_line(found.shown.title)}, {counted(len(found.atoms), 'atom')}",
-        *(medium_lines(found.settings) if found.settings else []),
-        "",
-        f"Surface       {surface.area:,.0f} A^2, {len(surface.faces):,} triangles, probe {surface.probe:.3g} A",
-        f"Values        {known.min():.4g} to {known.max():.4g} {one_line(colouring.unit)}".rstrip(),
-        f"Of            {colouring.quantity}{place}",
-        f"Colours       {-colouring.end:g} to {colouring.end:g}; {colouring.beyond:.1%} of the surface is beyond them",
-        *([f"Grey          {colouring.missing:.1%} of the surface has no value"] if colouring.missing else []),
-        *written_lines(outputs),
-    ]
-    return "\n".join(lines)
+        say("\n".join([found.text(), *written_lines(output)]))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import file_path
 from ..common.errors import FormatError, InputError
+from ..common.hashing import sha256_of
 from ..common.inputfile import npz_arrays
 from ..common.writing import replacing
 from ..energy.engine import System
@@ -85,6 +86,20 @@ def write_rows(state: State, arrays: Mapping[str, NDArray[Any]]) -> None:
         state.freeze(list(range(len(state))), np.split(arrays["frozen"], state.first_atoms[1:-1]))
         state.failed = {k: why for k, why in state.failed.items() if state.systems[k] is None}
         state.failed |= {int(k): why for k, why in json.loads(str(arrays["failed"])).items()}
+
+
+def own_values(state: State) -> list[str]:
+    """Return a hash for each row of what it has of its own, in the order of the hashes, as exchanges permute rows.
+
+    Arrays of biases that grow are left out.
+    """
+    growing = tuple(f" of {term.name}" for term in state.terms if isinstance(term, Growing))
+    found: list[str] = []
+    for rows, _ in _places(state):
+        values = values_of_rows(state, state.system(rows[0]), rows)
+        kept = [of for name, of in values.items() if not name.endswith(growing)]
+        found += [sha256_of([of[k] for of in kept]) for k in range(len(rows))]
+    return sorted(found)
 
 
 def _places(state: State) -> Iterator[tuple[list[int], NDArray[np.int64]]]:

@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from glob import escape
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,6 +30,7 @@ from ..formats.conformation_files import (
     write_conformation,
 )
 from ..jobs.journal import make_folder
+from ..jobs.outputs import held_already
 from ..minimize import MinimizeBatch
 from ..results import Terms
 from .amounts import notes_of_reports
@@ -124,11 +126,23 @@ def require_no_run(folder: Path) -> None:
         raise held_already(folder)
 
 
-def held_already(folder: Path) -> FormatError:
-    """Make the error about a folder that holds a run."""
-    return FormatError(
-        f"{folder}: holds a run already; continue it with `resume=True`, or name another folder", code="exists"
-    )
+def files_of_run(folder: Path) -> list[Path]:
+    """List tables, checkpoints and trajectories of the run in a folder, and the folders of its parts after their files.
+
+    Trajectories are those of the structures that its tables name; a structure that was written stays, as it may be an
+    input of the next run.
+    """
+    parts = sorted(folder.glob(f"{PARTS}/*"))
+    owns = [folder, *parts]
+    tables = [own / TABLES[1] for own in owns]
+    lines = (line for table in tables if table.is_file() for line in table.read_text(encoding="utf-8").splitlines())
+    names = dict.fromkeys(str(json.loads(line)["structure"]) for line in lines if line.endswith("}"))
+    suffixes = [form for form in TRAJECTORIES if form != "none"]
+    patterns = [f"{escape(name)}-[0-9]*.{suffix}" for name in names for suffix in suffixes]
+    return [
+        *(own / name for own in owns for name in (CHECKPOINT, *TABLES)), *parts, folder / PARTS,
+        *(path for pattern in (*patterns, "COLVAR.[0-9]*") for path in folder.glob(pattern)),
+    ]  # fmt: skip
 
 
 def columns_of(simulation: Recorded, labels: Labels) -> tuple[str, ...]:
@@ -254,7 +268,11 @@ class SimulationFiles:
             "time_ps": round(simulation.time, 6),
             "device": str(simulation.ensemble.device),
             "precision": simulation.ensemble.precision,
-            "dynamics": {**asdict(simulation.settings), "minimize": self._minimized},
+            "dynamics": {
+                **asdict(simulation.settings),
+                "minimize": self._minimized,
+                "cutoff": simulation.ensemble.state.options["cutoff"],
+            },
             "exchanges": self._exchanges(),
             "notes": [*simulation.notes, *notes_of_reports(self._n_steps, self._every)],
             "notes_of_structures": [list(each) for each in self.notes],

@@ -61,22 +61,25 @@ class Hills:
         if isinstance(term, OPES):
             state.followers[f"{term.grown} of {term.name}"] = WeakMethod(self.follow)
 
-    def check(self, temperatures: Floats) -> None:
-        """Raise InputError for temperatures of heat baths that the bias cannot have. temperatures : (n_rows,) K"""
+    def check(self, coldest: Floats, hottest: Floats) -> None:
+        """Raise InputError for temperatures of heat baths that the bias cannot have.
+
+        coldest, hottest : (n_rows,) K, of each row during the run
+        """
         term, name = self.term, self.term.name
-        if term.decay and not (temperatures > 0).all():
+        if term.decay and not (coldest > 0).all():
             raise InputError(f"hills of {name} depend on the temperature, which must be above 0 K")
         if not isinstance(term, OPES):
             return
-        if term.shared and not np.array_equal(temperatures, temperatures[self._owners]):
+        if term.shared and not np.array_equal(hottest, hottest[self._owners]):
             raise InputError(f"replicas that share the bias {name} of OPES must have one temperature")
-        highest = float(temperatures.max(initial=0.0))
+        highest = float(hottest.max(initial=0.0))
         if term.bias_factor is None and term.barrier <= BOLTZMANN_KCAL * highest:
             raise InputError(
                 f"`barrier` of {name} is {term.barrier:g} kcal/mol, and k_B T {BOLTZMANN_KCAL * highest:.3g} kcal/mol "
                 f"at {highest:g} K; OPES needs a barrier above k_B T, or a `bias_factor`"
             )
-        lowest = float(temperatures.min(initial=highest))
+        lowest = float(coldest.min(initial=highest))
         factor = term.bias_factor or term.barrier / (BOLTZMANN_KCAL * lowest)
         # epsilon, exp(-barrier / (k_B T (1 - 1 / factor))), must not underflow
         most = -np.log(np.finfo(self._state.fine).tiny) * (1 - 1 / factor)

@@ -67,7 +67,8 @@ class FreeEnergyResult(Reported):
         errors = self.errors[there]
         columns["free_energy"] = Column(self.energies[there], "kcal/mol")
         columns["error"] = Column(np.ma.masked_array(np.nan_to_num(errors), np.isnan(errors)), "kcal/mol")
-        return Report("Free energy surface", columns, {"temperature": self.temperature})
+        notes = ["errors are empty for bins that a block has no samples of"] if np.isnan(errors).any() else []
+        return Report("Free energy surface", columns, {"temperature": self.temperature}, notes)
 
     def to_json(self) -> dict[str, Any]:
         """Return the table in JSON form."""

@@ -19,12 +19,14 @@ from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.records import Record
+from ..jobs.texts import duration, figures, headline, physics_lines
 from ..report import Column, Report, Reported
 from .colvar import write_colvar
 from .files import COLUMNS, TABLES
 from .integrators import INTEGRATORS
 
 SECONDS_A_DAY = 86_400.0
+RELAXATION_TIMES = 5.0  # 1 / friction each, after which replicas are in equilibrium with their heat bath
 _ALWAYS = ("step", "time_ps", "replica", "potential_kcal_mol", "temperature_K")  # columns that people always see
 _SHARED = ("precision", "dynamics", "steps", "time_ps")
 _OF_ALL = ("step", "time_ps", "structure")  # columns that all rows of a record share
@@ -217,6 +219,12 @@ class SimulateResult(Reported, Suggests):
         except OSError as error:
             raise FormatError(f"{target}: cannot be written: {error.strerror or error}") from error
 
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return the text that the command prints: structures, solvent, and the summary of the run."""
+        heads = [headline(Path(of.source).name, of.atoms) for of in self.structures]
+        physics = physics_lines(self.model, self.structures[0].atoms, cutoff=self.shared["dynamics"]["cutoff"])
+        return "\n".join([*heads, *physics, *self.lines()])
+
     def lines(self) -> list[str]:
         """Return a summary of the run, as lines."""
         shared, own = self.shared, self.shared["dynamics"]
@@ -228,8 +236,9 @@ class SimulateResult(Reported, Suggests):
         lines = [f"Dynamics      {', '.join(parts)}"]
         if own["minimize"]:
             lines.append(f"Minimized     first, up to {own['minimize']:,} iterations")
-        lines.append(f"Replicas      {_replicas(len(self.rows))}, {self.n_failed:,} stopped")
+        lines.append(f"Replicas      {len(self.rows):,}, {self.n_failed:,} stopped")
         lines.append(f"Time          {shared['time_ps']:,.3f} ps in {shared['steps']:,} steps")
+        lines += self._warm_up_lines()
         for of in self.structures:
             rows = [row for row in self.rows if row["structure"] == of.name and row["error"] is None]
             for bath in sorted({row["bath_K"] for row in rows}, key=lambda kelvin: kelvin or 0.0):
@@ -245,10 +254,27 @@ class SimulateResult(Reported, Suggests):
             lines.append("Speed         no steps were left to make")
         else:
             lines.append(
-                f"Speed         {speed['all']:,.4g} ns/day in all, {speed['replica']:,.4g} a replica; "
-                f"{_duration(self.seconds)} on {shared['device']}"
+                f"Speed         {speed_text(speed['all'], speed['replica'], len(self.rows))}; "
+                f"{duration(self.seconds)} on {shared['device']}"
             )
         return [*lines, f"Written to    {one_line(str(self.folder))}"]
+
+    @property
+    def warm_up(self) -> float | None:
+        """Time at the start for which replicas are not in equilibrium with the heat bath, about, ps; None without one.
+
+        Replicas start at the given positions, or a minimum, with velocities at the temperature of the bath. Half of
+        this kinetic energy becomes potential energy, and the bath replaces it within a few times 1 / friction.
+        """
+        own = self.shared["dynamics"]
+        is_bath = INTEGRATORS[own["integrator"]].is_thermostat and own["friction"] and max(own["temperatures"]) > 0
+        return RELAXATION_TIMES / own["friction"] if is_bath else None
+
+    def _warm_up_lines(self) -> list[str]:
+        if self.warm_up is None or self.shared["dynamics"]["anneal"]:
+            return []
+        start = f"Warm-up       about the first {self.warm_up:g} ps, which averages should leave out"
+        return [f"{start}: here the whole run" if self.time <= self.warm_up else start]
 
     def __repr__(self) -> str:
         lines = self.lines()
@@ -269,15 +295,9 @@ def _column(name: str, values: Sequence[Any]) -> Column:
 _UNITS = {"_kcal_mol": "kcal/mol", "_K": "K", "_ps": "ps"}  # by the ends of names of columns
 
 
-def _replicas(n: int) -> str:
-    return f"{n:,} replica{'' if n == 1 else 's'}"
-
-
-def _duration(seconds: float) -> str:
-    for unit, length in (("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:,.1f} {unit}"
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+def speed_text(in_all: float, of_replica: float, replicas: int) -> str:
+    """Describe a speed, ns/day; replicas : of the run, whose speed is shown separately if there are several"""
+    return f"{figures(in_all, 4)} ns/day" + (f" in all, {figures(of_replica, 4)} a replica" if replicas > 1 else "")
 
 
 def _means(rows: Sequence[Mapping[str, Any]], name: str) -> list[str]:
@@ -286,13 +306,14 @@ def _means(rows: Sequence[Mapping[str, Any]], name: str) -> list[str]:
     def mean(column: str) -> float:
         return float(sum(row[column] for row in rows)) / len(rows)
 
+    who = f"means of {len(rows):,} replicas" if len(rows) > 1 else f"replica {rows[0]['replica']}"
     bath = "" if rows[0]["bath_K"] is None else f", of the heat bath {rows[0]['bath_K']:.1f} K"
     energies = [("potential", "potential_kcal_mol"), ("kinetic", "kinetic_kcal_mol")]
     if rows[0]["restraints_kcal_mol"] is not None:
         energies[:1] = [("potential, with restraints", "potential_kcal_mol"), ("restraints", "restraints_kcal_mol")]
     width = max(16, *(len(title) for title, _ in energies))
     return [
-        f"At the end, means of {_replicas(len(rows))} of {one_line(name)}",
+        f"At the end, {who} of {one_line(name)}",
         *(f"  {title:<{width}} {mean(column):13,.3f} kcal/mol" for title, column in energies),
         f"  {'temperature':<{width}} {mean('temperature_K'):13,.1f} K{bath}",
     ]

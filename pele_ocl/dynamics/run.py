@@ -28,6 +28,7 @@ from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
 from ..jobs.journal import Journal
+from ..jobs.outputs import require_replaceable
 from ..jobs.running import run_with
 from ..jobs.shards import Place, Shard
 from ..minimize.constraints import constraints_named
@@ -79,6 +80,7 @@ def simulate(
     trajectory_of: Literal["replica", "temperature"] = "replica",
     velocities: bool = False,
     resume: bool = False,
+    overwrite: bool = False,
     replicas_per_device: int | None = None,
     first_replica: int = 0,
     workers: int | None = None,
@@ -129,6 +131,7 @@ def simulate(
     trajectory_of : a trajectory for each "replica", or for each "temperature" of a ladder
     velocities : also write them to the trajectories, only in the formats nc and h5
     resume : continue an interrupted run in the folder, bit for bit; it may also be extended
+    overwrite : replace an earlier run in the folder, which is refused otherwise
     replicas_per_device : of each structure, that one device simulates at a time, complete ladders; by default all, or
         equal parts for the workers
     workers : processes on this machine, each with a device or a group of cores; scheduler : of a Dask cluster,
@@ -216,12 +219,13 @@ def simulate(
     structures = tuple(of if isinstance(of, Atoms) else Path(file_path(of)) for of in listed)
     files = tuple(of for of in structures if isinstance(of, Path))
     folder = folder_path(file_path(output, "output"), "the files of the run")
+    require_replaceable(flag("overwrite", overwrite), resume, folder, part is not None)
     spec = SimulateSpec(
         paths=structures, output=str(folder), n_steps=n_steps, replicas=replicas,
         together=replicas_per_device,
         every=every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
         held=held.each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,
-        strict=flag("strict", strict), resume=flag("resume", resume), shard=part,
+        strict=flag("strict", strict), resume=flag("resume", resume), overwrite=overwrite, shard=part,
         velocities=flag("velocities", velocities), bias=biases,
     )  # fmt: skip
     if replicas_per_device is None and place.is_remote:
@@ -256,6 +260,8 @@ class _Run:
         spec = self._spec
         structures = [self._structure(k) for k in range(len(spec.paths))]
         parts = spec.items()
+        if spec.overwrite:
+            spec.remove_earlier()
         self._n_parts, seconds = len(parts), None
         if self._place.is_remote:
             begin = clock.perf_counter()

@@ -16,19 +16,21 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import choice, file_path, flag, function, numbers, text, texts, whole_number
 from ..common.errors import InputError, PeleError, Suggests, UnexpectedKeywordError
+from ..common.hashing import sha256_of
 from ..common.settled import Settled, rewrite
 from ..energy.terms import Growing, Interpolated
 from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
 from ..ensemble.state import Lock, Rows, locked
 from ..gb_models.solvent_model import SolventModel
+from ..jobs.outputs import remove_run, require_replaceable
 from ..opencl.interface import Halt
 from ..results import Terms
 from ..units import BOLTZMANN_KCAL
 from . import checkpoint
 from .amounts import steps_of, steps_or_time
 from .bodies import Body, masses_of
-from .files import CHECKPOINT, TRAJECTORIES, TRAJECTORIES_OF, SimulationFiles, names_of, require_no_run
+from .files import CHECKPOINT, TRAJECTORIES, TRAJECTORIES_OF, SimulationFiles, files_of_run, names_of, require_no_run
 from .hamiltonians import reduced_energies
 from .hills import Hills, free_energy_of, variables_of
 from .integrators import INTEGRATORS
@@ -147,7 +149,7 @@ class Simulation(Suggests, Settled):
             for term in state.terms if isinstance(term, Growing)
         }  # fmt: skip
         for hills in self._hills.values():
-            hills.check(self._hottest)
+            hills.check(*self._bath_range)
         self._under_way: Rows | None = None  # rows of a run that did not come to its end
         self._exchanger = object()  # by which the rows know who exchanged them last
         self._calls = False  # whether a function of the user is being called between steps
@@ -671,11 +673,13 @@ class Simulation(Suggests, Settled):
         return 2 * self.kinetic_energies / (freedom * BOLTZMANN_KCAL)
 
     @property
-    def _hottest(self) -> Floats:
-        """Highest temperature of each row's heat bath in the schedule, or its present one, (n_rows,) K."""
+    def _bath_range(self) -> tuple[Floats, Floats]:
+        """Lowest and highest temperature of each row's heat bath in the schedule, or its current one, (n_rows,) K."""
         if self.settings.anneal:
-            return np.full(len(self), max(kelvin for _, kelvin in self.settings.anneal))
-        return self._motion.read("temperatures").astype(np.float64)
+            kelvins = [kelvin for _, kelvin in self.settings.anneal]
+            return np.full(len(self), min(kelvins)), np.full(len(self), max(kelvins))
+        current = self._motion.read("temperatures").astype(np.float64)
+        return current, current
 
     @property
     @locked
@@ -713,12 +717,23 @@ class Simulation(Suggests, Settled):
             raise InputError(f"temperatures are set by {by}; make a simulation with other ones")
         found = np.array(temperatures_of(values))
         for hills in self._hills.values():
-            hills.check(found)
+            hills.check(found, found)
         before = self._motion.read("temperatures")
         self._motion.write("temperatures", found)
         changed = np.flatnonzero(self._motion.read("temperatures") != before)
         for hills in self._hills.values() if len(changed) else ():
             hills.follow(changed)
+
+    @property
+    @locked
+    def _digest_of_states(self) -> str:
+        """Hash of all that energies of the replicas' states depend on, which other simulations differ in.
+
+        It stays the same while replicas move and exchange, and in a simulation that goes on from a checkpoint.
+        """
+        state = self.ensemble.state
+        temperatures = np.sort(np.asarray(self.temperatures))
+        return sha256_of([self._what, state.options, temperatures, checkpoint.own_values(state)])
 
     @property
     @locked
@@ -770,7 +785,8 @@ class Simulation(Suggests, Settled):
         self, output: str | PathLike[str], *, steps: int | None = None, time: float | str | None = None,
         report_every: int | str = 1000, trajectory_format: str = "nc", trajectory_of: str = "replica",
         velocities: bool = False, minimize: int = 0,
-        resume: bool = False, names: Sequence[str] | None = None, watch: Callable[[Simulation], None] | None = None,
+        resume: bool = False, overwrite: bool = False, names: Sequence[str] | None = None,
+        watch: Callable[[Simulation], None] | None = None,
     ) -> SimulateResult:  # fmt: skip
         """Make steps, and write the files of `pele_ocl.simulate`: trajectories, tables, a checkpoint.
 
@@ -780,6 +796,7 @@ class Simulation(Suggests, Settled):
             here
         minimize : iterations of a minimization before the first frame
         resume : continue an interrupted run of this simulation in the folder
+        overwrite : replace an earlier run in the folder, which is refused otherwise
         names : of the molecules, for their files; by default molecule, or molecule-1, molecule-2, ...
         watch : called with the simulation before its first step and after each report
 
@@ -804,15 +821,18 @@ class Simulation(Suggests, Settled):
             raise InputError("`trajectory_of=temperature` is about a ladder; make the simulation with `exchange_every`")
         if watch is not None:
             function("watch", watch)
-        if not flag("resume", resume):
+        require_replaceable(flag("overwrite", overwrite), flag("resume", resume), folder)
+        if not (resume or overwrite):
             require_no_run(folder)
-        elif not (folder / CHECKPOINT).is_file():
+        elif resume and not (folder / CHECKPOINT).is_file():
             whole_number("steps", n_steps, most=MOST_STEPS - self.steps)
         files = SimulationFiles(
             self, folder, folder, named, trajectory_format, by_temperature=trajectory_of == "temperature",
             every=every, n_steps=n_steps, sources=named, minimized=whole_number("minimize", minimize),
             velocities=flag("velocities", velocities),
         )  # fmt: skip
+        if overwrite:
+            remove_run(files_of_run(folder), [])
         structures = [Simulated(name, of) for name, of in zip(named, molecules, strict=True)]
         model = SolventModel.or_default(self.ensemble.state.options["model"])
         return SimulateResult.of_parts([files.run(watch=watch)], folder, structures, model)

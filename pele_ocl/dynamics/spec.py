@@ -25,6 +25,7 @@ from ..common.writing import refuse_overwriting, replacing
 from ..contract import of_structure, require
 from ..ensemble import Ensemble
 from ..gb_models.solvent_model import SolventModel
+from ..jobs.outputs import held_already, remove_run
 from ..jobs.shards import Shard
 from ..jobs.spec import Spec
 from ..opencl.device import get_device
@@ -35,7 +36,7 @@ from .files import (
     PARTS,
     TABLES,
     SimulationFiles,
-    held_already,
+    files_of_run,
     names_of,
     require_no_run,
     require_velocities,
@@ -43,7 +44,7 @@ from .files import (
 from .settings import FURTHER, ROOM, rungs_of, solvent_in_bath, temperatures_of
 from .simulation import Simulation
 
-_NOT_SETTINGS = ("output", "held", "watch", "resume", "shard")
+_NOT_SETTINGS = ("output", "held", "watch", "resume", "overwrite", "shard")
 _OF_SIMULATION = FURTHER | inspect.signature(Simulation).parameters.keys()  # other options are the ensemble's
 
 
@@ -64,6 +65,7 @@ class SimulateSpec(Spec[range]):
     velocities : True to write velocities to trajectories, only for "nc" and "h5"
     minimized : iterations of a minimization before the first step
     strict : True to refuse what otherwise only causes a note; resume : True to continue a run in `output`
+    overwrite : True to accept an `output` with a run, whose files `remove_earlier` removes
     bias : collective variables and biases of the structure
     watch : only in this process; called with the simulation before its first step and after each report
     """
@@ -83,6 +85,7 @@ class SimulateSpec(Spec[range]):
     minimized: int = 200
     strict: bool = False
     resume: bool = False
+    overwrite: bool = False
     watch: Callable[[Simulation], None] | None = None
     shard: Shard | None = None
     bias: BiasWords | None = None
@@ -211,6 +214,8 @@ class SimulateSpec(Spec[range]):
     def _require_free(self) -> None:
         """Raise FormatError or InputError for a folder with a run that this one would damage."""
         output = Path(self.output)
+        if self.overwrite:
+            return
         if not self.resume and self.shard is None:
             require_no_run(output)
         elif not self.resume:
@@ -223,6 +228,10 @@ class SimulateSpec(Spec[range]):
                 f"{output}: the interrupted run had other parts; give the same number of replicas, of workers and of "
                 "shards, and the same `replicas_per_device`"
             )
+
+    def remove_earlier(self) -> None:
+        """Remove the files of an earlier run in `output`. Raises FormatError if one of them is an input."""
+        remove_run(files_of_run(Path(self.output)), [of for of in self.paths if not isinstance(of, Atoms)])
 
     def _folder(self, part: range) -> Path:
         """Name the folder of a part's tables and checkpoint."""

@@ -95,7 +95,8 @@ class StateSamples:
         >>> samples.u_kn.shape, samples.states.tolist()[:2] in ([0, 1], [1, 0])
         ((2, 8), True)
 
-    A call raises InputError, without taking samples, if a replica stopped or has no energy where it is.
+    A call raises InputError, without taking samples, if a replica stopped or has no energy where it is, and for a
+    simulation with other states: another system, settings, solvent, temperatures, scales or restraints.
 
     names : of terms whose collective variables are stored
     by_rung : whether the ladders are equal, so that their rungs are the states; as in `Simulation.u_kn`
@@ -103,6 +104,7 @@ class StateSamples:
 
     def __init__(self, names: Sequence[str] = (), *, by_rung: bool = False) -> None:
         self._names, self._by_rung = texts("names", names), flag("by_rung", by_rung)
+        self._digest = ""  # of the states that the samples are in
         self._u: list[Floats] = []
         self._states: list[Ints] = []
         self._variables: list[Floats] = []
@@ -111,14 +113,16 @@ class StateSamples:
         """Take a sample of all replicas."""
         if not isinstance(simulation, Simulation):
             raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+        digest = simulation._digest_of_states
+        if self._u and self._digest != digest:
+            raise InputError("these samples are of another simulation or of other states; take new ones for this one")
         u_kn = simulation.u_kn(by_rung=self._by_rung)
         states = (simulation.rungs if self._by_rung else simulation.states).astype(np.int32)
         if not (there := np.isfinite(u_kn[states, np.arange(len(states))])).all():
             k = int(np.argmin(there))
             raise InputError(f"replica {k} has no energy where it is: {simulation.errors[k]}")
         variables = [simulation.variables(name) for name in self._names]
-        if self._u and self._u[0].shape != u_kn.shape:
-            raise InputError("these samples are of another simulation; take new ones for this one")
+        self._digest = digest
         self._u.append(u_kn)
         self._states.append(states)
         if variables:

@@ -1,4 +1,4 @@
-"""Implicit-solvent energy and its gradient: Lennard-Jones, Coulomb, Generalized Born and nonpolar term."""
+"""Molecular energy in implicit solvent and its gradient."""
 
 from __future__ import annotations
 
@@ -84,56 +84,57 @@ def energy(
     strict: bool = False,
     **words: Any,
 ) -> Any:
-    """Lennard-Jones, Coulomb, GB and nonpolar energy of a molecule, and its full gradient.
+    """Compute the energy of a molecule and its gradient: bonded, Lennard-Jones, Coulomb, GB and nonpolar terms.
 
-    docs/theory/energy.md has the formulas. Use Energy to evaluate many conformations of one molecule.
+    The formulas are in docs/theory/energy.md. Use Energy to evaluate many conformations of one molecule.
 
     >>> import pele_ocl
     >>> result = pele_ocl.energy("data/structures/trialanine.pdb", gb="obc2")
     >>> print(f"{result.total:.1f} kcal/mol")
     -135.5 kcal/mol
 
-    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as needed by the terms; n >= 1. Or the
-        path of a file, which is read and checked as by the command; or several paths, or a pattern of them. An object
-        of another library is read like a file: a Universe or an AtomGroup of MDAnalysis, a Trajectory of MDTraj, a
-        Structure of ParmEd, Atoms of ASE, a Mol of RDKit, a PDBFile of OpenMM (docs/libraries.md)
-    output : for a path, table of results to write: .csv, .h5 or .json
-    gradient : False for energies alone
+    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as needed by the terms; n >= 1. Or a file
+        path, several paths or a glob pattern; files are read and checked as by the command. Objects of other libraries
+        are read like files: a Universe or an AtomGroup of MDAnalysis, a Trajectory of MDTraj, a Structure of ParmEd,
+        Atoms of ASE, a Mol of RDKit, a PDBFile of OpenMM (docs/libraries.md)
+    output : for files, table of results to write: .csv, .h5 or .json
+    gradient : False to compute only energies
     fixed_radii : True for the gradient at fixed Born radii, as in PELE
-    one_four : "scale" 1-4 pairs of Lennard-Jones and Coulomb by atoms.one_four, or "exclude" them; pairs one or two
-        bonds apart are always excluded, and GB includes all pairs
-    cutoff : A; pairs beyond are left out of Lennard-Jones, Coulomb and GB, but not of Born radii; None for all pairs
-    per_atom : True for energies of atoms and residues
+    one_four : "scale" Lennard-Jones and Coulomb interactions of 1-4 pairs by atoms.one_four, or "exclude" them; pairs
+        separated by one or two bonds are always excluded, and GB includes all pairs
+    cutoff : A; applies to Lennard-Jones, Coulomb and GB, but not to Born radii; None for all pairs
+    per_atom : True to compute energies per atom and per residue
     frozen : atoms that do not move, a mask (n,) or indices. Their gradient is 0, and constant interactions among them
-        are computed once; all conformations must have them at the same positions
-    terms : further terms, such as PositionalRestraint(10.0)
+        are computed once; their positions must be the same in all conformations
+    terms : additional terms, such as PositionalRestraint(10.0)
     only_terms : names of the force field's terms to compute, such as ("bond", "angle") or "bond,angle"; bonded,
-        nonbonded and gb stand for several; by default all
+        nonbonded and gb are groups of terms; by default all
     precision : "float32" or "float64"
     variant : key of VARIANTS, or "auto"
-    born : key of BORN, "pairs" or "tree", or "auto": how Born radii are computed; pair energies and the chain rule use
-        all pairs. Radii of sgbnp and vdgbnp are computed from the "surface". "auto" uses the tree for large molecules
-        without frozen atoms in float32, and in float64 if an accuracy is given
+    born : how Born radii are computed: a key of BORN, "pairs" or "tree", or "auto"; pair energies and the chain rule
+        use all pairs. For sgbnp and vdgbnp it is always "surface". "auto" uses the tree for large molecules without
+        frozen atoms in float32, and in float64 if an accuracy is given
     accuracy : largest relative error of a Born radius with "tree", 1e-6 to 1e-4; by default 1e-5
-    device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
-    model : GB model, constants, ions, nonpolar term; by default SolventModel(). For a file also the number of the model
-        to read
-    models : "all" to take all models of a PDB file as conformations of one molecule
-    per_residue : True for energies of residues in the record, for a trajectory their means
-    strict : True to refuse what otherwise only causes a note: atoms too close, open disulphides, unreasonable energies
-    words : keywords about a file, the options of `pele-ocl energy` with underscores. Of the reading: `forcefield`,
-        `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
-        and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also be given instead of
-        the structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and `ionic_strength`. Of the run:
-        `trajectory`, `frames`, `topology` and `image`; `resume`, `workers`, `scheduler`, `shard`; `progress`, called
-        with the fraction done, 0 to 1; `errors`, "raise" for an error instead of NaN if a part fails
+    device : a Device, an index from `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
+    model : GB model, constants, ions and nonpolar term; by default SolventModel(). For a file also the number of the
+        model to read
+    models : "all" to read all models of a PDB file as conformations of one molecule
+    per_residue : True to record energies per residue, for a trajectory their means
+    strict : True to raise an error where otherwise only a note is given: atoms too close, open disulphides,
+        unreasonable energies
+    words : further options of `pele-ocl energy`, with underscores. For reading: `forcefield`, `select`, `without`,
+        `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands` and others of
+        pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also replace the structure. For the
+        solvent: `like`, or fields of SolventModel such as `gb` and `ionic_strength`. For the run: `trajectory`,
+        `frames`, `topology` and `image`; `resume`, `workers`, `scheduler`, `shard`; `progress`, called with the
+        fraction done, 0 to 1; `errors`, "raise" to raise an error instead of recording NaN for a failed part
 
-    Returns an EnergyResult, kcal/mol and A, with kernel times, and for "tree" the measured error. For all models an
-    Evaluation, `found[i]`; for a trajectory FrameEnergies; for several paths Structures. Each has `table()`,
-    `to_json()`, `text()` and `save(path)`. Cost n^2, memory linear in n.
+    Returns an EnergyResult, kcal/mol and A, with kernel times, and for "tree" the measured error. Returns an Evaluation
+    with one result per model for all models, FrameEnergies for a trajectory, and Structures for several paths. Each has
+    `table()`, `to_json()`, `text()` and `save(path)`. Time scales as n^2, memory as n.
 
-    Raises InputError for coincident atoms, unknown options and overflowing energies. Raises ParameterError for a radius
-    at or below the offset, and DeviceError if the device does not support it. For files, also the errors of
+    Raises InputError for coincident atoms, unknown options and overflowing energies, ParameterError for a radius at or
+    below the offset, and DeviceError for a request that the device does not support. For files, also the errors of
     pele_ocl.read.
     """
     if isinstance(atoms, Atoms):
@@ -182,11 +183,11 @@ def energy(
 
 
 def _names(terms: Sequence[str] | str | None) -> Sequence[str] | None:
-    """Names of terms; of a text those between commas, where blanks may replace underscores."""
+    """Split a text of term names at commas; spaces may replace underscores."""
     return ["_".join(name.split()) for name in terms.split(",")] if isinstance(terms, str) else terms
 
 
-if not TYPE_CHECKING:  # names by the file that has them
+if not TYPE_CHECKING:  # names by module
     __getattr__ = lazy_names(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""Each pair once, blocks of two tiles in vectors; for CPUs."""
+"""Passes that visit each pair once, in blocks of two tiles and with vectors; for CPUs."""
 
 from __future__ import annotations
 
@@ -18,26 +18,25 @@ if TYPE_CHECKING:
     from ..opencl.kernel import Arguments
     from .terms import TermKernels
 
-# Tiles up to which all passes of one conformation are one launch. A launch costs PoCL 4 us for each core, which is
-# little compared with the passes of larger molecules.
+# Largest number of tiles for which all passes of one conformation are one launch. A launch costs PoCL 4 us per core,
+# which is little compared with the passes of larger molecules.
 MOST_JOINED = 256
-LOTS = 4  # of tiles for each core, in steps over single tiles
-COUNTERS = 16 * 32  # integers in cl/energy/blocks_joined.cl
+LOTS = 4  # work units per core in steps over single tiles
+COUNTERS = 16 * 32  # number of integers, as in cl/energy/blocks_joined.cl
 
 
 class Blocks(SumsOfPairs[BlocksLayout]):
-    """A few work-items share the rows of tiles, each with sums of its own for all atoms."""
+    """A few work-items divide the rows of tiles; each has separate sums for all atoms."""
 
     layout_type = BlocksLayout
 
     @property
     def _sums_born_pairs(self) -> bool:
-        """Return whether Born radii come from sums over all pairs."""
         return not self.model.gb_model.vacuum and self.tree is None and self.of_surface is None
 
     @cached_property
     def runs(self) -> Runs | None:
-        """Runs of tiles that are the parts; None where each part walks every n-th tile."""
+        """Runs of tiles as parts; None if each part visits every n-th tile."""
         if not self.layout.in_runs or not self._sums_born_pairs or self.tiles.first_frozen < len(self.tiles):
             return None
         return Runs.of(len(self.tiles), self.layout.in_runs)
@@ -52,7 +51,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
 
     @cached_property
     def _walks(self) -> Arguments:
-        """Arguments of passes over pairs: their parts, and what each of them walks."""
+        """Arguments of pair passes: the number of parts and, if parts are runs of tiles, the runs."""
         if self.runs is None:
             return dict(n_parts=self.n_parts)
         runs = self.runs
@@ -74,11 +73,11 @@ class Blocks(SumsOfPairs[BlocksLayout]):
 
     @property
     def joined(self) -> bool:
-        """Return whether all passes are one launch."""
+        """Return whether all passes are joined in one launch."""
         device = self.queue.device
         is_able = device.kind == "CPU" and device.has_device_fence and device.can_yield
         is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and self.frozen is None
-        # At radii of an evaluation before, or with an LCPO surface, whose gradient is added before that of bonds.
+        # Separate: gradients at fixed radii, and LCPO surfaces, whose gradient is added before the bonded terms.
         is_apart = (self.options.gradient and not self.options.chain) or self.surface is not None
         if not is_able or not is_small or not self._sums_born_pairs or is_apart or self.queue.is_shared:
             return False
@@ -103,11 +102,10 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         return [self._all_joined()] if self.joined else super()._passes()
 
     def _all_joined(self) -> Launch:
-        """Bind the one launch of cl/energy/blocks_joined.cl."""
         options, tables, spheres, first = self.options, self.tables, self.spheres, self.first_kernels
         n_tiles, units = len(self.tiles), self.queue.device.compute_units
         part = None if first is None else first.part(self.context, 0, 1)
-        # Twice the cores, as PoCL gives the first of them two groups and the last one none.
+        # Twice the cores, since PoCL gives the first core two groups and the last one none.
         n_groups = 2 * units
         slopes = dict(slopes=tables.slopes, slope_columns=tables.slope_columns) if options.chain else {}
         arguments = dict(
@@ -120,7 +118,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
             self._to_finish(), part.arguments if part else {}, self.place_arguments(), self._atom_tables(),
             self._pair_tables(),
         ):  # fmt: skip
-            arguments |= further  # steps share some
+            arguments |= further  # some are the same
         return self.queue.bind(
             "energy/blocks_joined.cl", "blocks_joined", (n_groups, 1), (1, 1), arguments, width=self.layout.width,
             TILE=self.layout.tile, FUSED=1, CHAIN=int(options.chain), PER_ATOM=int(options.per_atom),
@@ -162,7 +160,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         return [weights, chain]
 
     def _over_blocks(self, file: str, name: str, arguments: Arguments, **defines: int) -> Launch:
-        """Bind a pass over pairs, of a work-item a part. arguments : all but n_tiles and n_parts"""
+        """Bind a pass over pairs with one work-item per part. arguments : all but n_tiles and n_parts"""
         return self.queue.bind(
             file, name, (self.n_parts, 1), (1, 1), dict(n_tiles=len(self.tiles), **self._walks, **arguments),
             width=self.layout.width, TILE=self.layout.tile, **self._parts_macros, **defines,

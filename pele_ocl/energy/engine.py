@@ -1,4 +1,4 @@
-"""Rows on a device: the store of their arrays, recorded molecules, and tables of arguments."""
+"""Rows on a device: storage of their arrays, recorded molecules, and tables of kernel arguments."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ if TYPE_CHECKING:
     from ..opencl.queue import Queue
     from ..opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch, Recorder, Region
 
-Gaps = list[tuple[int, int]]  # begin and end of the free parts of a buffer, in order
+Gaps = list[tuple[int, int]]  # begin and end of the free regions of a buffer, in order
 
 
 class Store:
-    """Regions of one large buffer: of molecules, as long as there is room, and of rows.
+    """Allocator of regions in one large buffer, for molecules and their rows.
 
-    shared : first bytes of what the rows of a molecule share, by its recorder
-    rewrites : how often buffers of terms were written
+    shared : offset of the region shared by the rows of a molecule, by recorder
+    rewrites : number of calls of `rewrite`
     """
 
     def __init__(self, queue: Queue, size: int) -> None:
-        """queue : writes what rows of a molecule share"""
         self.buffer, self.size, self.shared = queue.empty(size, np.uint8), size, dict["Recorder", int]()
         self.rewrites = 0
         self._queue = queue
@@ -42,7 +41,7 @@ class Store:
     def take(self, recorder: Recorder) -> int | None:
         """Allocate a region for a row, and one for its molecule if it has none; None if there is no space."""
         own = self._taken(recorder)
-        if own is None and not any(self._users.values()):  # what is free is in parts that are too small
+        if own is None and not any(self._users.values()):  # the free space is fragmented
             self._drop(self.shared)
             own = self._taken(recorder)
         if own is not None:
@@ -51,20 +50,20 @@ class Store:
         return own
 
     def give_back(self, recorder: Recorder, first: int) -> None:
-        """Free the region of a row; its molecule's region is kept until space is needed."""
+        """Free the region of a row; the molecule's shared region is kept until space is needed."""
         give_gap_back(self._gaps, first, recorder.own.size)
         self._users[recorder] -= 1
         self._rows[recorder].remove(first)
 
     def rewrite(self, recorder: Recorder, is_shared: bool, first: int, data: NDArray[np.uint8]) -> None:
-        """Write bytes to what the rows of a molecule share, or to what each of them has."""
+        """Write bytes to the shared region of a molecule, or to the regions of all its rows."""
         begins = [self.shared[recorder]] if is_shared and recorder in self.shared else []
         for begin in begins if is_shared else self._rows.get(recorder, ()):
             self._queue.write(self.buffer, data, begin + first)
         self.rewrites += 1
 
     def share(self, recorder: Recorder) -> bool:
-        """Allocate what the rows of a molecule share; return False if there is no space."""
+        """Allocate the shared region of a molecule; return False if there is no space."""
         first = self._first(recorder.shared.size, recorder)
         if first is None:
             return False
@@ -76,14 +75,14 @@ class Store:
 
     def _taken(self, recorder: Recorder) -> int | None:
         if recorder not in self.shared:
-            # Molecules of calls before go first: later their bytes would be gaps, too small for the last row.
+            # Drop unused molecules first: freed later, their regions would be gaps too small for the last row.
             self._drop([other for other in self.shared if not self._users[other]])
             if not self.share(recorder):
                 return None
         return self._first(recorder.own.size, recorder)
 
     def _first(self, size: int, recorder: Recorder) -> int | None:
-        """Take so many bytes, if need be from molecules without rows, but for one."""
+        """Allocate `size` bytes; if there is no space, drop the other molecules without rows."""
         first = take_gap(self._gaps, size) if size else 0
         if first is None:
             self._drop([other for other in self.shared if other is not recorder and not self._users[other]])
@@ -98,7 +97,7 @@ class Store:
 
 
 def take_gap(gaps: Gaps, size: int) -> int | None:
-    """Take bytes of the first gap that is large enough. Returns the first one; None if no gap is."""
+    """Allocate bytes in the first gap that is large enough. Returns their offset, or None if there is no such gap."""
     for k, (begin, end) in enumerate(gaps):
         if end - begin >= size:
             gaps[k : k + 1] = [(begin + size, end)] if end - begin > size else []
@@ -107,7 +106,7 @@ def take_gap(gaps: Gaps, size: int) -> int | None:
 
 
 def give_gap_back(gaps: Gaps, first: int, size: int) -> None:
-    """Free bytes that were taken, and join them with adjacent gaps."""
+    """Free allocated bytes and merge them with adjacent gaps."""
     joined: Gaps = []
     for begin, end in sorted([*gaps, (first, first + size)]):
         if joined and joined[-1][1] == begin:
@@ -121,44 +120,44 @@ Begins = Sequence["np.uint64 | NDArray[np.uint64]"]
 
 
 class Recorded:
-    """Launches of a molecule, recorded, and its arrays by name; what tables of arguments are made of.
+    """Recorded launches of a molecule and its arrays by name, from which argument tables are made.
 
-    recorder : has recorded them
+    recorder : records the launches
     """
 
     recorder: Recorder
 
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
-        """Return all launches, each once, in an order that is the same for molecules with the same key."""
+        """All launches without repetition, in the same order for molecules with the same key."""
         raise NotImplementedError
 
     @cached_property
     def pieces(self) -> Mapping[str, BufferPiece]:
-        """Return the offsets of a structure's arrays, by name."""
+        """Pieces of a row's region, by array name."""
         raise NotImplementedError
 
     @cached_property
     def rows(self) -> list[ArgumentRow]:
-        """Return the arguments of all launches."""
+        """Arguments of all launches."""
         launches = self.launches
-        _ = self.recorder.shared, self.recorder.own  # which lay out the arrays
+        _ = self.recorder.shared, self.recorder.own  # lays out the arrays
         return [launch.row(self.recorder.slot) for launch in launches]
 
     @cached_property
     def key(self) -> Hashable:
-        """Return a key that is equal for molecules that can share all launches."""
+        """Key that is equal for molecules that can share all launches."""
         return tuple(launch.key for launch in self.launches) if self.recorder.is_shared else id(self)
 
 
 class System(Recorded):
-    """Molecule whose structures share launches with other molecules.
+    """A molecule whose rows can share launches with rows of other molecules.
 
-    energy : its plan; passes : the launches of an evaluation, recorded
+    energy : its plan; passes : the recorded launches of an evaluation
     """
 
     def __init__(self, energy: Energy, *, is_alone: bool = False, is_scaled: bool = False) -> None:
-        """is_alone : if it has one structure, and there are no other molecules; is_scaled : if rows scale parameters
+        """is_alone : whether the molecule has one row and is the only one; is_scaled : whether rows scale parameters
 
         Raises InputError if parameters cannot be scaled.
         """
@@ -172,7 +171,7 @@ class System(Recorded):
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
         found, options = [*self.passes.launches], self.passes.options
-        if options.gradient and not options.chain:  # radii may stay as they are
+        if options.gradient and not options.chain:  # for evaluations at fixed radii
             apart = self.passes.apart_at_radii
             found += [*apart[0], *apart[1]]
         return self.recorder.recorded(found)
@@ -183,44 +182,41 @@ class System(Recorded):
 
     @cached_property
     def at_radii(self) -> list[Launch]:
-        """Launches of an evaluation at the Born radii of the one before; none if gradients do not hold radii."""
+        """Launches of an evaluation at the previous Born radii; empty unless gradients are at fixed radii."""
         holds = self.energy.holds_radii and self.passes.contents.has_gb
         return self.passes.apart_at_radii[1] if holds else []
 
     @property
     def shared(self) -> Region:
-        """Bytes that its structures share."""
         _ = self.launches
         return self.recorder.shared
 
     @property
     def own(self) -> Region:
-        """Bytes of each structure."""
         _ = self.launches
         return self.recorder.own
 
     @cached_property
     def origin(self) -> Floats:
-        """(3,) A from which positions on the device are counted."""
+        """Origin of positions on the device, (3,) A."""
         nowhere = np.zeros((1, 3 * len(self.energy.atoms)), self.passes.encoding.dtype)
         origin: Floats = self.passes.decode(nowhere)[0, 0]
         return origin
 
 
 class Tables:
-    """Launches of structures whose molecules have one key, each with a table of arguments.
+    """Launches for rows of molecules with the same key, each with a table of arguments.
 
-    A structure has a slot of the tables. The list of rows says which slots are launched, and in which order. A
-    structure that is alone stays where it is, and has no tables: its launches are of the plain kernels, whose arrays
-    are parts of a store's buffer.
+    Each row has a slot in the tables. A list of slots says which rows are launched, and in which order. A single row
+    of a single molecule has no tables: it uses the plain kernels, with parts of a store's buffer as arrays.
     """
 
     def __init__(
         self, queue: Queue, stores: Sequence[Store], recorded: Recorded, capacity: int, begins: Begins
     ) -> None:  # fmt: skip
-        """recorded : of any molecule with the key; stores : where its arrays are; capacity : slots
+        """recorded : launches of any molecule with the key; stores : of its arrays; capacity : number of slots
 
-        begins : as in `put`, for the first structure
+        begins : as in `put`, for the first row
         """
         self._queue, self._is_shared = queue, recorded.recorder.is_shared
         launches = recorded.launches
@@ -233,7 +229,7 @@ class Tables:
     def _to_tables(
         self, stores: Sequence[Store], launches: Sequence[RecordedLaunch], rows: Sequence[ArgumentRow], capacity: int
     ) -> list[BoundLaunch]:
-        """Bind launches to tables that are yet to be filled."""
+        """Bind launches to tables that `put` fills."""
         from ..opencl.binding import BoundLaunch
 
         queue = self._queue
@@ -243,7 +239,7 @@ class Tables:
         self._shapes = np.zeros((len(rows), capacity, 2), np.int64)
         self._table = queue.empty(self._values.size, np.uint8)
         self._list = queue.empty(capacity, np.int32)
-        self._changed = [0, 0]  # slots between which the device's table is old
+        self._changed = [0, 0]  # range of slots that changed since the last `send`
         bound: list[BoundLaunch] = []
         for k, launch in enumerate(launches):
             first = np.int32(self._firsts[k])
@@ -255,7 +251,7 @@ class Tables:
     def _to_parts(
         self, stores: Sequence[Store], launches: Sequence[RecordedLaunch], begins: Begins
     ) -> list[BoundLaunch]:
-        """Bind launches to the arrays of the one structure that there is."""
+        """Bind launches to the arrays of the only row."""
         from ..opencl.binding import BoundLaunch
 
         queue, bound = self._queue, list[BoundLaunch]()
@@ -270,9 +266,9 @@ class Tables:
         return bound
 
     def put(self, slots: NDArray[np.intp], rows: Sequence[ArgumentRow], begins: Begins) -> None:
-        """Assign slots to structures of one molecule.
+        """Assign slots to rows of one molecule.
 
-        begins : bytes of the stores at which regions begin, one or of each slot, as numbered by `BufferPiece.region`
+        begins : offsets of the regions in the stores, one or one per slot, in the order of `BufferPiece.region`
         """
         if not self._is_shared:
             return
@@ -287,7 +283,7 @@ class Tables:
         self._changed = [min(first, least), max(end, most)] if end > first else [least, most]
 
     def send(self, slots: NDArray[np.integer]) -> None:
-        """Have these slots be launched from now on, in this order, after all that was launched before."""
+        """Set the slots to launch from now on, in this order. Earlier launches are not affected."""
         if not self._is_shared:
             return
         first, end = self._changed
@@ -302,10 +298,10 @@ class Tables:
         self._changed = [0, 0]
 
     def bound(self, launches: Sequence[Launch]) -> list[BoundLaunch]:
-        """Return the shared launches that take the place of a molecule's own."""
+        """Return the shared launches that correspond to launches of a molecule."""
         return [self._bound[self._numbers[id(launch)]] for launch in launches]
 
     def launch(self, launches: Sequence[BoundLaunch], count: int, first: int = 0) -> None:
-        """Launch for so many structures of the list, from the place `first` on."""
+        """Launch for `count` rows of the list, starting at index `first`."""
         if count:
             self._queue.launch_bound(launches, count, first=first)

@@ -1,4 +1,4 @@
-"""Atoms that never move: their interactions with each other are computed once and left out of every evaluation."""
+"""Frozen atoms: interactions among them are computed once and left out of every evaluation."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ..plan.conformations import Encoding
 from ..tiles import Tiles
 from .term_set import TermSet
 
-AWAY = 1e-3  # A that a frozen atom may be from its place
-ASIDE = 8.0  # A between atoms that are out of the way
+AWAY = 1e-3  # A, largest displacement of a frozen atom
+ASIDE = 8.0  # A, spacing of the atoms that are moved aside
 
-# Passes for some contents give Born integrals (n_slots,) and energies (n_terms,) at positions (n, 3) A.
+# Computes Born integrals (n_slots,) and energies (n_terms,) at positions (n, 3) A.
 Measure = Callable[[TermSet, "Frozen | None", Encoding, Floats], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True, eq=False)
 class Frozen:
-    """Interactions among atoms that never move; docs/theory/restraints.md, section 3.
+    """Interactions among frozen atoms; docs/theory/restraints.md, section 3.
 
-    integrals : (n_slots,) of their Born integrals, 1/A
-    energies : (n_terms,) of each term, kcal/mol
+    integrals : (n_slots,) Born integrals, 1/A
+    energies : (n_terms,) kcal/mol
     """
 
     integrals: Floats
@@ -35,11 +35,11 @@ class Frozen:
 
     @classmethod
     def of(cls, measure: Measure, contents: TermSet, atoms: Atoms, tiles: Tiles, pairs: bool, doubles: bool) -> Frozen:
-        """Compute by passes for one conformation, with the atoms that move out of the way.
+        """Compute the interactions from one conformation in which the moving atoms are moved aside.
 
-        measure : by passes that leave out the interactions among frozen atoms, or by None of it all
-        contents : terms that the frozen atoms need alone; pairs : if the pair pass leaves out their pairs
-        doubles : whether the device has float64
+        measure : runs the passes; the Frozen argument says what they leave out, None for nothing
+        contents : terms among frozen atoms; pairs : whether the pair pass leaves out pairs of frozen atoms
+        doubles : whether the device supports float64
         """
         aside = _out_of_the_way(atoms, tiles)
         encoding = Encoding.of(float(np.ptp(aside, axis=0).max()), doubles)
@@ -54,33 +54,30 @@ class Frozen:
 
 
 def frozen_atoms(atoms: Atoms, frozen: ArrayLike | None) -> NDArray[np.bool_]:
-    """Mark the frozen atoms, (n,). frozen : a mask (n,) or indices of them
-
-    Raises InputError if it is neither.
-    """
+    """Return the mask (n,) of frozen atoms, given as a mask or indices. Raises InputError for anything else."""
     return np.zeros(len(atoms), np.bool_) if frozen is None else atoms_mask("frozen atoms", frozen, len(atoms))
 
 
 def are_in_place(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_]) -> bool:
-    """Return whether frozen atoms of all conformations (m, n, 3) A are where the molecule's are."""
+    """Return whether the frozen atoms of all conformations (m, n, 3) A are at the molecule's positions."""
     return not (_away(conformations, atoms, frozen) > AWAY).any()
 
 
 def check_in_place(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_]) -> None:
-    """Raise InputError if they are not."""
+    """Raise InputError if frozen atoms have moved."""
     if not are_in_place(conformations, atoms, frozen):
         i = int(np.flatnonzero(frozen)[np.argmax(_away(conformations, atoms, frozen))])
         raise InputError(f"{atoms.describe(i)} is frozen, but not where it was when the plan was made")
 
 
 def _away(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_]) -> Floats:
-    """Measure how far each frozen atom is from its place at most, A; 0 if it is nowhere."""
+    """Largest displacement of each frozen atom along any axis, A; 0 for NaN."""
     away: Floats = np.nan_to_num(np.abs(conformations[:, frozen] - atoms.positions[frozen])).max(axis=(0, 2))
     return away
 
 
 def _out_of_the_way(atoms: Atoms, tiles: Tiles) -> Floats:
-    """Leave atoms in tiles of frozen ones where they are, and put all others on a grid beside them, (n, 3) A."""
+    """Positions (n, 3) A with all atoms outside tiles of frozen atoms moved to a grid away from these."""
     positions = atoms.positions.copy()
     free = np.ones(len(positions), bool)
     free[tiles.order[tiles.first_frozen * tiles.size :]] = False

@@ -1,4 +1,4 @@
-"""Layouts of the energy's passes on a device: pure functions of the machine and the number of atoms."""
+"""Layouts of the energy's passes on a device, as functions of the machine and the number of atoms."""
 
 from __future__ import annotations
 
@@ -14,43 +14,41 @@ from numpy.typing import NDArray
 from ..common.variant import Machine, Settings
 from ..tiles import cpu_parts, tried_parts
 
-# Of fewer atoms than this a GPU is filled by smaller shares of the work only, and launches are what costs.
+# In molecules with fewer atoms a GPU is filled only by dividing the work finely, and launches dominate the time.
 SMALL = 2_000
 
-# Of fewer atoms than this tiles of `blocks` are smaller: a tile with itself has each pair twice, which weighs there.
+# With fewer atoms `blocks` uses smaller tiles: the block of a tile with itself computes each pair twice.
 SMALLEST = 256
 
-MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse launches
+MOST_FUSED = 3_000  # atoms; for larger molecules `tune` does not try fused launches
 
-# Atoms up to which `blocks` has more parts for each core of a CPU, which evens out their times. In larger molecules
-# each part has many tiles.
+# Largest number of atoms for which `blocks` has more parts per core of a CPU, which balances the load. In larger
+# molecules each part has many tiles.
 MOST_HALVED = 8_192
 
-# With at least so many cores such parts are runs of tiles, so many per core.
+# Smallest number of cores for which parts are runs of tiles, and number of parts per core.
 LEAST_CORES_FOR_RUNS, RUNS_FOR_EACH = 4, 8
-LEAST_BLOCKS = 8  # of two tiles in such a part, on average
+LEAST_BLOCKS = 8  # blocks of two tiles per part, on average
 
-# Atoms in a tile of kernels that keep the excluded partners of an atom as the bits of one word: #error in their files.
+# Largest tile of kernels that store the exclusions of an atom as bits of one word; checked by #error in their files.
 MOST_TILE = 32
 
-# Layers that `squares` keeps at most of what tiles get, for the gradient: where the steps around the ring are more
-# they come in several launches, so that memory grows with the atoms and not with their square.
+# Largest number of layers of partial gradients that `squares` keeps. If there are more steps around the ring, they are
+# divided into several launches, so that memory is linear in the number of atoms.
 MOST_LAYERS = 256
 
 
 @dataclass(frozen=True)
 class EnergyLayout:
-    """Shape of the passes over pairs.
+    """Layout of the passes over pairs. Raises ValueError for a tile that the kernels do not support.
 
     width : reals in a vector
-    tile : atoms in a tile, a power of two, a multiple of width; at most MOST_TILE for `blocks` and `squares`
-
-    Raises ValueError for a tile that the kernels do not know.
+    tile : atoms in a tile, a power of two and a multiple of width; at most MOST_TILE for `blocks` and `squares`
     """
 
     width: int
     tile: int
-    most_tile: ClassVar[int | None] = None  # atoms; None where kernels know tiles of any size
+    most_tile: ClassVar[int | None] = None  # atoms; None if kernels support tiles of any size
 
     def __post_init__(self) -> None:
         if self.tile & (self.tile - 1) or self.tile % self.width:
@@ -61,33 +59,29 @@ class EnergyLayout:
 
 @dataclass(frozen=True)
 class RowsLayout(EnergyLayout):
-    """Shape of `rows`.
-
-    parts_of_rows : parts of a group; each meets its share of the tiles; a power of two
-    """
+    """Layout of `rows`. parts_of_rows : parts of a group, which divide the tiles among them; a power of two"""
 
     parts_of_rows: int
 
     @classmethod
     def of(cls, machine: Machine, n_atoms: int) -> RowsLayout:
-        """Choose the layout for a machine and a number of atoms."""
         if machine.kind == "CPU":
-            # One work-item to a part: Intel's compiler mixes the lanes of several up where they differ in a condition.
+            # One work-item per part: Intel's compiler miscompiles conditions that differ between work-items.
             return cls(machine.width, max(4, machine.width), 1)
         return cls(1, 16, 32) if n_atoms < SMALL else cls(1, 32, 16)
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
-        """List the settings that `tune` tries on a GPU."""
+        """Settings that `tune` tries on a GPU."""
         return [{"tile": tile, "parts_of_rows": parts} for tile, parts in ((16, 16), (16, 32), (32, 8), (32, 16))]
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Parts of passes over blocks that are runs of tiles for some steps around the ring; cl/common/runs.clh.
+    """Division of passes over blocks into runs of tiles and ranges of steps around the ring; cl/common/runs.clh.
 
-    per_run : tiles of a run; the last one may have fewer
-    per_cut : steps of a part
+    per_run : tiles per run; the last one may have fewer
+    per_cut : steps per part
     """
 
     per_run: int
@@ -97,10 +91,10 @@ class Runs:
 
     @classmethod
     def of(cls, n_tiles: int, wanted: int) -> Runs:
-        """Divide n_tiles into about `wanted` parts, or fewer so that none is tiny."""
+        """Divide n_tiles into about `wanted` parts, or fewer if parts would be too small."""
         n_steps = n_tiles // 2 + 1
         wanted = max(1, min(wanted, n_tiles * n_steps // LEAST_BLOCKS))
-        # A part has sums of 2 per_run + per_cut - 1 tiles, the fewest for its blocks where per_cut is 2 per_run.
+        # A part has sums for 2 per_run + per_cut - 1 tiles; their number per block is smallest for per_cut = 2 per_run.
         per_run = max(1, round(n_tiles / (2 * math.sqrt(wanted))))
         n_runs = -(-n_tiles // per_run)
         per_cut = -(-n_steps // min(n_steps, -(-wanted // n_runs)))
@@ -108,23 +102,22 @@ class Runs:
 
     @property
     def n_parts(self) -> int:
-        """Count the parts."""
         return self.n_runs * self.n_cuts
 
     @property
     def met(self) -> int:
-        """Tiles that a part meets at most."""
+        """Number of tiles with which a part's run interacts, at most."""
         return self.per_run + self.per_cut - 1
 
     @property
     def tiles_of_sums(self) -> int:
-        """Tiles of which a part has sums."""
+        """Number of tiles for which a part has sums."""
         return self.met + self.per_run
 
     def places_of_sums(self, n_tiles: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """List where the sums of each tile are: the first of each, (n_tiles + 1,), and (n_sums, 2) part and place.
+        """Return where the sums of each tile begin, (n_tiles + 1,), and the part and position of sums, (n_sums, 2).
 
-        Some sums are of nothing, and stay 0.
+        Unused sums stay 0.
         """
         tile, run, cut = np.indices((n_tiles, self.n_runs, self.n_cuts)).reshape(3, -1)
         ahead = (tile - run * self.per_run) % n_tiles  # of the run's first tile
@@ -143,10 +136,10 @@ class Runs:
 
 @dataclass(frozen=True)
 class BlocksLayout(EnergyLayout):
-    """Shape of `blocks`.
+    """Layout of `blocks`.
 
-    most_parts : the tiles are walked in at most this many parts; each takes memory
-    in_runs : wanted number of parts that are runs of tiles; 0 where each part walks every n-th tile
+    most_parts : largest number of parts that divide the tiles; each takes memory
+    in_runs : requested number of parts that are runs of tiles; 0 if each part visits every n-th tile
     """
 
     most_tile = MOST_TILE
@@ -155,7 +148,6 @@ class BlocksLayout(EnergyLayout):
 
     @classmethod
     def of(cls, machine: Machine, n_atoms: int) -> BlocksLayout:
-        """Choose the layout for a machine and a number of atoms."""
         if machine.kind == "CPU":
             tile = 16 if n_atoms < SMALLEST and machine.width <= 8 else 32
             parts, units = cpu_parts(machine.units), machine.units
@@ -167,21 +159,20 @@ class BlocksLayout(EnergyLayout):
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
-        """List the settings that `tune` tries on a CPU."""
-        return [
-            {"tile": tile, "most_parts": parts}
-            for tile, parts in product((16, 32), tried_parts(machine.units))
-            if tile >= machine.width
-        ]
+        """Settings that `tune` tries on a CPU, without `most_parts` if parts are runs, where it has no effect."""
+        tiles = [tile for tile in (16, 32) if tile >= machine.width]
+        if BlocksLayout.of(machine, n_atoms).in_runs:
+            return [{"tile": tile} for tile in tiles]
+        return [{"tile": tile, "most_parts": parts} for tile, parts in product(tiles, tried_parts(machine.units))]
 
     def parts(self, n_tiles: int) -> int:
-        """Count the parts of the tiles: all but the last get equally many."""
+        """Number of parts; all but the last have the same number of tiles."""
         return -(-n_tiles // max(2, -(-n_tiles // self.most_parts)))
 
 
 @dataclass(frozen=True)
 class Slab:
-    """Steps around the ring of `squares` that one launch takes, and their chunks; cl/energy/squares/ring.clh."""
+    """Steps around the ring of `squares` in one launch, divided into chunks; cl/energy/squares/ring.clh."""
 
     first_step: int
     end_step: int
@@ -191,31 +182,30 @@ class Slab:
 
     @property
     def steps(self) -> range:
-        """Steps."""
         return range(self.first_step, self.end_step)
 
     @property
     def n_chunks(self) -> int:
-        """A chunk of steps is a group's work."""
+        """Number of chunks, each the work of one group."""
         return -(-(self.end_step - self.first_step) // self.steps_per_chunk)
 
     @property
     def n_layers(self) -> int:
-        """Layers: one of each chunk, and one of each step except a row's own."""
+        """Number of layers: one per chunk and one per step, except that of a row with itself."""
         return self.n_chunks + self.end_step - max(self.first_step, 1)
 
 
 @dataclass(frozen=True)
 class SquaresLayout(EnergyLayout):
-    """Shape of `squares`.
+    """Layout of `squares`.
 
-    most_parts : the Born sums walk the tiles in at most this many parts; each takes memory; the steps around the ring
-        are worth several tiles each and come in about a quarter as many chunks
-    row : tiles in a row; a work-item owns an atom of each
-    split : work-items to an atom, which divide the atoms of a tile
-    shares : work-items that add up the parts of one atom
-    fused : whether the last group of a launch to write to a tile sums over all, where a device allows that
-    joined : whether all launches are one, where they are fused
+    most_parts : largest number of parts into which Born sums divide the tiles; each takes memory. The steps around the
+        ring, which cover several tiles each, are divided into about a quarter as many chunks
+    row : tiles in a row; each work-item has one atom of each
+    split : work-items per atom, which divide the atoms of a tile
+    shares : work-items that add the parts of one atom
+    fused : whether the last group to write to a tile sums its parts, on devices that support this
+    joined : whether fused launches are joined in one
     """
 
     most_tile = MOST_TILE
@@ -228,7 +218,6 @@ class SquaresLayout(EnergyLayout):
 
     @classmethod
     def of(cls, machine: Machine, n_atoms: int) -> SquaresLayout:
-        """Choose the layout for a machine and a number of atoms."""
         if n_atoms < SMALL and machine.kind == "GPU":
             return cls(1, 32, 256, split=2, shares=4, fused=True, joined=True)
         row, shares = (3, 4) if n_atoms > 8_000 else (1, 8)
@@ -236,7 +225,6 @@ class SquaresLayout(EnergyLayout):
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
-        """List the settings that `tune` tries on a GPU."""
         shapes = product((1, 2, 3), (128, 256))
         squares = [{"row": row, "most_parts": parts, "split": 1, "fused": 0, "joined": 0} for row, parts in shapes]
         fused = [
@@ -246,16 +234,15 @@ class SquaresLayout(EnergyLayout):
         return squares + (fused if n_atoms <= MOST_FUSED else [])
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
-        """Count the chunks of tiles that the Born sums walk, and the tiles in each."""
+        """Number of chunks of the Born sums, and of tiles per chunk."""
         tiles_per_chunk = -(-n_tiles // self.most_parts)
         return -(-n_tiles // tiles_per_chunk), tiles_per_chunk
 
     def rows(self, n_tiles: int) -> int:
-        """Count the rows of tiles."""
         return -(-n_tiles // self.row)
 
     def slabs(self, n_tiles: int, most_layers: int) -> list[Slab]:
-        """Cut a pass into launches; each keeps so many layers at most, but at least two."""
+        """Divide a pass into launches with at most `most_layers` layers each, but at least two."""
         n_steps = self.rows(n_tiles) // 2 + 1
         per_chunk = max(1, min(round(n_steps * 4 / self.most_parts), most_layers - 1))
         per_slab = per_chunk * max(1, most_layers // (per_chunk + 1))

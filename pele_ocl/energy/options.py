@@ -1,4 +1,4 @@
-"""Quantities that an energy is asked for."""
+"""Options of an energy evaluation."""
 
 from __future__ import annotations
 
@@ -9,26 +9,24 @@ from typing import Literal
 from ..common.arguments import choice, flag, number
 from ..common.errors import InputError
 
-MOST_CUTOFF = 1e9  # A; its square is to fit float32
+MOST_CUTOFF = 1e9  # A; its square must fit float32
 
 
 def require_near(cutoff: float | None) -> None:
-    """Raise InputError for a cutoff, A, beyond the largest."""
-    if isinstance(cutoff, Real) and cutoff > MOST_CUTOFF:  # others are refused by Options
+    """Raise InputError for a cutoff, A, that is too large."""
+    if isinstance(cutoff, Real) and cutoff > MOST_CUTOFF:  # Options checks the others
         raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {MOST_CUTOFF:g} A is needed")
 
 
 @dataclass(frozen=True)
 class Options:
-    """Options that kernels are built for.
+    """Options that kernels are built for. Raises InputError for unknown values.
 
-    gradient : whether it is wanted; chain : whether Born radii follow the positions in it
-    per_atom : whether energies of single atoms are wanted
+    gradient : whether to compute the gradient; chain : whether it includes derivatives of the Born radii
+    per_atom : whether to compute energies of single atoms
     cutoff : of the pair terms, A; None for all pairs
     one_four : "scale" or "exclude" 1-4 pairs
-    rebuild_sites : whether virtual sites are placed first, and their gradients passed on to their parents
-
-    Raises InputError for unknown values.
+    rebuild_sites : whether to place virtual sites first, and distribute their gradients to their parents
     """
 
     gradient: bool

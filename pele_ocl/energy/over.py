@@ -1,4 +1,4 @@
-"""Energies of all frames of a trajectory by any plan, by default the whole energy."""
+"""Energies of all frames of a trajectory, with any plan."""
 
 from __future__ import annotations
 
@@ -30,21 +30,20 @@ def energy_over(
     resume: bool = False,
     progress: Progress | None = None,
 ) -> FrameEnergies:
-    """Energies of all frames of a trajectory, read in pieces while the device computes.
+    """Compute the energies of all frames of a trajectory, which is read in pieces while the device computes.
 
     Memory is needed for a few pieces, and 8 bytes per frame and term for the result.
 
-    atoms : a plan, such as Energy(atoms, gradient=False), or Atoms, for which that plan is made. A Nonbond with a list
+    atoms : a plan, such as Energy(atoms, gradient=False), or Atoms, for which this plan is made. A Nonbond with a list
         from pairs_within or pairs_split uses a new list for each frame, with the same cutoffs
-    trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
-        `select`, `topology` and `image`
-    output : .h5, .csv or .jsonl, to which results are appended
-    resume : True to continue an `output` of an interrupted run with the same settings
+    trajectory : a Trajectory, or paths or frames in memory for `pele_ocl.trajectory`, with its `frames`, `select`,
+        `topology` and `image`
+    output : .h5, .csv or .jsonl file to which results are appended
+    resume : True to continue the `output` of an interrupted run with the same settings
     progress : called with the fraction of the frames done, 0 to 1
 
     A failed frame, such as one with broken bonds, has NaN in its terms and the reason in `errors`. Raises FormatError
-    and InputError as `trajectory` does. Raises FormatError for an output with other settings, or one that is also an
-    input.
+    and InputError as `trajectory` does, and FormatError for an output with other settings or one that is also an input.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> found = pele_ocl.energy_over(atoms, np.stack([atoms.positions, atoms.positions + 1.0]))

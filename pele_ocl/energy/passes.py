@@ -1,14 +1,14 @@
-"""Launches of one evaluation of the energy, in order.
+"""Launches of one energy evaluation, in order.
 
-A variant is the last of a chain of classes, each derived from the one before:
+Each variant is the last class in a chain of subclasses:
 
-Passes (plan/passes.py) : buffers and launches of any quantity, and conformations to the device and back
-TiledPasses (tiles/passes.py) : positions are placed in tiles first
-EnergyPasses (here) : the steps of an energy, the terms outside the passes, and the results
-Squares (squares.py) : of EnergyPasses; groups meet rows of tiles, and layers are summed tile by tile; for GPUs
-SumsOfPairs (here) : of EnergyPasses; sums are kept for all slots until a last step puts them in the atoms' order
-Rows (rows.py) : of SumsOfPairs; each atom sums its own pairs; for GPUs
-Blocks (blocks.py) : of SumsOfPairs; each pair once, in blocks of two tiles; for CPUs
+Passes (plan/passes.py) : buffers and launches of any quantity, and transfers of conformations
+TiledPasses (tiles/passes.py) : positions are first placed in tiles
+EnergyPasses (here) : the steps of an energy evaluation, terms outside the passes, and results
+Squares (squares.py) : pairs of tile rows, with partial sums in layers per tile; for GPUs
+SumsOfPairs (here) : sums by slot, reordered by atom in the last step
+Rows (rows.py) : SumsOfPairs in which each atom sums its own pairs; for GPUs
+Blocks (blocks.py) : SumsOfPairs with each pair once, in blocks of two tiles; for CPUs
 """
 
 from __future__ import annotations
@@ -52,22 +52,22 @@ if TYPE_CHECKING:
 
 L = TypeVar("L", bound=EnergyLayout)
 
-RADII = ("traits", "singles", "born", "largest_born")  # buffers of Born radii and what follows from them
+RADII = ("traits", "singles", "born", "largest_born")  # buffers of Born radii and quantities derived from them
 
 
 class EnergyPasses(TiledPasses, Generic[L]):
     """Kernels of a variant with their buffers, for up to `batch` conformations at a time.
 
-    contents : the terms, and what adds to the gradient and to the energies beside the passes
-    frozen : what is left out, else None
-    tree : that Born radii come from, to `accuracy`; None where they come from all pairs
-    reason : makes the error of a conformation from its positions, the results of all, and its number
+    contents : the terms, including those computed outside the passes
+    frozen : the interactions to leave out, or None
+    tree : tree from which Born radii are computed; None if they are computed from all pairs
+    reason : makes the error of a failed conformation from positions, outputs and index
     """
 
     reason: Callable[[NDArray[Any], Outputs, int], InputError]
 
     layout_type: ClassVar[type[EnergyLayout]]
-    leaves_out: ClassVar[bool] = True  # whether its kernels can leave out the interactions among frozen atoms
+    leaves_out: ClassVar[bool] = True  # whether kernels can leave out the interactions among frozen atoms
 
     def __init__(
         self, queue: Binder, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
@@ -95,11 +95,11 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.context = TermContext(
             queue, atoms, encoding, options, self.buffers, self.result_sizes, self.first_grouped,
             {**encoding.macros, **self.result_macros}, tiles,
-            partial(place_arguments, encoding, spheres, self.buffers),  # no method, by which this would hold itself
+            partial(place_arguments, encoding, spheres, self.buffers),  # a method would make a reference cycle
         )  # fmt: skip
 
     def make(self, most: int) -> None:
-        """Make buffers for up to `most` conformations, then the launches; called once."""
+        """Allocate buffers for up to `most` conformations and bind the launches; called once."""
         sizes = self._common_sizes(len(self.atoms)) | self._sizes() | (self.surface.sizes if self.surface else {})
         sizes |= self.tree.sizes("born_sums") if self.tree else {}
         sizes |= self.of_surface.sizes("born_sums") if self.of_surface else {}
@@ -112,16 +112,15 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @classmethod
     def layout_for(cls, machine: Machine, n_atoms: int) -> EnergyLayout:
-        """Choose the layout for a machine and a number of atoms."""
         layout: EnergyLayout = cls.layout_type.of(machine, n_atoms)  # type: ignore[attr-defined]
         return layout
 
     def _passes(self) -> list[Launch]:
-        """Bind the launches from positions to the results of the passes, and what runs before them."""
+        """Bind the launches of the passes, up to the results."""
         return [*self._first(), *self._radii(), *self._from_radii()]
 
     def _first(self) -> list[Launch]:
-        """Bind the launch that places the tiles: one of its own, or of the term that runs first."""
+        """Bind the launch that places the tiles; it may belong to a term."""
         return [*([] if self.first_kernels else [self.place()]), *self._launches_of(self.contents.grouped, first=True)]
 
     def _radii(self) -> list[Launch]:
@@ -132,41 +131,39 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return self._born() if self.tree is None else self._born_of(self.tree)
 
     def _from_radii(self) -> list[Launch]:
-        """Bind the launches of the passes after radii are known."""
         return [*self._pairs(), *(self._chain() if self.options.chain else ()), *self._finish()]
 
     @cached_property
     def _after_passes(self) -> list[Launch]:
-        """Launches after the passes, bound once: rows write values of restraints into their buffers."""
+        """Launches after the passes, bound once, since rows write restraint values to their buffers."""
         contents = self.contents
         return [*self._surface(), *self._launches_of(contents.grouped), *self._launches_of(contents.further)]
 
     @cached_property
     def apart_at_radii(self) -> tuple[list[Launch], list[Launch]]:
-        """Two lists of launches: up to the Born radii, which stay in the buffers RADII; and all that follows."""
+        """Two lists of launches: up to the Born radii, which are left in the buffers RADII; and all that follow."""
         before, after = self._of_sites
         first, radii = [*before, *self._first()], self._radii()
         return [*first, *radii], [*first, *self._from_radii(), *self._after_passes, *after]
 
     @cached_property
     def _of_sites(self) -> tuple[list[Launch], list[Launch]]:
-        """Launches of virtual sites before and after all others, bound once."""
         return site_launches(self.context)
 
     @property
     def first_frozen(self) -> np.int32:
-        """First tile from which on passes leave out interactions among tiles."""
+        """First frozen tile; passes leave out interactions among frozen tiles."""
         return np.int32(len(self.tiles) if self.frozen is None else self.tiles.first_frozen)
 
     @property
     def first_frozen_pair(self) -> np.int32:
-        """First such tile in the pair pass, whose slopes by radii of frozen atoms reach moving ones."""
+        """First frozen tile of the pair pass; with GB none, since Born-radius derivatives need all pairs."""
         return self.first_frozen if self.model.gb_model.vacuum else np.int32(len(self.tiles))
 
     def measured(self, queue: Queue, positions: Floats) -> tuple[Floats, Floats]:
-        """Born integrals (n_slots,) of positions (n, 3) A as far as the passes sum them up, and energies (n_terms,).
+        """Born integrals (n_slots,) computed by the passes at positions (n, 3) A, and energies (n_terms,).
 
-        queue : that made the passes
+        queue : on which the passes were made
         """
         encoded = np.empty(positions.size, self.encoding.dtype)
         shifted = positions - self.encoding.shift(positions.min(axis=0), positions.max(axis=0))
@@ -181,21 +178,20 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @property
     def n_born_parts(self) -> int:
-        """Parts in which passes over all pairs leave Born integrals, (n_slots,) each."""
+        """Number of parts of the Born integrals, (n_slots,) each, in passes over all pairs."""
         return 0
 
     @property
     def n_columns(self) -> int:
-        """Reals of an atom after the energies in the results: Born radius, gradient, energies of further terms."""
+        """Number of reals per atom in the results: Born radius, gradient, energies of further terms."""
         return (4 if self.options.gradient else 1) + self._n_further
 
     @property
     def _n_further(self) -> int:
-        """Further terms, which have energies of atoms."""
         return sum(len(kernels.names) for kernels in self.contents.further)
 
     def _launches_of(self, term_kernels: Sequence[TermKernels], first: bool = False) -> list[Launch]:
-        """Bind kernels of terms that run after the passes, or first; their terms follow one another in the results."""
+        """Bind the launches of terms after or before the passes; their results are consecutive."""
         index = np.cumsum([0, *(len(kernels.names) for kernels in term_kernels)]).tolist()
         return [
             launch
@@ -205,7 +201,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         ]
 
     def _listed(self, kernels: TermKernels, index: int) -> Sequence[Launch]:
-        """List the launches of a term, which may be a user's. Raises InputError if it returns anything but launches."""
+        """Bind the launches of a term, which may be a user's. Raises InputError if it does not return launches."""
         found = kernels.launches(self.context, index)
         if not isinstance(found, list | tuple) or not all(hasattr(launch, "kernel") for launch in found):
             raise InputError(
@@ -215,21 +211,21 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return found
 
     def _runs_first(self, kernels: TermKernels) -> bool:
-        """Return whether the kernels of a term run before the passes, or with them."""
+        """Return whether the kernels of a term run before the passes or are joined with them."""
         return kernels.runs_first(self.context)
 
     @cached_property
     def first_kernels(self) -> TermKernels | None:
-        """Term whose kernels run before the passes: it places the tiles and begins the gradient. None if none does."""
+        """Term that runs before the passes: it places the tiles and initializes the gradient. None if there is none."""
         return next((kernels for kernels in self.contents.grouped if self._runs_first(kernels)), None)
 
     @property
     def first_macros(self) -> dict[str, int]:
-        """Build definition of kernels that leave the gradient of the passes, or add to one that was begun."""
+        """Build definition for passes that add to a gradient initialized by a term."""
         return {"TERMS_FIRST": int(self.first_kernels is not None)}
 
     def unpacked(self, results: NDArray[Any], positions: Floats) -> tuple[Outputs, dict[int, str]]:
-        """Unpack results (m, n_results) of positions (m, n, 3) A, with NaN and a reason for each that failed."""
+        """Unpack results (m, n_results) at positions (m, n, 3) A, with NaN and a reason for failed ones."""
         m, options = len(results), self.options
         failures = Failures(m, record=True)
         found = Outputs.empty(
@@ -247,7 +243,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         found.born_radii[part] = results[:, first : first + n]
         if found.gradients is not None:
             found.gradients[part].reshape(m, 3 * n)[:] = results[:, first + n : first + 4 * n]
-        # In float64 and one after the other in memory, so that each conformation is added up in the same order.
+        # In float64 and contiguous, so that all conformations are summed in the same order.
         values = results.take(self._places, axis=1).astype(np.float64).reshape(m, -1, self.n_energies)
         if self._are_in_order:
             np.add.reduce(values, axis=2, out=found.energies[part])
@@ -263,7 +259,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
             found.energies[part] += self.frozen.energies
 
     def _unpack_further(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
-        """Add the energies of atoms that further terms left after the columns of the passes."""
+        """Add the per-atom energies of further terms, stored after the columns of the passes."""
         m, n, n_further = len(results), len(self.atoms), self._n_further
         columns = self.contents.columns([name for kernels in self.contents.further for name in kernels.names])
         further = results[:, self.first_grouped - n * n_further : self.first_grouped].reshape(m, n_further, n)
@@ -274,28 +270,27 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @staticmethod
     def _add(sums: NDArray[Any], values: NDArray[Any], columns: NDArray[np.intp]) -> None:
-        """Add values (..., k) to these k columns of sums; some may be the same."""
+        """Add values (..., k) to k columns of sums, some of which may be the same."""
         for k, column in enumerate(columns.tolist()):
             sums[..., column] += values[..., k]
 
     @cached_property
     def _columns(self) -> NDArray[np.intp]:
-        """Places of the passes' and the grouped terms among all, in rising order."""
+        """Columns of the terms of the passes and of grouped terms, sorted."""
         return np.sort(self.contents.columns(self._computed))
 
     @property
     def _computed(self) -> list[str]:
-        """Names of the passes' and the grouped terms, in the order of the results."""
+        """Names of the terms of the passes and of grouped terms, in the order of the results."""
         return [*PASS_TERMS, *(name for kernels in self.contents.grouped for name in kernels.names)]
 
     @cached_property
     def _are_in_order(self) -> bool:
-        """Return whether these terms are all there are, each once."""
         return np.array_equal(self._columns, np.arange(len(self.contents.names)))
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:
-        """Places of the energies of `_columns` in the results, term by term."""
+        """Indices in the results of the energies of `_columns`, term by term."""
         rows, n_pass = np.arange(self.n_energies), len(PASS_TERMS)
         places = [rows * n_pass + k for k in range(n_pass)]
         places += [self.first_grouped + k * self.n_energies + rows for k in range(len(self._computed) - n_pass)]
@@ -307,38 +302,38 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @cached_property
     def first_grouped(self) -> int:
-        """First place of the grouped terms in the results of a conformation, after all columns of atoms."""
+        """Index of the first grouped term in the results of a conformation, after the per-atom columns."""
         return len(PASS_TERMS) * self.n_energies + len(self.atoms) * self.n_columns
 
     @classmethod
     def row_tiles(cls, layout: L) -> int:
-        """Tiles of a row of tiles, which a group owns together."""
+        """Number of tiles in a row, which belongs to one group."""
         return cls.tile_order(layout).row_tiles
 
     @classmethod
     @abstractmethod
     def tile_order(cls, layout: L) -> TileOrder:
-        """Return the order in which the pair pass meets tiles."""
+        """Return the order in which the pair pass visits tiles."""
 
     @abstractmethod
     def _sizes(self) -> dict[str, int]:
-        """Reals in each buffer of the variant's own, for one conformation."""
+        """Number of reals per conformation in each of the variant's buffers."""
 
     @abstractmethod
     def _born(self) -> list[Launch]:
-        """Born radii, and energies of single atoms with their slopes."""
+        """Bind the launches of Born radii, and of energies of single atoms and their derivatives."""
 
     @abstractmethod
     def _pairs(self) -> list[Launch]:
-        """Energies of pairs with their slopes."""
+        """Bind the launches of pair energies and their derivatives."""
 
     @abstractmethod
     def _chain(self) -> list[Launch]:
-        """Bind the gradient by way of the Born radii."""
+        """Bind the launches of the gradient through the Born radii."""
 
     @abstractmethod
     def _finish(self) -> list[Launch]:
-        """Results in the order of the atoms, where the passes do not leave them so."""
+        """Bind the launches that reorder results by atoms, if the passes leave them in another order."""
 
     def _common_sizes(self, n: int) -> dict[str, int]:
         slots, boxes = self.tiles.n_slots, len(self.tiles)
@@ -354,25 +349,24 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @cached_property
     def result_sizes(self) -> Mapping[str, int]:
-        """Sizes that kernels take to find their place in the results; cl/energy/results.clh."""
+        """Sizes from which kernels compute indices in the results; cl/energy/results.clh."""
         n_grouped = sum(len(kernels.names) for kernels in self.contents.grouped)
         return {"n_energies": self.n_energies, "n_results": self.first_grouped + n_grouped * self.n_energies}
 
     def _no_radii(self) -> list[Launch]:
-        """Bind the launches in place of Born radii if there is no solvent."""
+        """Bind the launch that replaces Born radii in vacuum."""
         self.buffers.setdefault("born_sums", self.queue.empty(1))
         return [self._atom_terms(0)]
 
     def _born_of(self, tree: TreeSums) -> list[Launch]:
-        """Bind the launches of Born radii from a tree. They leave nothing out of frozen atoms."""
+        """Bind the launches of Born radii from a tree; they include frozen atoms."""
         return [*tree.launches(self, "born_sums"), self._atom_terms(tree.n_parts)]
 
     def _born_of_surface(self, surface: SurfaceRadii) -> list[Launch]:
-        """Bind the launches of Born radii that are integrals over the surface."""
         return [*surface.launches(self, "born_sums"), self._atom_terms(surface.n_parts), surface.single(self)]
 
     def _surface(self) -> list[Launch]:
-        """Bind the nonpolar energies if they follow from the surface."""
+        """Bind the launches of nonpolar energies from the surface area."""
         surface, options = self.surface, self.options
         if surface is None:
             return []
@@ -390,7 +384,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         ]  # fmt: skip
 
     def _atom_terms(self, parts: int | Arguments, shares: int = 1, **defines: int) -> Launch:
-        """Born radii and energies of single atoms. parts : of the Born integrals, their number or `_parts`"""
+        """Bind Born radii and energies of single atoms. parts : number of parts of the Born integrals, or `_parts`"""
         arguments = dict(
             **({"n_parts": parts} if isinstance(parts, int) else parts), sums=self.buffers["born_sums"],
             **self.solvent_constants(), **self._atom_tables(),
@@ -414,7 +408,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         )
 
     def _pair_tables(self) -> Arguments:
-        """Return what passes over pairs take, and the masks."""
+        """Arguments of passes over pairs, and the exclusion masks."""
         tables, spheres = self.tables, self.spheres
         return dict(
             model=self._pair_model(), charges=spheres.charges, sigmas=tables.sigmas, epsilons=tables.epsilons,
@@ -441,33 +435,32 @@ class EnergyPasses(TiledPasses, Generic[L]):
         )  # fmt: skip
 
 
-AnyPasses = EnergyPasses[Any]  # of whatever layout
+AnyPasses = EnergyPasses[Any]  # with any layout
 
 
 class SumsOfPairs(EnergyPasses[L]):
-    """Passes that leave a column of sums at all slots, in parts; cl/energy/sums.clh."""
+    """Passes with sums by slot, in several parts; cl/energy/sums.clh."""
 
     @property
     @abstractmethod
     def n_parts(self) -> int:
-        """Parts in which the sums come."""
+        """Number of parts of the sums."""
 
     def _sizes(self) -> dict[str, int]:
         return {"pair_sums": PAIR_SUMS * self.n_parts * self.slots_of_sums}
 
     @property
     def slots_of_sums(self) -> int:
-        """Slots of which a part has sums."""
+        """Number of slots for which a part has sums."""
         return self.tiles.n_slots
 
     @property
     def _parts(self) -> Arguments:
-        """Arguments of kernels that add up the parts."""
+        """Arguments of kernels that sum the parts."""
         return dict(n_parts=self.n_parts)
 
     @property
     def _parts_macros(self) -> dict[str, int]:
-        """Build definitions of such kernels."""
         return {}
 
     def _finish(self) -> list[Launch]:

@@ -1,4 +1,4 @@
-"""Energy and gradient of one molecule, prepared once for a device."""
+"""Energy and gradient of one molecule, prepared for repeated evaluation on a device."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 
 
 class Energy(Plan[EnergyResult, EnergyBatch]):
-    """Energy and gradient of one molecule, prepared once; parameters as in `energy`.
+    """Energy and gradient of one molecule, prepared for repeated evaluation; parameters as in `energy`.
 
-    born : key of BORN, never "auto"; accuracy : of the Born radii, if they are approximate; else None
-    rebuild_sites : whether virtual sites are placed by their rules before each evaluation, and their gradients
+    born : key of BORN, never "auto"; accuracy : of the Born radii; None if they are exact
+    rebuild_sites : whether virtual sites are placed by their rules before each evaluation and their gradients
         distributed to their parents; by default the given positions are used
-    frozen : (n,) True for atoms that do not move; further_terms : the Terms in addition to the force field's
-    options : of the kernels; layout : division of their work
-    model : SolventModel; names : of the terms, in the order of results
+    frozen : (n,) True for atoms that do not move; further_terms : Terms in addition to the force field's
+    options : options of the kernels; layout : how the work is divided on the device
+    model : SolventModel; names : names of the terms, in the order of results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> plan = pele_ocl.Energy(atoms, gradient=False)
@@ -64,7 +64,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     quantity = "energy"
     variants = VARIANTS
-    _has_other_layout = False  # than that for its size; set by `share_programs`
+    _has_other_layout = False  # than the default for its size, set by `share_programs`
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         if rebuild_sites and atoms.virtual_sites is not None:
             self.frozen[atoms.virtual_sites.atoms] = atoms.virtual_sites.are_held(self.frozen)
         self._has_frozen = bool(self.frozen.any())
-        # All pairs leave out those of frozen atoms.
+        # Born radii from all pairs can leave out pairs of frozen atoms; the tree cannot.
         suits = self._contents.has_gb and not self._has_frozen and model.gb_model.is_pairwise
         chosen = chosen_born(born, asked, machine, len(atoms), self.layout.tile, suits)
         self.born, self.accuracy = chosen.name, chosen.accuracy
@@ -143,7 +143,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     @cached_property
     def _check(self) -> RadiusCheck:
-        from ..solvent.error import RadiusCheck  # which radii that approximate alone need
+        from ..solvent.error import RadiusCheck  # only approximate radii need it
 
         return RadiusCheck(self.atoms, self.model, self.device)
 
@@ -184,7 +184,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return Pipeline(self.atoms, passes, partial(_explain, self.model, self.precision))
 
     def _make_passes(self, queue: Binder, m: int) -> AnyPasses:
-        """Make the passes for up to m conformations, which leave out the interactions among frozen atoms."""
+        """Make the passes for up to m conformations, without the interactions among frozen atoms."""
         tiles, kind = self._tiles, VARIANTS[self.variant].run()
         leaves_out = kind.leaves_out and self.model.gb_model.is_pairwise
         if not (leaves_out and tiles.first_frozen < len(tiles)):
@@ -231,7 +231,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         )  # fmt: skip
 
     def _radii(self, found: Outputs) -> Floats:
-        """Born radii (m, n) A; NaN where no term depends on them."""
+        """Born radii (m, n) A; NaN if no term depends on them."""
         assert found.born_radii is not None
         return found.born_radii if self._contents.has_gb else np.full_like(found.born_radii, np.nan)
 
@@ -283,7 +283,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
 
 def _explain(model: SolventModel, precision: str, atoms: Atoms, found: Outputs, k: int) -> InputError:
-    """Explain a conformation whose energy overflows, by the atom that is the cause."""
+    """Return the error of a conformation whose energy overflows; it names the atom responsible."""
     assert found.born_radii is not None
     bad = found.bad_atoms(k)
     if bad.any() and found.born_radii[k, np.argmax(bad)] <= 0:
@@ -299,9 +299,9 @@ def _explain(model: SolventModel, precision: str, atoms: Atoms, found: Outputs, 
 
 
 class EnergyAndAtoms(Energy):
-    """Energies with the bits of a plan without `per_atom`, and with energies of single atoms.
+    """Energy plan whose results also have per-atom energies, and totals bit-identical to those without `per_atom`.
 
-    of_atoms : the plan of the latter; its kernels add in another order, so their sum equals the energy up to rounding
+    of_atoms : plan of the per-atom energies; it sums in another order, so its totals differ by rounding
     """
 
     def __init__(self, atoms: Atoms, *, gradient: bool = True, **options: Any) -> None:
@@ -334,7 +334,7 @@ class EnergyAndAtoms(Energy):
 
 
 def passes_of(plan: Energy, queue: Binder, m: int) -> AnyPasses:
-    """Make the passes for up to m conformations at a time, whose buffers and launches some queue makes."""
+    """Make the passes for up to m conformations at a time on a queue."""
     passes = plan._make_passes(queue, m)
     queue.finish()  # evaluations may go to another queue
     passes.movable = all(kernels.movable for kernels in plan._contents.term_kernels)
@@ -343,16 +343,16 @@ def passes_of(plan: Energy, queue: Binder, m: int) -> AnyPasses:
 
 
 def batch_of(plan: Energy, passes: AnyPasses, results: NDArray[Any], positions: Floats) -> EnergyBatch:
-    """Make the batch of results (m, n_results) that passes left of positions (m, n, 3) A; errors are recorded."""
+    """Make a batch from results (m, n_results) at positions (m, n, 3) A; errors are recorded."""
     found, errors = passes.unpacked(results, positions)
     return plan._batch(positions, found, errors, {})
 
 
 def share_programs(plan: Energy, other: Energy) -> None:
-    """Give a plan the layout of another one, of a larger molecule, before anything is evaluated.
+    """Give a plan the layout of a plan of a larger molecule, before the first evaluation.
 
-    On CPUs small molecules have smaller tiles, for which each kernel would be compiled once more. If both plans are
-    evaluated equally often, the time that smaller tiles save is negligible.
+    On CPUs small molecules have smaller tiles, for which each kernel would be compiled again. If both plans are
+    evaluated equally often, the time saved by smaller tiles is negligible.
     """
     if plan.device.kind == "CPU" and plan.variant == other.variant and plan.layout != other.layout:
         _take_layout(plan, other.layout)
@@ -364,12 +364,11 @@ def _take_layout(plan: Energy, layout: EnergyLayout) -> None:
 
 
 def _again(make: Callable[..., Energy], arguments: tuple[object, ...], layout: EnergyLayout) -> Energy:
-    """Unpickle a plan that has the layout of another one."""
+    """Unpickle a plan that has the layout of another plan."""
     plan = make(*arguments)
     _take_layout(plan, layout)
     return plan
 
 
 def _sums(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-    """Add times by their names."""
     return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}

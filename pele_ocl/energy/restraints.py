@@ -1,4 +1,4 @@
-"""Restraints and frozen atoms as texts that name atoms by selections, and the terms that they make of a molecule."""
+"""Restraints and frozen atoms given as text with atom selections, and the terms made from them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Texts = str | Sequence[str]  # one restraint, or several
 
 @dataclass(frozen=True)
 class Form:
-    """Form of a restraint: selections with | between them, a colon, and numbers with commas.
+    """Syntax of a restraint: selections separated by |, a colon, and numbers separated by commas.
 
-    selections : how many; written : for messages; least, most : of the target, if there is one
+    selections : number of selections; written : for messages; least, most : allowed range of the target
     """
 
     selections: int
@@ -40,13 +40,13 @@ class Form:
     most: float = inf
 
     def values(self, text: str) -> tuple[float, float, float] | None:
-        """Read the constant, the target and the flat bottom, each 0 if there is none; None for another text."""
+        """Parse the force constant, the target and the flat bottom, 0 if not given; None for invalid text."""
         words = [number(word.strip()) for word in text.split(",")]
         known = [value for value in words if value is not None and isfinite(value)]
         if len(known) < len(words):
             return None
         if self.selections == 1:
-            known.insert(1, 0.0)  # positions have no target
+            known.insert(1, 0.0)  # positional restraints have no target
         if len(known) == 2:
             known.append(0.0)
         if len(known) != 3:
@@ -56,7 +56,7 @@ class Form:
         return (constant, target, flat) if is_allowed else None
 
 
-# By keyword. Numbers come behind the last colon, as selections have colons of their own: `resid 5:20`.
+# By keyword. Numbers follow the last colon, since selections also contain colons: `resid 5:20`.
 FORMS = {
     "restrain": Form(1, "SELECTION:K is needed, K in kcal/mol/A^2, or SELECTION:K,FLAT, FLAT in A: 'heavy:10,0.5'"),
     "distance": Form(2, "ATOM|ATOM:K,R0 or ATOM|ATOM:K,R0,FLAT is needed, kcal/mol/A^2 and A: 'index 4|index 9:5,3'"),
@@ -69,10 +69,11 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Restraint:
-    """A restraint as given.
+    """A parsed restraint.
 
     keyword, text : as given; selections : of its atoms
-    constant : kcal/mol/A^2, of a torsion kcal/mol/rad^2; target, flat : A, of a torsion degrees; 0 of positions
+    constant : kcal/mol/A^2, for a torsion kcal/mol/rad^2
+    target, flat : A, for a torsion degrees; the target of a positional restraint is 0
     """
 
     keyword: str
@@ -84,7 +85,7 @@ class Restraint:
 
     @classmethod
     def of(cls, keyword: str, text: str) -> Restraint:
-        """Read a restraint from a text. Raises InputError for one that is none."""
+        """Parse a restraint. Raises InputError for invalid text."""
         form = FORMS[keyword]
         before, _, behind = text.rpartition(":")
         texts = tuple(selection.strip() for selection in before.split("|"))
@@ -99,7 +100,7 @@ class Restraint:
         return cls(keyword, text, tuple(map(Selection, texts)), *values)
 
     def members(self, atoms: Atoms) -> list[int]:
-        """Find the atom of each selection. Raises InputError if one takes several, or none."""
+        """Return the atom of each selection. Raises InputError if a selection has several atoms, or none."""
         found = list[int]()
         for selection in self.selections:
             chosen = np.flatnonzero(selection.mask(selectable(atoms)))
@@ -112,11 +113,11 @@ class Restraint:
 
 
 def _ends_in_range(text: str, before: str) -> bool:
-    """True if a text is a selection whose last colon is in a range of numbers: `resid 1:2`, but not `name CA:2`.
+    """Return whether the last colon of a text belongs to a range, `resid 1:2`, not to a restraint, `name CA:2`.
 
-    before : what comes before that colon
+    before : the text before that colon
     """
-    # A name may be any text, colons included, and so may be a word behind it.
+    # Atom names, and words after them, may contain colons.
     return _is_selection(text) and not _is_selection(f"{before}:x")
 
 
@@ -130,18 +131,17 @@ def _is_selection(text: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Structure whose positions atoms are held to."""
+    """Structure with reference positions for restraints."""
 
     path: Path
     atoms: Atoms
 
     @classmethod
     def of(cls, path: Path, reads: Reading) -> Reference:
-        """Read all atoms of the reference."""
         return cls(path, reads.unparameterised(read_file(path), whole=True))
 
     def positions(self, atoms: Atoms) -> Floats:
-        """Return the positions (n, 3) A of a molecule's atoms. Raises InputError if its atoms are others."""
+        """Return reference positions (n, 3) A for a molecule's atoms. Raises InputError if the atoms differ."""
         n_atoms = len(atoms), len(self.atoms)
         same = correspondence(atoms.labels, self.atoms.labels, str(self.path), n_atoms=n_atoms, among=True)
         for sentence in same.notes:
@@ -150,7 +150,7 @@ class Reference:
 
 
 def terms_of(restraints: Sequence[Restraint], reference: Reference | None, atoms: Atoms) -> list[Term]:
-    """Make the terms of a molecule. Raises InputError for selections that do not fit it, and for another reference."""
+    """Make terms for a molecule. Raises InputError if the selections or the reference do not fit it."""
     by_keyword = {keyword: [of for of in restraints if of.keyword == keyword] for keyword in FORMS}
     places = None if reference is None else reference.positions(atoms)
     described = selectable(atoms)
@@ -180,9 +180,9 @@ H = TypeVar("H", bound="Held")
 
 @dataclass(frozen=True)
 class Held:
-    """Atoms that are held: restraints, to the positions of a reference if there is one, and frozen atoms.
+    """Restraints and frozen atoms.
 
-    reference : a path until `referring` has read it
+    reference : structure with reference positions, a path until `referring` reads it; None for the initial positions
     """
 
     restraints: tuple[Restraint, ...] = ()
@@ -194,15 +194,13 @@ class Held:
         cls, restrain: Texts = (), distance: Texts = (), torsion: Texts = (),
         reference: str | PathLike[str] | None = None, freeze: str | None = None,
     ) -> Held:  # fmt: skip
-        """Read restraints from texts.
+        """Parse restraints. Raises InputError for text with another syntax, and for a reference without `restrain`.
 
         restrain : "SELECTION:K" or "SELECTION:K,FLAT", K in kcal/mol/A^2 and FLAT in A: "backbone:10"
         distance : "ATOM|ATOM:K,R0" or "ATOM|ATOM:K,R0,FLAT", K in kcal/mol/A^2, R0 and FLAT in A
         torsion : "A|B|C|D:K,ANGLE" or "A|B|C|D:K,ANGLE,FLAT", K in kcal/mol/rad^2, ANGLE and FLAT in degrees
-        reference : structure file with the positions that `restrain` holds atoms at, by default where they begin
+        reference : structure file with reference positions for `restrain`; by default the initial positions
         freeze : selection of atoms that do not move
-
-        Raises InputError for a text that is none of these, and for a reference without `restrain`.
         """
         given = {"restrain": restrain, "distance": distance, "torsion": torsion}
         for name, value in given.items():
@@ -221,13 +219,13 @@ class Held:
         return cls(restraints, path, None if freeze is None else Selection(selection_text("freeze", freeze)))
 
     def referring(self: H, reads: Reading) -> H:
-        """Read the reference."""
+        """Return a copy with the reference structure read."""
         if not isinstance(self.reference, Path):
             return self
         return replace(self, reference=Reference.of(self.reference, reads))
 
     def settings(self) -> dict[str, str]:
-        """Return the restraints as texts that identify a journal; the reference is identified by its content."""
+        """Return the restraints as text that identifies a journal; a reference is identified by its content."""
         found = {
             keyword: str([of.text for of in self.restraints if of.keyword == keyword])
             for keyword in FORMS
@@ -242,16 +240,16 @@ class Held:
 
     @property
     def each(self) -> Callable[[Atoms], dict[str, Any]] | None:
-        """Function that gives the options of a Minimizer for each structure; None if all have the same."""
+        """Function that returns Minimizer options for a structure; None if there are no restraints or frozen atoms."""
         return self.options if self.restraints or self.freeze is not None else None
 
     @property
     def to_starts(self) -> bool:
-        """True if each conformation is restrained to its own initial positions."""
+        """Whether each conformation is restrained to its initial positions."""
         return self.reference is None and any(of.keyword == "restrain" for of in self.restraints)
 
     def options(self, atoms: Atoms) -> dict[str, Any]:
-        """Make `terms` and `frozen` for a molecule. Raises InputError for what does not fit it."""
+        """Return `terms` and `frozen` for a molecule. Raises InputError if the selections do not fit it."""
         assert not isinstance(self.reference, Path)
         terms = terms_of(self.restraints, self.reference, atoms)
         return {"terms": terms, "frozen": None if self.freeze is None else self.freeze.mask(selectable(atoms))}

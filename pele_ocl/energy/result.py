@@ -17,18 +17,18 @@ from .bonded.tasks import TABLES_OF_TERMS
 if TYPE_CHECKING:
     from ..solvent.error import RadiusError
 
-PASS_TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")  # those of the passes over pairs
+PASS_TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")  # computed by the passes over pairs
 TERMS = ("lennard_jones", "lennard_jones_14", "coulomb", "coulomb_14", "gb_pair", "gb_self", "nonpolar")
 BONDED_TERMS = tuple(TABLES_OF_TERMS)
 ALL_TERMS = (*BONDED_TERMS, *TERMS)  # in the order of results
-# Names of groups of terms.
+# Groups of terms.
 GROUPS = {"bonded": BONDED_TERMS, "nonbonded": TERMS[:4], "gb": ("gb_pair", "gb_self")}
 
 
 def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:
-    """List names of terms, given one by one or with commas, in which blanks may replace underscores.
+    """Return a list of term names from a list or a comma-separated text; spaces may replace underscores.
 
-    Raises InputError, before any file is read, for a name that no atoms have a term of.
+    Raises InputError for unknown names.
     """
     if terms is None:
         return None
@@ -48,12 +48,12 @@ class EnergyResult(HasFindings, TermResult):
 
     gradient : (n, 3) kcal/mol/A; None if not requested
     born_radii : (n,) A; NaN if no term depends on them, as without solvent
-    seconds : "total", including overhead and compilation of kernels. "kernel", if kernel times were requested: from the
-        first start to the last end, summed over chunks. "error", of its measurement including overhead
-    born : key of BORN, how Born radii were computed
-    accuracy : of Born radii; None if they come from all pairs
+    seconds : "total", including overhead and kernel compilation; "kernel", if kernel times were requested, from the
+        first start to the last end, summed over chunks; "error", for measuring the error, including overhead
+    born : how Born radii were computed, a key of BORN
+    accuracy : requested accuracy of Born radii; None if they come from all pairs
     error : RadiusError measured on some of the atoms; None if radii come from all pairs, and on devices without
-        float64. Members of a batch have that of the batch
+        float64. Results from a batch have the error of the batch
 
     >>> result = pele_ocl.energy("data/structures/trialanine.pdb")
     >>> round(result.total, 1), round(result.coulomb, 1), result.gradient.shape
@@ -78,7 +78,7 @@ class EnergyResult(HasFindings, TermResult):
 
     @property
     def surface_area(self) -> float:
-        """Surface area, A^2, with surface="lcpo"; that of an atom is its nonpolar energy divided by the tension.
+        """Surface area, A^2, for surface="lcpo"; that of an atom is its nonpolar energy divided by the surface tension.
 
         Raises InputError for other models, and if the nonpolar energy was not computed.
 
@@ -97,9 +97,9 @@ class EnergyResult(HasFindings, TermResult):
 class EnergyBatch(TermBatch[EnergyResult]):
     """Energies of m conformations of n atoms; `batch[i]` is the EnergyResult of one.
 
-    atoms : the molecule as in the plan; positions : (m, n, 3) A as given, not copied
+    atoms : the molecule of the plan; positions : (m, n, 3) A as given, not copied
     gradients : (m, n, 3) kcal/mol/A, None if not requested; born_radii : (m, n) A
-    errors : reasons why conformations failed, by index from 0; their results are NaN
+    errors : reasons for failed conformations, by index from 0; their results are NaN
     born, accuracy, error : as in EnergyResult, with the error of the first valid conformation
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -1,4 +1,4 @@
-"""Each atom sums its own row of pairs; for GPUs."""
+"""Passes in which each atom sums its own row of pairs; for GPUs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from ..opencl.binding import Launch
     from ..opencl.kernel import Arguments
 
-LOCAL_REALS = 16  # of local memory that an atom takes at most
+LOCAL_REALS = 16  # largest local memory per atom
 
 
 class Rows(SumsOfPairs[RowsLayout]):
-    """A group owns a tile, and its parts meet all tiles; cl/energy/rows.clh."""
+    """A work-group computes one tile; its parts divide the other tiles among them; cl/energy/rows.clh."""
 
     layout_type = RowsLayout
     n_parts = 1
@@ -54,14 +54,14 @@ class Rows(SumsOfPairs[RowsLayout]):
 
     @property
     def _finishes(self) -> bool:
-        """Return whether results follow at the end of the chain rule, whose groups then have a work-item a slot."""
+        """Return whether the chain rule also writes the results, which takes one work-item per slot."""
         return self.options.chain and self.layout.width == 1
 
     def _finish(self) -> list[Launch]:
         return [] if self._finishes else super()._finish()
 
     def _over_rows(self, file: str, name: str, arguments: Arguments, **defines: int) -> Launch:
-        """Bind a pass row by row, in groups as large as the device allows the kernel. arguments : all but n_tiles"""
+        """Bind a pass over rows, in groups as large as the device and the kernel allow. arguments : all but n_tiles"""
         layout, device = self.layout, self.queue.device
         items, parts = layout.tile // layout.width, layout.parts_of_rows
         local_bytes = layout.tile * LOCAL_REALS * self.queue.dtype.itemsize

@@ -1,4 +1,4 @@
-"""Scales of charges, Lennard-Jones wells and torsions, which rows of one molecule have of their own."""
+"""Scaling of charges, Lennard-Jones wells and torsions, separately for each row of a molecule."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 CORRECTIONS = LennardJonesCorrections, DielectricCorrections
 KINDS = "charges", "lennard_jones", "torsions"
-SCALES = "scales"  # the buffer of a row's scales, which no kernel reads
+SCALES = "scales"  # buffer with the scales of a row, not used by kernels
 
 
 class ScaledParameters:
-    """Parameters of a molecule that rows scale: the buffers that have them, and what they become.
+    """Parameters of a molecule that rows scale, and the buffers that hold them.
 
-    Scales are numbers of atoms. A charge is multiplied by its atom's. A well of two atoms is by the root of the product
-    of both, a torsion by the root of the product of its first and last atoms'. So are 1-4 pairs.
+    Each atom has a factor for each kind. Charges are multiplied by their factors, well depths of pairs by the geometric
+    mean of both atoms' factors, torsions by that of their first and last atoms. The same applies to 1-4 pairs.
     """
 
     def __init__(self, passes: EnergyPasses[Any], recorder: Recorder) -> None:
-        """Raises InputError for a molecule with corrections of pairs, which know no scales."""
+        """Raises InputError for molecules with pair corrections, which cannot be scaled."""
         if passes.of_surface is not None or any(isinstance(of, CORRECTIONS) for of in passes.contents.term_kernels):
             raise InputError(
                 "rows cannot scale parameters of models whose pairs have their own: NBFIX, VDGBNP or surface integrals"
@@ -45,7 +45,7 @@ class ScaledParameters:
         buffers[SCALES] = recorder.upload_each(np.ones((len(KINDS), len(passes.atoms))), np.float64)
 
     def of(self, scales: Floats) -> Mapping[str, NDArray[Any]]:
-        """Return what buffers become in rows. scales : (n_rows, n_kinds, n_atoms)"""
+        """Return the scaled contents of buffers. scales : (n_rows, n_kinds, n_atoms)"""
         m, tiles = len(scales), self._passes.tiles
         by_slot = np.stack([[tiles.by_slot(np.ascontiguousarray(of)) for of in row] for row in scales])
         charges, wells = by_slot[:, 0], np.sqrt(by_slot[:, 1])
@@ -61,7 +61,7 @@ class ScaledParameters:
         return {name: values.reshape(m, -1).astype(self._piece(name).dtype) for name, values in found.items()}
 
     def _bonded(self, scales: Floats) -> Floats:
-        """Parameters of bonded tasks in rows, (n_rows, k, 4)."""
+        """Scaled parameters of bonded tasks, (n_rows, k, 4)."""
         (rows, firsts, ends), pairs = self._torsions, self._pairs
         factors = np.ones((len(scales), *self._first(CONSTANTS).reshape(-1, 4).shape))
         of_torsions = np.sqrt(scales[:, 2, firsts] * scales[:, 2, ends])
@@ -78,7 +78,7 @@ class ScaledParameters:
 
     @cached_property
     def _torsions(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Rows of the parameters of cosines of proper torsions, and the first and last atoms of each."""
+        """Parameter rows of the cosines of proper torsions, and the first and last atom of each."""
         tasks, names = self._kernels.tasks, self._kernels.names
         row = names.index("torsion") if "torsion" in names else -1
         those = np.flatnonzero((tasks.kinds == BondedKind.TWIST) & (tasks.rows[:, 0] == row))
@@ -90,7 +90,7 @@ class ScaledParameters:
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Rows of the parameters of 1-4 pairs, and both atoms of each."""
+        """Parameter rows of 1-4 pairs, and both atoms of each."""
         tasks = self._kernels.tasks
         those = np.flatnonzero(tasks.kinds == BondedKind.MEET)
         return tasks.first[those], *(tasks.members[those, k].astype(np.int64) for k in (0, 1))
@@ -99,7 +99,7 @@ class ScaledParameters:
         return self._recorder.piece(self._passes.buffers[name])
 
     def _first(self, name: str) -> Floats:
-        """Parameters of the molecule by itself, as they are in a buffer."""
+        """Unscaled parameters in a buffer."""
         values = self._piece(name).values
         assert values is not None
         found: Floats = values.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Born radii from the integral over the surface, and the energies of single atoms with them; docs/theory/sgb.md."""
+"""Born radii from surface integrals, and the resulting energies of single atoms; docs/theory/sgb.md."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ..tiles.tables import scaled_charges
 if TYPE_CHECKING:
     from ..opencl.binding import Launch
 
-CENTRES = 64  # atoms of a work-group on GPUs; on CPUs one has them all
-MOST_PARTS = 32  # in which spheres are added up
-WORK_ITEMS = 1 << 16  # of one conformation, which fill a GPU
-PRODUCTS = 56  # of cl/energy/sgb/moments.clh, in float32 alone
+CENTRES = 64  # atoms per work-group on GPUs; on CPUs one work-group has all atoms
+MOST_PARTS = 32  # parts of the sum over spheres
+WORK_ITEMS = 1 << 16  # per conformation, to fill a GPU
+PRODUCTS = 56  # moments per atom in cl/energy/sgb/moments.clh; only in float32
 
 
 class SurfaceRadii:
-    """Launches that find exposed points, Born sums and energies of single atoms, of the passes of one molecule."""
+    """Launches of exposed points, Born sums and energies of single atoms for one molecule."""
 
-    types: ClassVar[dict[str, np.dtype[Any]]] = {"exposed": np.dtype(np.int32)}  # of buffers that hold no reals
+    types: ClassVar[dict[str, np.dtype[Any]]] = {"exposed": np.dtype(np.int32)}  # of integer buffers
 
     def __init__(self, n_slots: int, precision: str, names: Sequence[str], width: int) -> None:
-        """Share the spheres out. n_slots : of the tiles; names : of the terms; width : of vectors"""
+        """Divide the spheres into parts. n_slots : of the tiles; names : of the terms; width : of vectors"""
         self._names, self._width = names, width
         self.n_slots, self.n_moments = n_slots, PRODUCTS * n_slots if precision == "float32" else 1
         most = max(1, min(MOST_PARTS, WORK_ITEMS // n_slots))
@@ -35,14 +35,14 @@ class SurfaceRadii:
         self.n_parts = -(-n_slots // self.n_spheres)
 
     def sizes(self, sums: str) -> dict[str, int]:
-        """Count the reals in each buffer, for one conformation. sums : name of the buffer of Born sums"""
+        """Return the reals per conformation in each buffer. sums : name of the buffer of Born sums"""
         return {
             sums: self.n_parts * self.n_slots, "exposed": WORDS * self.n_slots, "areas": self.n_slots,
             "moments": self.n_moments,
         }  # fmt: skip
 
     def launches(self, passes: TiledPasses, sums: str) -> list[Launch]:
-        """Bind the launches that leave Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
+        """Bind the launches that write Born sums (n_conformations, n_parts, n_slots) to the buffer `sums`."""
         queue, tiles, model = passes.queue, passes.tiles, passes.model
         figures = np.column_stack([tiles.by_slot(column) for column in sgb_figures(passes.atoms, model.gb).T])
         self._parameters = queue.upload(figures)
@@ -77,7 +77,7 @@ class SurfaceRadii:
 
     @property
     def _cost(self) -> float:
-        """Number of pairs of an atom and a point, about a sixth of them exposed."""
+        """Number of pairs of an atom and an exposed point; about a sixth of the points are exposed."""
         return float(self.n_slots) ** 2 * POINTS / 6
 
     def single(self, passes: TiledPasses) -> Launch:

@@ -1,4 +1,4 @@
-"""Launches that place virtual sites before an evaluation, and pass their gradients on to their parents after it."""
+"""Launches that place virtual sites before an evaluation and distribute their gradients to their parents after it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from ..opencl.binding import Launch
     from .terms.term import TermContext
 
-ITEMS = 64  # of a work-group
+ITEMS = 64  # per work-group
 _FILE = "energy/sites.cl"
 
 
 def check_sites(atoms: Atoms) -> None:
-    """Raise InputError for virtual sites that nothing places."""
+    """Raise InputError for virtual sites without a rule."""
     if atoms.virtual_sites is not None and len(atoms.virtual_sites.unknown):
         i = int(atoms.virtual_sites.unknown[0])
         raise InputError(
@@ -28,7 +28,7 @@ def check_sites(atoms: Atoms) -> None:
 
 
 def site_launches(context: TermContext) -> tuple[list[Launch], list[Launch]]:
-    """Bind the launches before and after an evaluation; none without virtual sites, or where they are not rebuilt."""
+    """Bind the launches before and after an evaluation; both lists are empty if there are no sites to rebuild."""
     sites, queue = context.atoms.virtual_sites, context.queue
     if sites is None or not context.options.rebuild_sites:
         return [], []

@@ -1,4 +1,4 @@
-"""Whole energies of structures, a record each."""
+"""Energies of structures as records of a job."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from .variants import VARIANTS
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EnergyEvaluation(Evaluation[EnergyResult]):
-    """Energies of a structure, or of all its models; batch : of all models, None for one structure"""
+    """Energies of a structure, or of all its models. batch : of all models; None for one structure"""
 
     batch: EnergyBatch | None = None
 
@@ -63,13 +63,12 @@ class EnergyEvaluation(Evaluation[EnergyResult]):
 class EnergySpec(EvaluationSpec[EnergyResult]):
     """Bonded, Lennard-Jones, Coulomb, GB and nonpolar energy of structures, kcal/mol.
 
-    reading : how files are read; models : "one", or "all" for every model of a file
-    gradient : True for its norms in the record, kcal/mol/A; per_residue : True for energies of residues
-    per_atom : True for energies of atoms in results
+    reading : how files are read; models : "one", or "all" for all models of a file
+    gradient : True to record norms of the gradient, kcal/mol/A; per_residue : True to record energies per residue
+    per_atom : True for per-atom energies in results
     terms : names of the terms to compute and sum; by default all
-    strict : True to refuse what otherwise only causes a note
+    strict : True to raise an error where otherwise only a note is given
     mentioned : which of "surface" and "gb" the user gave, for a note if they have no effect
-
     accuracy, born, cutoff, device, fixed_radii, one_four, variant : options of pele_ocl.Energy
 
     >>> spec = pele_ocl.EnergySpec(gradient=False)
@@ -100,7 +99,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         terms_listed(self.terms)
 
     def plan(self, atoms: Atoms, gradient: bool, per_atom: bool) -> Energy:
-        """Plan the evaluation of atoms; a gradient is at fixed Born radii if the model has no derivatives of them."""
+        """Make a plan; gradients are at fixed Born radii if the model has no derivatives of the radii."""
         fixed_radii = self.fixed_radii or (gradient and self.model.gb_model.holds_radii)
         plan = (EnergyAndAtoms if per_atom else Energy)(
             atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=self.one_four, cutoff=self.cutoff,
@@ -114,7 +113,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     def evaluate(
         self, source: InputFile, progress: Progress | None = None, per_atom: bool = False
     ) -> EnergyEvaluation:  # fmt: skip
-        """Compute the energies of a file; per_atom : True for energies of each atom, of one model"""
+        """Compute the energies of a file. per_atom : True for per-atom energies, if only one model is read"""
         molecule, checks = self._read(source)
         of_atoms = self.per_atom or self.per_residue or (per_atom and not molecule.numbers)
         plan = self.plan(molecule.atoms, self.gradient, of_atoms)
@@ -130,13 +129,13 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         return EnergyEvaluation(**vars(found), batch=batch)
 
     def of_result(self, result: EnergyResult | TermBatch[EnergyResult]) -> EnergyEvaluation:
-        """Make the record and the files of a result of Atoms, or of a batch of their conformations."""
+        """Make an evaluation from a result for Atoms, or from a batch of their conformations."""
         return EnergyEvaluation(
             **vars(super().of_result(result)), batch=result if isinstance(result, EnergyBatch) else None
         )
 
     def facts_of_molecule(self, of: EnergyResult | Energy) -> dict[str, Any]:
-        """Return facts of a record that all models or frames share; of : a result, or the plan of frames"""
+        """Facts that all models or frames have in common. of : a result, or the plan of frames"""
         names = of.names if isinstance(of, Energy) else of.terms.names
         return {
             "born": of.born,
@@ -146,24 +145,20 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         }
 
     def settings_of(self, atoms: Atoms) -> dict[str, Any]:
-        """Return the force field, the constants of the solvent, and the pairs."""
+        """Force field, solvent constants, cutoff and 1-4 pairs."""
         return {**settings(self.model, atoms), "cutoff": self.cutoff, "one_four": self.one_four}
 
     def plan_of_frames(self, atoms: Atoms) -> Energy:
-        """Plan the evaluation of frames, only for energies."""
         return self.plan(atoms, False, self.per_residue)
 
     def terms_of_frames(self, plan: Energy) -> Sequence[str]:
-        """Return the names of the terms."""
         return plan.names
 
     @property
     def has_residues_of_frames(self) -> bool:
-        """True if mean energies of residues are requested."""
         return self.per_residue
 
     def facts_of_model(self, result: EnergyResult) -> dict[str, Any]:
-        """Energies, gradient and Born radii of a structure or a model."""
         has_radii = bool(np.isfinite(result.born_radii).all())  # NaN if no term needs them
         return {
             **({"born_radius": radii_facts(result.born_radii)} if has_radii else {}),
@@ -174,7 +169,6 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         }
 
     def text_of(self, found: Evaluation[EnergyResult], verbose: bool, total: float) -> str:
-        """Return the text of a result; total : total seconds"""
         molecule, facts = found.molecule, self.settings_of(found.molecule.atoms)
         result: EnergyResult | EnergyBatch = _batch_of(found) or found.first
         names = result.terms.names
@@ -203,7 +197,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         return "\n".join(lines)
 
     def table_of(self, found: Evaluation[EnergyResult], call: Mapping[str, object] | None, has_arrays: bool) -> Table:
-        """Columns, units and facts of a file: energies, Born radius and gradient of atoms, or energies of models."""
+        """Columns, units and attributes of a file: energies, radii and gradients of atoms, or energies of models."""
         molecule, batch = found.molecule, _batch_of(found)
         told = {**self.settings_of(molecule.atoms), **numbers_in(self.facts_of_molecule(found.first))}
         if batch is not None:
@@ -231,7 +225,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         return set()
 
     def _tell_unused(self, plan: Energy) -> None:
-        """Say that options of the solvent have no effect if no term has to do with them; once for all structures."""
+        """Give a note, once for all structures, if a solvent option has no effect on the computed terms."""
         for option, used in (("surface", "nonpolar" in plan.names), ("gb", has_radii(plan.names, plan.model))):
             if option in self.mentioned and not used and not plan.model.gb_model.vacuum and option not in self._told:
                 self._told.add(option)
@@ -240,13 +234,13 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
 
 @dataclass(frozen=True, eq=False)
 class EnergyOfPlan(EnergySpec):
-    """Energies of Atoms by a plan; options : of the plan"""
+    """Job that computes energies of Atoms. options : of the plan"""
 
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, result: EnergyResult | EnergyBatch) -> EnergyOfPlan:
-        """Make the job that would give a result."""
+        """Make the job that reproduces a result."""
         names = ("gradient", "fixed_radii", "one_four", "cutoff")
         return cls(
             precision=result.precision, model=result.model, variant=result.variant, born=result.born,
@@ -255,14 +249,14 @@ class EnergyOfPlan(EnergySpec):
         )  # fmt: skip
 
     def plan(self, atoms: Atoms, gradient: bool, per_atom: bool) -> Energy:
-        """Plan the evaluation of atoms; there are no energies of single atoms if some are frozen."""
+        """Make a plan; without per-atom energies if some atoms are frozen."""
         is_whole = self.options.get("frozen") is None
         options = {name: of for name, of in self.options.items() if name != "per_atom"}
         return (EnergyAndAtoms if per_atom and is_whole else Energy)(atoms, **{**options, "gradient": gradient})
 
 
 def _gradient_facts(result: EnergyResult) -> dict[str, Any] | None:
-    """Return the norms of the gradient, and tell if it holds Born radii and surface."""
+    """Norms of the gradient, and whether it is at fixed Born radii and surface."""
     found = gradient_facts(result.gradient)
     return {**found, "holds_radii": True} if found and result.model.gb_model.holds_radii else found
 
@@ -272,7 +266,7 @@ def _batch_of(found: Evaluation[EnergyResult]) -> EnergyBatch | None:
 
 
 def _rows(found: Evaluation[EnergyResult]) -> list[Model]:
-    """Return the terms and the total of each model, or why it failed."""
+    """Terms and total of each model, or the reason why it failed."""
     return [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()]
 
 
@@ -290,5 +284,5 @@ def _attributes(
 
 
 def recorded(result: EnergyResult | EnergyBatch) -> EnergyEvaluation:
-    """Make the record and the files of a result of Atoms, or of a batch."""
+    """Make an evaluation from a result for Atoms, or from a batch."""
     return EnergyOfPlan.of(result).of_result(result)

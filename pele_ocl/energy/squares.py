@@ -1,4 +1,4 @@
-"""Each pair once, by tile pairs in groups; for GPUs."""
+"""Passes that visit each pair once, as pairs of tiles in work-groups; for GPUs."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from .sgb import SurfaceRadii
 
 
-# Tiles up to which all passes of one conformation are one launch. Launches of several have more to do, and a group that
-# waits for others takes the place of one that could compute.
+# Largest number of tiles for which all passes of one conformation are one launch. With more work per launch, groups
+# that wait for others would block groups that could compute.
 MOST_JOINED = 64
 
-COUNTERS = 6 * 32  # integers of a conformation in cl/energy/squares/joined.cl
+COUNTERS = 6 * 32  # number of integers per conformation, as in cl/energy/squares/joined.cl
 
 
 class Squares(EnergyPasses[SquaresLayout]):
-    """A group owns a row of tiles and meets half a ring of rows, in layers for each tile's part.
+    """A work-group computes a row of tiles with half the ring of rows; partial sums are kept in layers per tile.
 
-    The kernels' side of it is cl/energy/squares/ring.clh.
+    The kernels' part is described in cl/energy/squares/ring.clh.
     """
 
     layout_type = SquaresLayout
@@ -42,14 +42,14 @@ class Squares(EnergyPasses[SquaresLayout]):
 
     @property
     def fused(self) -> bool:
-        """Return whether the last group of a launch continues what all left, as GPUs do."""
+        """Return whether the last group to write to a tile sums its layers; needs a GPU with device fences."""
         return self.layout.fused and self.queue.device.kind == "GPU" and self.queue.device.has_device_fence
 
     @property
     def joined(self) -> bool:
-        """Return whether all passes are one launch."""
+        """Return whether all passes are joined in one launch."""
         is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and len(self.slabs) == 1 and self.frozen is None
-        # In float64 arithmetic takes longer than launches, and compilers round it in other ways.
+        # In float64, arithmetic takes longer than launches, and compilers round it differently in the joined kernel.
         is_bound_by_launches = is_small and self.queue.precision == "float32"
         in_other_ways = self.model.gb_model.vacuum or self.tree is not None or self.of_surface is not None
         one_by_one = in_other_ways or self.queue.is_shared
@@ -66,7 +66,7 @@ class Squares(EnergyPasses[SquaresLayout]):
     @property
     def slabs(self) -> list[Slab]:
         n_tiles, device = len(self.tiles), self.queue.device
-        if not self.options.gradient:  # and so no layers
+        if not self.options.gradient:  # no layers are needed
             return self.layout.slabs(n_tiles, 2 * n_tiles)
         room = min(device.largest_buffer, device.memory // 4)
         return self.layout.slabs(n_tiles, min(MOST_LAYERS, room // self._layer_bytes))
@@ -87,7 +87,6 @@ class Squares(EnergyPasses[SquaresLayout]):
         return [self._all_joined()] if self.joined else super()._passes()
 
     def _all_joined(self) -> Launch:
-        """Bind the one launch of cl/energy/squares/joined.cl."""
         layout, options, tables, spheres, first = (
             self.layout,
             self.options,
@@ -156,7 +155,7 @@ class Squares(EnergyPasses[SquaresLayout]):
         return super()._born_of_surface(surface)
 
     def _count_arrivals(self) -> None:
-        """Make the counters of arrivals, which the groups of each launch leave at zero."""
+        """Allocate the arrival counters, which the groups of each launch reset to zero."""
         self.buffers["arrivals"] = self.queue.zeros(self.batch * len(self.tiles), np.int32)
 
     def _pairs(self) -> list[Launch]:
@@ -188,11 +187,11 @@ class Squares(EnergyPasses[SquaresLayout]):
     ) -> list[Launch]:
         """Bind a pass over pairs, slab by slab.
 
-        is_first : if no pass comes before it; then : what follows the last slab
-        arguments : its own, all but n_tiles, dispatch and those of Layers
+        is_first : whether it is the first such pass; then : what follows the last slab
+        arguments : all but n_tiles, ring, dispatch and those of Layers
         """
         layout, n_tiles, slabs, launches = self.layout, len(self.tiles), self.slabs, []
-        # A pass that leaves no results itself has one build, whether terms ran first or not.
+        # Unless fused, a pass writes no results, so that TERMS_FIRST makes no difference.
         first_macros = self.first_macros if self.fused else {"TERMS_FIRST": 0}
         macros = {"TILE": layout.tile, "ROW": layout.row, **first_macros}
         for slab, dispatch in zip(slabs, self._dispatches, strict=True):
@@ -206,7 +205,7 @@ class Squares(EnergyPasses[SquaresLayout]):
                     FUSED=int(self.fused), SHARES=layout.split, **macros, **defines,
                 )
             )  # fmt: skip
-            # Without a gradient nothing is to be added up but energies, in the end.
+            # Without gradient only energies have to be summed, after the last slab.
             if not self.fused and (self.options.gradient or last):
                 launches.append(
                     self.each_slot(
@@ -219,7 +218,7 @@ class Squares(EnergyPasses[SquaresLayout]):
 
     @cached_property
     def _dispatches(self) -> list[Array]:
-        """Rows and chunks of the groups of each slab."""
+        """Dispatch tables of the slabs: row and chunk of each group."""
         row, queue = self.layout.row, self.queue
         return [
             queue.upload(ring_dispatch(self.tiles, row, slab.steps, slab.steps_per_chunk), np.int32)

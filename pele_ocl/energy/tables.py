@@ -1,4 +1,4 @@
-"""Lennard-Jones parameters, masks and slopes of a molecule's tiles, on the device."""
+"""Lennard-Jones parameters, exclusion masks and series of derivatives on the device, in the order of tiles."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ..tiles.tables import scaled_charges, series_coefficients
 if TYPE_CHECKING:
     from ..opencl.binding import Array, Binder
 
-BITS = 32  # of a word
+BITS = 32  # per word
 
-# Pairs of tiles up to which those that occur are found by a table of all; it is many times as fast as sorting.
+# Largest number of pairs of tiles for which a lookup table finds those that occur, which is faster than sorting.
 MOST_COUNTED = 1 << 24
 
 
 @dataclass(frozen=True)
 class TileOrder:
-    """Order in which kernels meet tiles.
+    """Order in which kernels visit tiles.
 
-    ring : whether a tile meets half a ring of tiles, itself first; otherwise all tiles in rising order
-    own_vectors : whether the atoms of its own tile lie in vectors; otherwise they come one by one
-    row_tiles : tiles of a row of tiles, which takes its steps in the ring together
+    ring : whether a tile visits half a ring of tiles, starting with itself; otherwise all tiles in ascending order
+    own_vectors : whether vectors hold the atoms of the kernel's tile; otherwise they hold atoms of the visited tile
+    row_tiles : number of tiles in a row, which moves around the ring as a whole
     """
 
     ring: bool
@@ -39,12 +39,12 @@ class TileOrder:
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """Masked partners of each tile, the tile itself among them, and the bits of each.
+    """Partners of each tile that need exclusion masks, including the tile itself, and the masks.
 
     starts : (n_tiles + 1,) first partner of each tile
-    partners : (n_masked,) tiles, in the order in which a kernel meets them
-    words : (n_masked, 2, n_words, tile) of each atom that a kernel holds in a vector, a bit for every atom it meets;
-        the first kind marks excluded pairs, an atom and itself among them; the second kind marks an atom and itself
+    partners : (n_masked,) tiles, in the order in which a kernel visits them
+    words : (n_masked, 2, n_words, tile) for each atom in a vector, one bit per visited atom; the first kind marks
+        excluded pairs, including each atom with itself; the second kind marks only each atom with itself
     """
 
     starts: Ints
@@ -53,10 +53,7 @@ class Masks:
 
     @classmethod
     def of(cls, tiles: Tiles, excluded: Ints, order: TileOrder) -> Masks:
-        """Make the masks of a molecule for kernels that meet its tiles in this order.
-
-        excluded : (k, 2) pairs of atoms
-        """
+        """Make the masks for kernels that visit tiles in this order. excluded : (k, 2) pairs of atoms"""
         ring, own_vectors, row_tiles = order.ring, order.own_vectors, order.row_tiles
         n_tiles, size = len(tiles), tiles.size
         n_rows, n_words = -(-n_tiles // row_tiles), -(-size // BITS)
@@ -92,7 +89,7 @@ class Masks:
 
 
 def _numbered(values: Ints, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find the different ones of whole numbers from 0 to `end`, rising, and the place of each number among them."""
+    """Sorted unique integers below `end` and the inverse indices, as numpy.unique returns them."""
     if end > MOST_COUNTED:
         return np.unique(values, return_inverse=True)
     number = np.zeros(end, np.int64)
@@ -104,12 +101,12 @@ def _numbered(values: Ints, end: int) -> tuple[NDArray[np.int64], NDArray[np.int
 
 @dataclass(frozen=True, eq=False)
 class PairTables:
-    """Buffers of the atoms in the order of the tiles' slots, for the passes over pairs.
+    """Parameters of the atoms in the order of the tiles' slots, for the passes over pairs.
 
     parameters : (6, n_slots) of SingleAtoms in cl/energy/terms.clh, offset radii first
-    sigmas, epsilons : (n_slots,); unused slots have no well
-    slopes, slope_columns : of the slope of the HCT series, for single atoms and for vectors
-    masks : starts, partners and words of Masks, by the names that kernels have for them
+    sigmas, epsilons : (n_slots,); epsilon is 0 in unused slots
+    slopes, slope_columns : coefficients of the derivative of the HCT series, by atom and by column
+    masks : starts, partners and words of Masks, by the names of kernel arguments
     """
 
     parameters: Array
@@ -124,11 +121,11 @@ class PairTables:
         cls, queue: Binder, atoms: Atoms, tiles: Tiles, model: SolventModel, excluded: Ints, order: TileOrder,
         gb_self: bool = True, integrals: Floats | None = None,
     ) -> PairTables:  # fmt: skip
-        """Upload the tables of a molecule for kernels that meet its tiles in this order.
+        """Upload the tables for kernels that visit tiles in this order.
 
         excluded : (k, 2) pairs without Lennard-Jones and Coulomb energy
-        gb_self : whether atoms have GB energies of their own
-        integrals : (n_slots,) what the passes leave out of Born integrals, 1/A; None for nothing
+        gb_self : whether to include GB self energies
+        integrals : (n_slots,) Born integrals that the passes leave out, 1/A; None for none
         """
         assert atoms.lj_sigma is not None
         assert atoms.lj_epsilon is not None

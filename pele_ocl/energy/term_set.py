@@ -1,4 +1,4 @@
-"""Terms of an energy, and what computes the ones that are not of the passes."""
+"""Terms of an energy, and the kernels of those outside the passes."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from ..gb_models.solvent_model import SolventModel
     from .terms import TermKernels
 
-GB_TERMS = ("gb_pair", "gb_self", "nonpolar")  # those that Born radii make
+GB_TERMS = ("gb_pair", "gb_self", "nonpolar")  # those that depend on Born radii
 
 
 @dataclass(frozen=True, eq=False)
 class TermSet:
     """Terms of an energy.
 
-    names : of all terms, in the order of results
-    excluded : (k, 2) pairs that have no Lennard-Jones and Coulomb energy in the passes
-    further, grouped : kernels of terms, by the part of the results where they leave energies. They run after the
+    names : names of all terms, in the order of results
+    excluded : (k, 2) pairs without Lennard-Jones and Coulomb energy in the passes
+    further, grouped : kernels of terms, by the part of the results to which they write energies. They run after the
         passes; bonded terms, which are grouped, run first on GPUs and place the tiles
     """
 
@@ -46,10 +46,9 @@ class TermSet:
         cls, atoms: Atoms, options: Options, model: SolventModel, only_terms: Sequence[str] | None,
         terms: Sequence[Term],
     ) -> TermSet:  # fmt: skip
-        """Choose the terms of a molecule. only_terms : names of the force field's terms that count, None for all
+        """Choose the terms of a molecule. only_terms : names of the force field's terms to compute, None for all
 
-        Raises InputError for names of terms that are not there, and for further terms that do not fit. So it does for
-        atoms that lack parameters.
+        Raises InputError for unknown names, for further terms that do not fit the atoms, and for missing parameters.
         """
         there = terms_there(atoms, model, options.one_four == "scale")
         names = there if only_terms is None else _chosen(only_terms, there)
@@ -75,27 +74,26 @@ class TermSet:
 
     @property
     def term_kernels(self) -> tuple[TermKernels, ...]:
-        """All launches in addition to the passes, in order."""
+        """All kernels outside the passes, in order."""
         return (*self.grouped, *self.further)
 
     @cached_property
     def has_gb(self) -> bool:
-        """Return whether any term depends on the Born radii."""
         return _has_gb(self.names)
 
     def columns(self, names: Sequence[str]) -> NDArray[np.intp]:
-        """Find the places of terms among all; terms that do not count are left out."""
+        """Columns of the named terms among all; terms that are not computed are skipped."""
         return np.array([self.names.index(name) for name in names if name in self.names], np.intp)
 
     def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> TermSet:
-        """Keep only bonded terms with all atoms among some, (n,), or all others."""
+        """Keep only bonded terms whose atoms are all in the mask (n,), or all others."""
         bonded = (kernels.within(atoms, inside) for kernels in self.grouped if isinstance(kernels, BondedTerms))
         other = (kernels for kernels in self.grouped if not isinstance(kernels, BondedTerms))
         further = self.further if not inside else ()
         return replace(self, grouped=(*filter(None, bonded), *(() if inside else other)), further=further)
 
     def for_passes(self, atoms: Atoms, model: SolventModel) -> tuple[Atoms, SolventModel]:
-        """Make atoms and model for the passes, without what makes terms that do not count."""
+        """Return atoms and model for the passes, without parameters of terms that are not computed."""
         if "lennard_jones" not in self.names:
             atoms = _without_wells(atoms)
         if "nonpolar" not in self.names:
@@ -104,9 +102,9 @@ class TermSet:
 
 
 def terms_there(atoms: Atoms, model: SolventModel, with_one_four: bool = True) -> tuple[str, ...]:
-    """List the terms that atoms have in a model, in the order of results.
+    """Names of the terms that atoms have in a model, in the order of results.
 
-    There are no GB and nonpolar energies without solvent, and no nonpolar one with surface="none".
+    There are no GB and nonpolar terms without solvent, and no nonpolar term with surface="none".
     """
     missing = set(GB_TERMS) if model.gb_model.vacuum else {"nonpolar"} if model.surface == "none" else set()
     of_pairs = (name for name in TERMS if with_one_four or not name.endswith("_14"))
@@ -119,7 +117,7 @@ def has_radii(names: Sequence[str], model: SolventModel) -> bool:
 
 
 def summary(names: Sequence[str], atoms: Atoms, model: SolventModel) -> str:
-    """Name an energy of these terms: "whole force field", "nonbonded + solvent", or the terms one by one."""
+    """Describe an energy of these terms: "whole force field", "nonbonded + solvent", or the names of the terms."""
     if not set(terms_there(atoms, model, with_one_four=False)) <= set(names):
         return ", ".join(names)
     in_vacuum = model.gb_model.vacuum
@@ -135,18 +133,18 @@ def _has_gb(names: Sequence[str]) -> bool:
 
 
 def _parameters(names: Sequence[str], model: SolventModel) -> tuple[str, ...]:
-    """List the parameters of atoms that terms take, beside `bonded`."""
+    """Parameters of atoms that the terms need, besides `bonded`."""
     lennard_jones = ("lj_sigma", "lj_epsilon") if {"lennard_jones", "lennard_jones_14"} & set(names) else ()
     return ("charges", *lennard_jones, *(model.gb_model.parameters if _has_gb(names) else ()))
 
 
 def _without_wells(atoms: Atoms) -> Atoms:
-    """Take the Lennard-Jones energy, whose parameters may be missing, from atoms."""
+    """Set the Lennard-Jones parameters, which may be missing, so that the energy is 0."""
     return replace(atoms, lj_sigma=np.ones(len(atoms)), lj_epsilon=np.zeros(len(atoms)))
 
 
 def _chosen(names: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:
-    """Put names in the order of results. Raises InputError for one that is not there."""
+    """Sort names in the order of results. Raises InputError for unknown names."""
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise InputError(f"only_terms are {described(names)}; a list of names is needed, such as ['bond', 'angle']")
     known = f"the terms of these atoms are {', '.join(there)}; {', '.join(GROUPS)} stand for several of them"
@@ -162,7 +160,7 @@ def _chosen(names: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _checked_terms(terms: Sequence[Term], atoms: Atoms, taken: Sequence[str]) -> tuple[Term, ...]:
-    """Check terms. Raises InputError for what is none, does not fit the atoms, or has a name twice."""
+    """Check terms. Raises InputError for other objects, terms that do not fit the atoms, and repeated names."""
     if isinstance(terms, Term):
         terms = (terms,)
     if isinstance(terms, str):

@@ -1,4 +1,4 @@
-"""Ways to sum over pairs, and ways to Born radii: tables of them, and which one suits a device."""
+"""Variants of the sums over pairs and of Born radii, and the default choice for a device."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _squares() -> type[AnyPasses]:
     return Squares
 
 
-# `run` loads the class of a variant's launches, so that names and help cost no time.
+# `run` imports the class of a variant, so that names and help load quickly.
 VARIANTS: dict[str, Variant[Callable[[], type[AnyPasses]]]] = {
     "rows": Variant(
         "energy/pair_rows.cl", "pair_rows", "each atom sums its own row of pairs; for GPUs", _rows, made_for="GPU",
@@ -53,25 +53,25 @@ VARIANTS: dict[str, Variant[Callable[[], type[AnyPasses]]]] = {
 
 
 def choose_variant(kind: str, per_atom: bool) -> str:
-    """Choose the variant of `auto` on a device of this kind.
+    """Return the variant that "auto" uses on a device of this kind.
 
-    per_atom : whether the energies of single atoms are wanted, which `squares` does not tell
+    per_atom : whether per-atom energies are requested, which `squares` does not support
     """
     if kind == "CPU":
         return "blocks"
     return "rows" if per_atom else "squares"
 
 
-# Atoms; with fewer the tree gains nothing: the radii are a small part of an energy, and their error is measured.
+# Atoms; with fewer the tree is not faster, since radii take little of the time, and their error has to be measured.
 LEAST_FOR_TREE = {"CPU": 60_000, "GPU": 100_000}
 
 
 @dataclass(frozen=True)
 class BornSums:
-    """One way to sum up Born integrals.
+    """A method of computing Born integrals.
 
     summary : one line for help
-    approximates : whether it leaves out what an accuracy allows
+    approximates : whether it is approximate, within a requested accuracy
     """
 
     summary: str
@@ -87,14 +87,14 @@ BORN = {
 
 @dataclass(frozen=True)
 class Born:
-    """Way that was chosen; name : key of BORN; accuracy : of the radii, None if it does not approximate."""
+    """Chosen method. name : key of BORN; accuracy : of the radii; None if they are exact"""
 
     name: str
     accuracy: float | None = None
 
 
 def check_born(name: str, accuracy: float | None) -> float | None:
-    """Check way and accuracy, and give the accuracy as a number. Raises InputError if they do not exist or fit."""
+    """Check method and accuracy, and return the accuracy as a number. Raises InputError if they are invalid."""
     if not is_among(name, ("auto", *BORN)):
         raise InputError(f"Born radii do not come from {described(name)}; choose auto, {', '.join(BORN)}")
     asked = checked_accuracy(accuracy)
@@ -106,10 +106,10 @@ def check_born(name: str, accuracy: float | None) -> float | None:
 def chosen_born(name: str, asked: float | None, machine: Machine, n_atoms: int, tile: int, suits: bool) -> Born:
     """Choose how Born radii are computed on a machine; "auto" chooses the tree if it is faster.
 
-    asked : requested accuracy; without it, "auto" uses the tree only in float32, whose precision allows it
+    asked : requested accuracy; if None, "auto" uses the tree only in float32
     tile : atoms in a tile; suits : whether "auto" may use the tree
 
-    Raises InputError for a tree over tiles that are not boxes.
+    Raises InputError for a tree with tiles that are not a multiple of its leaves.
     """
     fits = tile % LEAF == 0
     enough = asked or (DEFAULT if machine.precision == "float32" else None)

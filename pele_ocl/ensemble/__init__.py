@@ -1,4 +1,4 @@
-"""Structures that live on a device between calls, a row each: the state of samplers, minimizers and dynamics."""
+"""Structures that stay on a device between calls, one row each; used by samplers, minimizers and dynamics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of an ensemble: of its rows, read and written, or as the memory of a CPU; and of drivers, on the device."""
+"""Arrays of an ensemble: per row, as mapped memory of a CPU device, and arrays of drivers."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from .state import Lock, RowsLike, State, locked
 
 
 class Column:
-    """Arrays of rows: `column[3]` is that of one row, `column[:]` one array for all, or a list if sizes differ.
+    """Arrays of rows: `column[3]` is the array of one row; `column[:]` one array for all, or a list if sizes differ.
 
-    Rows are a number, a slice, numbers, or a mask (n_rows,). If it is writable, `column[rows] = arrays` accepts an
-    array for a single row, one for each, or one for all.
-
-    ndim : dimensions of the array of a row
+    Rows are selected by a number, a slice, a list of numbers, or a mask (n_rows,). If the column is writable,
+    `column[rows] = arrays` accepts an array for a single row, one for each, or one for all. Iteration is over rows.
+    `numpy.asarray(column)` is `column[:]`, with its `shape`, `dtype` and `ndim`; `shape` raises InputError if sizes
+    differ.
     """
 
     def __init__(
         self, state: State, read: Callable[[list[int]], Sequence[NDArray[Any]] | NDArray[Any]],
         write: Callable[[list[int], Any], object] | None = None, ndim: int = 2,
     ) -> None:  # fmt: skip
+        """ndim : number of dimensions of the array of a row"""
         self._state, self._read, self._write, self._ndim = state, read, write, ndim
 
     @property
@@ -40,6 +41,40 @@ class Column:
 
     def __len__(self) -> int:
         return len(self._state)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self[:])  # all rows in one read
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of `column[:]`, (n_rows, ...)."""
+        arrays = self._of_each_molecule()
+        self._require_one_shape(arrays)
+        return len(self), *arrays[0].shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions of `column[:]`."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Data type of `column[:]`."""
+        return self._of_each_molecule()[0].dtype
+
+    @locked
+    def _of_each_molecule(self) -> Sequence[NDArray[Any]] | NDArray[Any]:
+        """Arrays of one row per molecule."""
+        self._state.chosen(None)
+        return self._read(list({id(atoms): k for k, atoms in enumerate(self._state.atoms)}.values()))
+
+    def _require_one_shape(self, arrays: Sequence[NDArray[Any]] | NDArray[Any]) -> None:
+        shapes = list(dict.fromkeys(array.shape for array in arrays))
+        if len(shapes) > 1:
+            raise InputError(
+                f"rows have arrays of shapes {shapes[0]} and {shapes[1]}, which are no single array; choose rows of "
+                "one molecule"
+            )
 
     @locked
     def __getitem__(self, rows: RowsLike) -> Any:
@@ -71,28 +106,30 @@ class Column:
         if isinstance(values, np.ndarray) and len(set(chosen)) == len(chosen):
             self._write(chosen, values)
             return
-        last = dict(zip(chosen, values, strict=True))  # of a row that is named twice
+        last = dict(zip(chosen, values, strict=True))  # the last value of a repeated row
         self._write(list(last), list(last.values()))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.asarray(self[:], dtype)
+        arrays = self[:]
+        self._require_one_shape(arrays)
+        return np.asarray(arrays, dtype)
 
     def __repr__(self) -> str:
         return f"Column({len(self):,} rows)"
 
 
 class WritableValues(np.ndarray[tuple[Any, ...], np.dtype[np.float64]]):
-    """Numbers of rows, (n_rows,), whose items can be written: `values[rows] = numbers` changes the rows, too.
+    """Numbers of rows, (n_rows,); `values[rows] = numbers` also changes the rows.
 
-    So do operators in place, `values += 10` or `values[2:] *= 2`, and functions of NumPy with `out=values`. All else
-    that would write to the array raises ValueError. What is computed of it is a plain array.
+    In-place operators, `values += 10` or `values[2:] *= 2`, and NumPy functions with `out=values` do the same. Other
+    ways of writing to the array raise ValueError. Results computed from it are plain arrays.
     """
 
     _write: Callable[[Floats], object] | None = None
 
     @classmethod
     def of(cls, values: Floats, write: Callable[[Floats], object]) -> WritableValues:
-        """write : takes all numbers (n_rows,) as they are to be"""
+        """write : called with the new numbers of all rows, (n_rows,)"""
         found = values.view(cls)
         found._write = write
         found.flags.writeable = False
@@ -101,11 +138,11 @@ class WritableValues(np.ndarray[tuple[Any, ...], np.dtype[np.float64]]):
     def __getitem__(self, rows: Any) -> Any:
         found = super().__getitem__(rows)
         if isinstance(found, WritableValues) and self._write is not None and not found.flags.writeable:
-            found._write = partial(self.__setitem__, rows)  # of a slice, which shares the numbers
+            found._write = partial(self.__setitem__, rows)  # a slice, which shares memory
         return found
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """Compute as with plain arrays, and write the rows of those that are to hold the result."""
+        """Compute as with plain arrays; results for `out` are also written to the rows."""
         plain = [np.asarray(each) if isinstance(each, WritableValues) else each for each in inputs]
         targets = options.pop("out", ())
         if not any(isinstance(target, WritableValues) and target._write is not None for target in targets):
@@ -126,7 +163,7 @@ class WritableValues(np.ndarray[tuple[Any, ...], np.dtype[np.float64]]):
         return tuple(found) if isinstance(result, tuple) else found[0]
 
     def __setitem__(self, rows: Any, values: Any) -> None:
-        if self._write is None:  # what was computed of the array
+        if self._write is None:  # a result computed from the array
             super().__setitem__(rows, values)
             return
         wanted = np.array(self, np.float64)
@@ -141,15 +178,21 @@ class WritableValues(np.ndarray[tuple[Any, ...], np.dtype[np.float64]]):
 
 
 class DeviceArray:
-    """Array of a driver on the device, with columns for each atom of all rows, or for each row.
+    """Array of a driver on the device, with a number of columns per atom or per row.
 
-    shape : (n, columns); atoms are ordered by row
+    shape : (n, columns); atoms are ordered by row; NumPy converts it to the array that `read()` returns
     """
 
     def __init__(self, state: State, shape: tuple[int, int], dtype: np.dtype[Any], per: str) -> None:
         self._queue, self._lock, self.shape, self.dtype, self._per = state.queue, state.lock, shape, dtype, per
         self._firsts = state.first_atoms if per == "atom" else np.arange(len(state) + 1)
         self.buffer = self._queue.zeros(shape[0] * shape[1], dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self.read(), dtype)
 
     def __repr__(self) -> str:
         return f"DeviceArray({self.shape[1]} for each {self._per}, {self.dtype})"
@@ -165,7 +208,7 @@ class DeviceArray:
 
     @locked
     def write(self, values: ArrayLike, row: int | None = None) -> None:
-        """Write values with the shape of the array or of the part of one row, or broadcastable to it."""
+        """Write values, broadcast to the shape of the array or of the part of one row."""
         first, end = self._part(row)
         shape = end - first, self.shape[1]
         try:
@@ -176,7 +219,7 @@ class DeviceArray:
             self._queue.write(self.buffer, array, first * self.shape[1])
 
     def _part(self, row: int | None) -> tuple[int, int]:
-        """First of a row's numbers in the array and the one after its last. Raises InputError for no row."""
+        """Range of a row's entries in the array. Raises InputError for an unknown row."""
         if row is None:
             return 0, self.shape[0]
         n = len(self._firsts) - 1
@@ -190,14 +233,14 @@ Arrays = NDArray[Any] | list[NDArray[Any] | None]
 
 @dataclass(frozen=True)
 class MappedRows:
-    """Arrays over the memory of a CPU device, without a copy, as long as the block of `Ensemble.mapped` lasts.
+    """Arrays in the memory of a CPU device, without a copy, valid within the block of `Ensemble.mapped`.
 
-    Arrays of rows are one, (n_rows, ...), if all rows are of one molecule; else a list, with None for a row without
-    a molecule. NumPy, torch and JAX take them by `from_dlpack`, too.
+    If all rows are of one molecule, their arrays are one array, (n_rows, ...); otherwise a list, with None for rows
+    without a molecule. NumPy, torch and JAX can also import them with `from_dlpack`.
 
-    positions : (n_rows, n, 3) A from `origins`; gradients : (n_rows, n, 3) kcal/mol/A, None without any
+    positions : (n_rows, n, 3) A relative to `origins`; gradients : (n_rows, n, 3) kcal/mol/A, None if not computed
     born_radii : (n_rows, n) A; energies : (n_rows,) kcal/mol
-    origins : (n_rows, 3) A, a copy; `positions[k] + origins[k]` is what `Ensemble.positions[k]` gives
+    origins : (n_rows, 3) A, a copy; `Ensemble.positions[k]` is `positions[k] + origins[k]`
     """
 
     positions: Arrays
@@ -209,9 +252,9 @@ class MappedRows:
 
 @contextmanager
 def mapped(state: State) -> Iterator[MappedRows]:
-    """Map what rows have; the host must not use the arrays after the block.
+    """Map the arrays of rows; they must not be used after the block.
 
-    Raises InputError for devices other than CPUs, and for those without float64, whose positions are integers.
+    Raises InputError for devices other than CPUs, and for those without float64, which store positions as integers.
     """
     device = state.device
     if device.kind != "CPU" or state.coordinate.kind == "i":
@@ -227,11 +270,11 @@ def mapped(state: State) -> Iterator[MappedRows]:
 
 
 def _rows(state: State, memory: NDArray[np.uint8], energies: NDArray[Any]) -> MappedRows:
-    """Lay arrays of all rows over the memory of the device."""
+    """Make views of all rows in device memory."""
     real = np.dtype(state.precision)
 
     def arrays(place: Callable[[System], tuple[int, tuple[int, ...]]], dtype: DTypeLike) -> Arrays:
-        """Make the array of each row. place : of a molecule, its first byte in a row and its shape"""
+        """Make a view of each row. place : returns the offset in a row and the shape for a molecule"""
         kind, found = np.dtype(dtype), list[NDArray[Any] | None]()
         for k, system in enumerate(state.systems):
             if system is None:
@@ -243,7 +286,7 @@ def _rows(state: State, memory: NDArray[np.uint8], energies: NDArray[Any]) -> Ma
         return _as_one(found, state.systems, state.own)
 
     def results(system: System, first: int, columns: int) -> tuple[int, tuple[int, ...]]:
-        """Columns of the atoms in the results, from the place `first` of the Born radii on."""
+        """Offset and shape of columns of the results; column 0 is the Born radius."""
         n, n_energies = len(system.passes.atoms), system.passes.n_energies
         begin = system.pieces["results"].first + (N_TERMS * n_energies + first * n) * real.itemsize
         return begin, (n, columns) if columns > 1 else (n,)
@@ -259,7 +302,7 @@ def _rows(state: State, memory: NDArray[np.uint8], energies: NDArray[Any]) -> Ma
 
 
 def _as_one(arrays: Sequence[NDArray[Any] | None], systems: Sequence[object], firsts: NDArray[np.uint64]) -> Arrays:
-    """Make one array of all rows if they are of one molecule, and so lie one after another; else give the list."""
+    """Make one view of all rows if they are of one molecule and so equally spaced; otherwise return the list."""
     first = arrays[0]
     if first is None or any(system is not systems[0] for system in systems):
         return list(arrays)

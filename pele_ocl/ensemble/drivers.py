@@ -1,4 +1,4 @@
-"""Kernels of drivers: programs that move the rows of an ensemble on the device."""
+"""Kernels of drivers: programs that move rows of an ensemble on the device."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
 
-_OWN = "energies", "are_numbers", "free"  # parameters that the ensemble gives
+_OWN = "energies", "are_numbers", "free"  # arguments that the ensemble provides
 
 
 class DriverKernel:
-    """A kernel that runs over the rows of an ensemble; made by `Ensemble.kernel`.
+    """A kernel that runs over rows of an ensemble; made by `Ensemble.kernel`.
 
-    A call launches it for all atoms of some rows. Its parameters after ENSEMBLE are passed by name: numbers, and arrays
-    from `Ensemble.array`. The ensemble passes `energies` and `are_numbers` (one number per row) and `free` (one number
-    per atom), if the kernel has a parameter of that name.
+    A call launches it for all atoms of the given rows. Its parameters after ENSEMBLE are passed by name: numbers, and
+    arrays from `Ensemble.array`. The ensemble provides `energies` and `are_numbers` (one number per row) and `free`
+    (one number per atom) if the kernel has parameters of these names.
 
     parameters : names of the parameters after ENSEMBLE
     """
@@ -49,7 +49,7 @@ class DriverKernel:
             raise InputError(f"kernel {name} does not begin with ENSEMBLE, of cl/engine/rows.clh")
 
     def _own(self, name: str) -> Buffer:
-        """Return what the ensemble has, by the name of a parameter."""
+        """Return the ensemble's buffer for a parameter."""
         state = self._state
         if name == "free":
             return self._state.free_on_device
@@ -67,10 +67,10 @@ class DriverKernel:
         self, rows: RowsLike = None, *, per: Literal["atom", "row"] | int = "atom", moves: bool = False,
         **values: object,
     ) -> None:  # fmt: skip
-        """Launch for the atoms of rows, by default of all rows; failed rows are passed over.
+        """Launch the kernel for the atoms of rows, by default of all rows; failed rows are skipped.
 
         per : "row" for one work-item per row instead of per atom, or the number of work-items per row
-        moves : whether it moves atoms, whose rows are then to be evaluated again
+        moves : whether the kernel moves atoms; its rows must then be evaluated again
 
         Raises InputError that names a missing or unknown parameter, or one of another type.
         """
@@ -87,7 +87,7 @@ class DriverKernel:
         n_items = int(state.n_atoms[chosen].max()) if per == "atom" else 1 if per == "row" else per
         group = 1 if n_items == 1 else min(64, state.device.largest_group)
         if per not in ("atom", "row") and state.device.kind == "CPU":
-            group = 1  # such work-items are long, and shared out best one by one
+            group = 1  # these work-items are long, so single ones balance the load best
         for first, count in state.parts(len(chosen)):
             state.queue.launch(self._kernel, (n_items, count), (group, 1), arguments, offset=(0, first))
         if moves:
@@ -95,7 +95,7 @@ class DriverKernel:
 
 
 def _words_of(source: object) -> str:
-    """Read the text of a kernel, or of its file. Raises InputError for a file that cannot be read."""
+    """Read the source of a kernel from text or a file. Raises InputError if the file cannot be read."""
     if not isinstance(source, Path):
         words = arguments.text("source", source)
         if words.endswith((".cl", ".clh")):

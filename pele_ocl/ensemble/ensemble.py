@@ -1,4 +1,4 @@
-"""Structures that live on a device between calls, a row each: the state of samplers, minimizers and dynamics."""
+"""Structures that stay on a device between calls, one row each; used by samplers, minimizers and dynamics."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ if TYPE_CHECKING:
     from ..minimize.result import MinimizeBatch, MinimizeResult
     from ..opencl.device import Device
 
-MOST_ROWS = 1 << 24  # of one molecule
-MOST_RECIPES = 256  # molecules with options of minimization that are kept prepared
-MOST_KEPT = 1 << 25  # bytes besides those of rows that are kept between calls
+MOST_ROWS = 1 << 24  # per molecule
+MOST_RECIPES = 256  # cached molecules with options of minimization
+MOST_KEPT = 1 << 25  # bytes of minimization buffers kept between calls
 
 Named = tuple[tuple[str, str], ...]  # options by name, as a key
 
 
 class Ensemble(Settled):
-    """Structures of one molecule or of many on one device, one row each.
+    """Structures of one or many molecules on one device, one row each.
 
-    Positions stay on the device between calls. `evaluate` computes energies and gradients there. Rows are read as
-    arrays; writing arrays replaces their positions. A row depends only on its molecule and positions. Its results are
-    bit-identical in any order and with any other rows. A row that fails has a message in `errors`. After a row was
-    written, reading its results raises InputError until it is evaluated. Threads may share an ensemble; calls are then
-    made one after another.
+    Positions stay on the device between calls; `evaluate` computes energies and gradients there. Rows are read as
+    arrays, and their positions are set by assignment. The results of a row depend only on its molecule and positions:
+    they are bit-identical in any order and with any other rows. A failed row has a message in `errors`. After the
+    positions of a row are set, reading its results raises InputError until it is evaluated. Threads may share an
+    ensemble; their calls are serialized.
 
-    molecules : an Atoms, or a list of them; entries that are the same object share their tables
-    copies : rows of each molecule, which start at its positions
-    gradient : False for energies alone
+    molecules : an Atoms, or a list of them; identical objects share their tables
+    copies : number of rows per molecule, which start at its positions
+    gradient : False to compute only energies
     errors : "record" to record molecules that cannot be computed, "raise" for an InputError
-    scales : True if rows can scale charges, Lennard-Jones wells and torsions (`scales`); each then has its own
-        parameters on the device
+    scales : True to allow each row to scale charges, Lennard-Jones wells and torsions (`scales`); each row then has
+        its own parameters on the device
     other parameters : as in `Energy`, for all rows
 
-    `atoms` has the Atoms of each row, `device` and `precision` are common to all. `positions`, `gradients`,
+    `atoms` has the Atoms of each row; `device` and `precision` are the same for all. `positions`, `gradients`,
     `born_radii` and `frozen` are Columns. `state` is internal and not stable.
 
-    Raises InputError for unknown options, DeviceMemoryError if the memory of the device is too small.
+    Raises InputError for unknown options, and DeviceMemoryError if the device has too little memory.
 
     >>> ensemble = pele_ocl.Ensemble([pele_ocl.read("data/structures/trialanine.pdb")] * 2)
     >>> ensemble.evaluate().energies.round(1).tolist()
@@ -96,7 +96,7 @@ class Ensemble(Settled):
         self.device, self.precision = get_device(device), precision
         self.atoms: tuple[Atoms, ...] = _rows_of(molecules, copies, SolventModel.or_default(model))
         self.state = State(self.atoms, self.device, options, errors)
-        self._driver: Driver | None = None  # of minimization
+        self._driver: Driver | None = None  # for minimization
         self._recipes: dict[tuple[System, Named], Recipe | str] = {}  # prepared molecules, or errors
         self._known: set[Named] = set()  # valid options of minimization
         self.positions = Column(self.state, self.state.read_positions, self.state.place)
@@ -121,7 +121,7 @@ class Ensemble(Settled):
         return _again, self._description()
 
     def _description(self) -> tuple[list[Atoms], list[int], dict[str, Any], dict[str, dict[Any, Any]]]:
-        """Describe the ensemble: molecules, which one each row has, options, and the state of rows."""
+        """Return molecules, the number of each row's molecule, options, and the state of rows, for pickling."""
         distinct = {id(atoms): atoms for atoms in self.atoms}
         numbers = {key: number for number, key in enumerate(distinct)}
         rows = [numbers[id(atoms)] for atoms in self.atoms]
@@ -138,7 +138,7 @@ class Ensemble(Settled):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Terms of all rows, in the order of results."""
+        """Names of the terms of all rows, in the order of results."""
         found = dict.fromkeys(
             name for system in dict.fromkeys(self.state.systems) if system for name in system.energy.names
         )
@@ -147,17 +147,18 @@ class Ensemble(Settled):
 
     @property
     def energy_dtype(self) -> np.dtype[Any]:
-        """Type of energies on the device: float64 if supported; `fine` in kernels."""
+        """Data type of energies on the device: float64 if supported; `fine` in kernels."""
         return self.state.fine
 
     @locked
     def evaluate(self, rows: RowsLike = None, *, keep_radii: bool = False) -> Ensemble:
-        """Compute energies and gradients of rows on the device, by default of all. Returns the ensemble.
+        """Compute energies and gradients of rows on the device, by default of all rows. Returns the ensemble.
 
-        rows : a number, a slice, numbers, or a mask (n_rows,); failed rows are skipped
-        keep_radii : use the Born radii of the previous evaluation; only with `fixed_radii`, and for evaluated rows
+        rows : a number, a slice, a list of numbers, or a mask (n_rows,); failed rows are skipped
+        keep_radii : True to use the Born radii of the previous evaluation; only with `fixed_radii`, and for evaluated
+            rows
 
-        Raises InputError if radii are to be kept and the ensemble has none.
+        Raises InputError if radii are to be kept and there are none.
         """
         chosen = self.state.chosen(rows)
         if flag("keep_radii", keep_radii) and not self.state.options["fixed_radii"]:
@@ -175,7 +176,7 @@ class Ensemble(Settled):
 
     @locked
     def energies_of(self, rows: RowsLike = None) -> Floats:
-        """Return energies of rows from their last evaluation, (n_chosen,) kcal/mol; NaN for failed rows.
+        """Energies of rows from their last evaluation, (n_chosen,) kcal/mol; NaN for failed rows.
 
         Raises InputError if a row was not evaluated.
         """
@@ -189,7 +190,7 @@ class Ensemble(Settled):
     @property
     @locked
     def errors(self) -> dict[int, str]:
-        """Reasons why rows failed, by index from 0."""
+        """Reasons for failed rows, by index from 0."""
         state = self.state
         _, are_numbers = state.read_energies()
         there = state.with_molecule
@@ -200,9 +201,9 @@ class Ensemble(Settled):
 
     @locked
     def terms(self, rows: RowsLike = None) -> Terms:
-        """Return the energy terms of rows, (n_rows, n_terms) kcal/mol; 0 for terms that a molecule does not have.
+        """Energy terms of rows, (n_rows, n_terms) kcal/mol; 0 for terms that a molecule does not have.
 
-        Failed rows have NaN. Raises InputError if a row was not evaluated.
+        Terms of failed rows are NaN. Raises InputError if a row was not evaluated.
         """
         chosen, names = self.state.chosen(rows), self.names
         self.state.require_evaluated(chosen)
@@ -215,41 +216,42 @@ class Ensemble(Settled):
         return Terms(names, values)
 
     def references(self, name: str) -> Column:
-        """Return the reference positions of a positional restraint, which may differ between rows.
+        """Reference positions of a positional restraint, which may differ between rows.
 
-        name : of the restraint; `ensemble.references("restraint")[3] = positions` sets them for row 3, (n, 3) A
+        name : name of the restraint; `ensemble.references("restraint")[3] = positions` sets them for row 3, (n, 3) A
         """
         return self._restraint_values("references", name, 2)
 
     def force_constants(self, name: str) -> Column:
-        """Return the force constants of a restraint, which may differ between rows.
+        """Force constants of a restraint, which may differ between rows.
 
-        name : of the restraint; (n,) of the atoms kcal/mol/A^2, or (m,) of distances and torsions, kcal/mol/rad^2
+        name : name of the restraint; (n,) kcal/mol/A^2 for atoms, (m,) kcal/mol/A^2 for distances, (m,)
+            kcal/mol/rad^2 for torsions, (1,) kcal/mol/A^2 for a centre of mass
         """
         return self._restraint_values("force_constants", name, 1)
 
     def targets(self, name: str) -> Column:
-        """Return the targets of a restraint of distances (m,) A or torsions (m,) rad, which may differ between rows.
+        """Targets of a named restraint, which may differ between rows.
 
-        name : of the restraint
+        They are distances (m,) A, torsions (m,) rad, or the position of a centre of mass (3,) A.
         """
         return self._restraint_values("targets", name, 1)
 
     def values(self, term: str, name: str) -> Column:
-        """Return a per-row array of a term, by the names of the term and of the array.
+        """Per-row array of a term, by the names of the term and of the array.
 
         For users' terms these are the arrays uploaded by `TermContext.upload_each`. `ensemble.values("morse",
-        "lengths")[3] = lengths` writes it for row 3.
+        "lengths")[3] = lengths` sets it for row 3.
         """
         values = TermArrays(self.state, term, name)
         return Column(self.state, values.read, values.write, ndim=8)
 
     @property
     def scales(self) -> Scales:
-        """Scales of charges, Lennard-Jones wells and torsions per row, for an ensemble made with `scales=True`.
+        """Scale factors of charges, Lennard-Jones wells and torsions per row, for an ensemble with `scales=True`.
 
-        `ensemble.scales["charges"][3] = 0.8` applies to all atoms of row 3, an array (n,) to single atoms; pairs, and
-        torsions by their outer atoms, use the square root of the product of both numbers.
+        `ensemble.scales["charges"][3] = 0.8` applies to all atoms of row 3, an array (n,) to single atoms. Pairs use
+        the geometric mean of both atoms' factors, torsions that of their outer atoms.
 
         Raises InputError for other ensembles.
         """
@@ -263,9 +265,9 @@ class Ensemble(Settled):
 
     @locked
     def copy(self, sources: RowsLike, targets: RowsLike) -> None:
-        """Copy rows to other rows of the same molecules on the device: positions, results, references.
+        """Copy rows to other rows of the same molecules on the device: positions, results, restraint values.
 
-        sources, targets : equally many rows, or one source; a source that is also a target gives its previous contents
+        sources, targets : the same number of rows, or one source; all sources are read before targets are written
 
         Raises InputError if their molecules differ, and for repeated targets.
         """
@@ -290,9 +292,9 @@ class Ensemble(Settled):
 
     @locked
     def array(self, per: Literal["atom", "row"], columns: int = 1, dtype: DTypeLike | None = None) -> DeviceArray:
-        """Make an array of zeros on the device for a driver, with a number of columns for each atom or row.
+        """Make a driver's array on the device, filled with zeros, with a number of columns per atom or per row.
 
-        dtype : reals of the ensemble's precision by default; "coordinate" for the type of positions
+        dtype : by default the ensemble's precision; "coordinate" for the data type of positions
         """
         choice("per", per, ("atom", "row"))
         whole_number("columns", columns, least=1)
@@ -300,7 +302,7 @@ class Ensemble(Settled):
         return DeviceArray(self.state, (n, columns), self._dtype_of(dtype), per)
 
     def _dtype_of(self, dtype: object) -> np.dtype[Any]:
-        """Type of a driver's array. Raises InputError for one that kernels do not know."""
+        """Return the data type of a driver's array. Raises InputError for types that kernels do not support."""
         if dtype is None:
             return np.dtype(self.precision)
         if isinstance(dtype, str) and dtype == "coordinate":
@@ -314,10 +316,10 @@ class Ensemble(Settled):
         return kind
 
     def kernel(self, source: str | Path, name: str, width: int = 1, **defines: int) -> DriverKernel:
-        """Build a kernel of a driver that runs over the rows; its first parameter is ENSEMBLE of cl/engine/rows.clh.
+        """Build a driver's kernel that runs over rows; its first parameter is ENSEMBLE of cl/engine/rows.clh.
 
-        source : the source of the kernel, or the path of its file
-        name : of the kernel; width : reals in a `realv` of cl/common/real.clh; defines : macros
+        source : source text of the kernel, or the Path of its file
+        name : name of the kernel; width : reals in a `realv` of cl/common/real.clh; defines : macros
 
         Raises KernelBuildError with the compiler's message.
         """
@@ -326,7 +328,7 @@ class Ensemble(Settled):
     @locked
     @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
     def minimize(self, rows: RowsLike = None, **options: Any) -> MinimizeBatch:
-        """Minimize rows from their current positions; they stay at their minima. Returns the result of `minimize_many`.
+        """Minimize rows from their current positions to local minima. Returns the result of `minimize_many`.
 
         Frozen atoms of a row do not move. options : as in Minimizer, such as tolerance and max_iterations
 
@@ -364,7 +366,7 @@ class Ensemble(Settled):
         return MinimizeBatch(there, errors, time.perf_counter() - begin)
 
     def _named(self, options: Mapping[str, Any]) -> Named:
-        """Return options of Minimizer as a key. Raises InputError for others, and for the ensemble's own."""
+        """Return options of Minimizer as a key. Raises InputError for unknown ones and those set by the ensemble."""
         from ..minimize.options import check_options
 
         named = tuple(sorted((name, repr(value)) for name, value in options.items()))
@@ -379,7 +381,7 @@ class Ensemble(Settled):
     def _jobs(
         self, rows: Rows, options: Mapping[str, Any], named: Named, found: dict[int, MinimizeResult | str]
     ) -> list[Job]:  # fmt: skip
-        """Return the structures of rows. named : the options as a key; found : gets the reasons of failures"""
+        """Make minimization jobs of rows. named : the options as a key; found : receives reasons of failures"""
         jobs: list[Job] = []
         state = self.state
         for there, system in state.by_system(rows):
@@ -397,9 +399,9 @@ class Ensemble(Settled):
         return jobs
 
     def _recipe(self, system: System, options: Mapping[str, Any], named: Named) -> Recipe | str:
-        """Prepare a molecule for some options, once for all rows and calls; return it, or the reason of a failure.
+        """Prepare a molecule for minimization, once for all rows and calls; return a Recipe or the reason of a failure.
 
-        Frozen atoms and references of restraints are data of rows, for which nothing is prepared again.
+        Frozen atoms and restraint values are data of rows, so that changing them needs no new recipe.
         """
         from ..minimize.job import Protocol, Recipe
 
@@ -414,13 +416,13 @@ class Ensemble(Settled):
         return self._recipes[key]
 
     def _run(self, jobs: Sequence[Job], limit: float | None) -> None:
-        """Minimize structures where they are, for so many seconds at most."""
+        """Minimize structures in place. limit : seconds"""
         from ..minimize.driver import Driver
 
         if self._driver is None:
             stack, queue = ExitStack(), self.state.queue
             self._driver = Driver(queue, stack.enter_context(queue.beside()), self.state.store)
-            stack.callback(self._driver.stop)  # waits for what is left
+            stack.callback(self._driver.stop)  # waits for the device
             weakref.finalize(self, stack.close).atexit = False
         self._driver.make_room(jobs)
         self._driver.begin(limit)
@@ -430,14 +432,14 @@ class Ensemble(Settled):
             self._driver.reset()
 
     def _forget(self) -> None:
-        """Give up all that is prepared for minimization."""
+        """Drop all objects cached for minimization."""
         self._recipes.clear()
         if self._driver is not None:
             self._driver.stop()
             self._driver.reset()
 
     def _minimized_by_another(self, rows: list[int], options: dict[str, Any]) -> MinimizeBatch:
-        """Minimize rows without gradients as those of an ensemble that has them."""
+        """Minimize rows of an ensemble without gradients, with a copy of it that has them."""
         molecules, numbers, own, state = self._description()
         other = _again(molecules, numbers, {**own, "gradient": True}, state)
         batch = other.minimize(rows, **options)
@@ -449,18 +451,18 @@ class Ensemble(Settled):
 
     @locked
     def _restraints(self) -> dict[tuple[str, str], dict[int, Floats]]:
-        """Read the values of restraints by their kind, by the name of the restraint and by row."""
+        """Read the values of restraints, by kind and name, and by row."""
         found: dict[tuple[str, str], dict[int, Floats]] = {}
         there = self.state.with_molecule.tolist()
         names = {term.name for k in there for term in self.state.system(k).energy.further_terms}
         for kind, values in KINDS.items():
             for name in names:
-                with suppress(InputError):  # of another kind
+                with suppress(InputError):  # a restraint without this kind of value
                     found[kind, name] = dict(zip(there, values(self.state, name).read(there), strict=True))
         return found
 
     def _arrays(self) -> dict[tuple[str, str], dict[int, NDArray[Any]]]:
-        """Read the arrays of users' terms and the scales, by term and name and by row."""
+        """Read the arrays of users' terms and the scales, by term and name, and by row."""
         there, found = self.state.with_molecule.tolist(), dict[tuple[str, str], dict[int, NDArray[Any]]]()
         restraints = {of for k in there for of in self.state.system(k).energy.further_terms
                       if isinstance(of, RESTRAINTS)}  # fmt: skip
@@ -477,9 +479,9 @@ class Ensemble(Settled):
     def mapped(self, *, moves: bool = False) -> Iterator[MappedRows]:
         """Map the memory of rows on a CPU device as NumPy arrays, within a `with` block.
 
-        The ensemble cannot be used otherwise in the block, and the arrays must not be used after it.
+        Within the block nothing else of the ensemble can be used; after it the arrays must not be used.
 
-        moves : whether the block writes positions, after which rows must be evaluated again
+        moves : whether the block changes positions; the rows must then be evaluated again
 
         Raises InputError for a device other than a CPU, or one without float64.
         """
@@ -521,7 +523,7 @@ class Ensemble(Settled):
 
 
 def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int], model: SolventModel) -> tuple[Atoms, ...]:
-    """Return the Atoms of each row, with the GB radii that go with the model."""
+    """Return the Atoms of each row, with the GB radii of the model."""
     listed = [molecules] if isinstance(molecules, Atoms) else molecules
     if not isinstance(listed, Sequence) or not listed:
         raise InputError(f"molecules is {described(molecules)}; an Atoms or a list of them is needed")
@@ -539,14 +541,14 @@ def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int], mo
 def _again(
     molecules: list[Atoms], rows: list[int], options: dict[str, Any], state: dict[str, dict[Any, Any]]
 ) -> Ensemble:
-    """Make the ensemble that a pickle describes."""
+    """Unpickle an ensemble."""
     ensemble = Ensemble([molecules[k] for k in rows], errors="record", **options)
     ensemble.positions[list(state["positions"])] = list(state["positions"].values())
     for (values, name), of_rows in state["restraints"].items():
         KINDS[values](ensemble.state, name).write(list(of_rows), list(of_rows.values()))
     for (term, name), of_rows in state.get("arrays", {}).items():
         (ensemble.values(term, name) if term else ensemble.scales[name])[list(of_rows)] = list(of_rows.values())
-    ensemble.state.failed |= state["failed"]  # a row that could not be placed is no row at its molecule's positions
+    ensemble.state.failed |= state["failed"]  # rows with invalid positions must not get their molecule's
     for k, mask in state["frozen"].items():
         ensemble.frozen[k] = mask
     return ensemble

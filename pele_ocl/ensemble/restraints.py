@@ -1,4 +1,4 @@
-"""Values of restraints that rows have of their own: reference positions, force constants and targets."""
+"""Restraint values that may differ between rows: reference positions, force constants and targets."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ RESTRAINTS = PositionalRestraint, InternalRestraint, CenterRestraint
 
 
 class RowValues:
-    """Values of one kind that a restraint has for each row: read from the device, and written there.
+    """Values of a restraint, one array per row, read from and written to the device.
 
-    words : what they are, for messages; kinds : of restraints that have such values
+    words : name of the values in messages; kinds : types of restraints that have such values
     """
 
     words: str
     kinds: ClassVar[tuple[type[Term], ...]] = RESTRAINTS
 
     def __init__(self, state: State, name: str) -> None:
-        """name : of the restraint. Raises InputError if a molecule has no such values under it"""
+        """name : of the restraint. Raises InputError if a molecule has no such restraint"""
         self._state, self._name = state, text("name", name)
         for k in state.with_molecule.tolist():
             system = state.system(k)
@@ -39,7 +39,7 @@ class RowValues:
                 )
 
     def read(self, rows: Sequence[int]) -> list[Floats]:
-        """Read the values of rows, failed ones too."""
+        """Read the values of rows, including failed ones."""
         found: dict[int, Floats] = {}
         for numbers_, system in self._by_system(rows):
             piece, kind = self._buffer(system)
@@ -48,7 +48,7 @@ class RowValues:
         return [found[k] for k in rows]
 
     def write(self, rows: Sequence[int], values: Sequence[ArrayLike]) -> None:
-        """Write values of rows, none if one is wrong."""
+        """Write values of rows; nothing is written if any value is invalid."""
         given = dict(zip(rows, values, strict=True))
         ready: list[tuple[list[int], str, NDArray[Any]]] = []
         for numbers_, system in self._by_system(list(given)):
@@ -62,49 +62,47 @@ class RowValues:
         self._state.changed(rows, moved=False)
 
     def _by_system(self, rows: Sequence[int]) -> Iterator[tuple[list[int], System]]:
-        """Rows by molecule."""
         found: dict[System, list[int]] = {}
         for k in rows:
             found.setdefault(self._state.system(k), []).append(k)
         return ((numbers_, system) for system, numbers_ in found.items())
 
     def _checked(self, k: int, system: System, values: ArrayLike) -> Floats:
-        """Check the values of row k, and give them their shape."""
+        """Check the values of row k and broadcast them."""
         given, shape = numbers(self.words, values), self._shape(system)
         if given.shape not in ((), shape) or not np.isfinite(given).all():
             raise InputError(f"{self.words} of row {k} have shape {given.shape}; finite numbers {shape} are needed")
         return np.broadcast_to(given, shape)
 
     def _term(self, system: System) -> Term | None:
-        """Restraint of a molecule; None if it has none of the name."""
+        """Return the restraint of a molecule, or None."""
         terms = (term for term in system.energy.further_terms if term.name == self._name)
         return next((term for term in terms if isinstance(term, self.kinds)), None)
 
     def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
-        """Name of the buffer that has the values, and its type."""
+        """Name and data type of the buffer with the values."""
         passes = system.passes
         if isinstance(self._term(system), PositionalRestraint):
             return f"constants of {self._name}", passes.queue.dtype
         return f"parameters of {self._name}", self._state.fine
 
     def _shape(self, system: System) -> tuple[int, ...]:
-        """Shape of the values of a row."""
         term = self._term(system)
         if isinstance(term, CenterRestraint):
             return (1,)
         return term.target_shape if isinstance(term, InternalRestraint) else (len(system.energy.atoms),)
 
     def _decoded(self, system: System, raw: NDArray[Any]) -> Sequence[Floats]:
-        """Take the values of rows from their buffers (n_rows, size)."""
+        """Extract the values of rows from their buffers (n_rows, size)."""
         raise NotImplementedError
 
     def _encode(self, system: System, values: Floats, raw: NDArray[Any], k: int) -> None:
-        """Put the values of row k into what its buffer has (size,)."""
+        """Store the values of row k in its buffer (size,)."""
         raise NotImplementedError
 
 
 class References(RowValues):
-    """Positions (n, 3) A that a positional restraint holds the atoms of a row to."""
+    """Reference positions (n, 3) A of a positional restraint."""
 
     words, kinds = "references", (PositionalRestraint,)
 
@@ -125,7 +123,7 @@ class References(RowValues):
 
 
 class ForceConstants(RowValues):
-    """Force constants of a restraint in a row: of each atom (n,), each distance or torsion (m,), a centre (1,)."""
+    """Force constants of a restraint: per atom (n,), per distance or torsion (m,), or of a centre of mass (1,)."""
 
     words = "force constants"
 
@@ -143,7 +141,7 @@ class ForceConstants(RowValues):
 
 
 class Targets(RowValues):
-    """Targets of a restraint in a row: of distances (m,) A, of torsions (m,) rad, of a centre of mass (3,) A."""
+    """Targets of a restraint: distances (m,) A, torsions (m,) rad, or a centre of mass (3,) A."""
 
     words, kinds = "targets", (InternalRestraint, CenterRestraint)
 
@@ -169,18 +167,18 @@ KINDS: dict[str, type[RowValues]] = {"references": References, "force_constants"
 
 
 def values_of_rows(state: State, system: System, rows: list[int]) -> dict[str, NDArray[np.uint8]]:
-    """Read all arrays that rows of one molecule have of their own, bytes (n_rows, size) by names of buffers."""
+    """Read all per-row arrays of rows of one molecule, bytes (n_rows, size), by buffer name."""
     return {name: state.read_buffer(rows, name, np.uint8) for name in first_values(system)}
 
 
 def first_values(system: System) -> dict[str, NDArray[Any]]:
-    """Return what a molecule has by itself in the arrays that rows have of their own, by names of buffers."""
+    """Initial values of a molecule's per-row arrays, by buffer name."""
     pieces = {name: system.pieces[name] for name in system.passes.buffers}
     return {name: of.values for name, of in pieces.items() if of.values is not None and not of.is_shared}
 
 
 def _calls(system: System) -> str:
-    """Name the calls that give values of a molecule's restraints, for a message."""
+    """List the calls that return values of a molecule's restraints, for a message."""
     found = [
         f"ensemble.{kind}({term.name!r})"
         for term in system.energy.further_terms for kind, values in KINDS.items() if isinstance(term, values.kinds)

@@ -1,4 +1,4 @@
-"""Rows of an ensemble: what lies where on its device, what is launched for which rows, and what is known of each."""
+"""Internal state of an ensemble: layout of rows on the device, their launches, and which results are current."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 RowsLike = int | slice | ArrayLike | None
 Lock = AbstractContextManager[bool]
-Arrays = Sequence[Floats] | Floats  # of rows: one array if all are of one molecule
+Arrays = Sequence[Floats] | Floats  # one per row; a single array if all rows are of one molecule
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def locked(method: Method) -> Method:
-    """Allow only one thread at a time to call a method of objects that share their `_lock`."""
+    """Decorate a method so that objects with the same `_lock` run such methods in one thread at a time."""
 
     @wraps(method)
     def called(self: Any, *args: Any, **options: Any) -> Any:
@@ -49,17 +49,17 @@ def locked(method: Method) -> Method:
 
 
 Rows = NDArray[np.int64]
-MOST_ROWS = 65_535  # of a launch, which CUDA's devices take in the second and third dimension
-ITEMS = 64  # of a group that adds up a row on a GPU
+MOST_ROWS = 65_535  # per launch; the limit of CUDA devices for the second and third dimensions
+ITEMS = 64  # work-items on a GPU that sum the energies of a row
 
 
 @dataclass(eq=False)
 class Group:
     """Rows whose molecules share launches.
 
-    launches : of an evaluation; at_radii : of one at the radii of the one before, none if radii are not held
-    rows : their numbers; slots of the tables are places in them
-    listed : the rows that are launched at the moment
+    launches : launches of an evaluation; at_radii : of one at fixed Born radii, empty if radii are not held
+    rows : numbers of the rows; slots of the tables are indices into them
+    listed : slots that are currently launched
     """
 
     tables: Tables
@@ -71,7 +71,7 @@ class Group:
 
 @dataclass(frozen=True)
 class RowLaunches:
-    """Launches one after another, each for `count` rows of the list from place `first` on."""
+    """Consecutive launches for `count` rows of the list, starting at index `first`."""
 
     launches: Sequence[BoundLaunch]
     count: int
@@ -79,7 +79,7 @@ class RowLaunches:
 
 
 def _wrong_of(rows: object, n: int) -> str:
-    """Describe what selects none of n rows: the first number out of range, the length of a mask, or all."""
+    """Describe an invalid selection of n rows by the first number out of range, the length of a mask, or its value."""
     try:
         given = np.asarray(rows)
     except ValueError:  # rows of different lengths
@@ -91,7 +91,7 @@ def _wrong_of(rows: object, n: int) -> str:
 
 
 def joined(all_launches: Sequence[RowLaunches]) -> list[RowLaunches]:
-    """Join successive launches of as many rows, which spares calls."""
+    """Merge consecutive launches for the same rows, to save calls."""
     found: list[RowLaunches] = []
     for of in all_launches:
         if found and (found[-1].count, found[-1].first) == (of.count, of.first):
@@ -102,29 +102,29 @@ def joined(all_launches: Sequence[RowLaunches]) -> list[RowLaunches]:
 
 
 class State:
-    """Rows of an ensemble as they are; what reads, moves or minimizes rows works on this.
+    """Rows of an ensemble, for all code that reads, moves or minimizes them.
 
-    All that molecules share and that rows have, such as positions and results, lies in one large buffer.
+    All data of molecules and rows, such as positions and results, are in one large buffer.
 
-    atoms, frozen, offsets : of each row, the last in A from the place that its molecule has on the device
-    device, precision, queue : of all
-    systems : of each row; None where a molecule cannot be computed, whose row is empty; with_molecule : other rows
-    distinct : the molecules, each once; numbers : of each row's among them
-    store : what they have and share; own : first byte of each row there
-    coordinate, fine : types of positions and of energies on the device; the latter float64 where it has that
-    options : of `Energy`, for all rows; scales : if rows scale parameters
-    failed, explained : messages about rows that cannot be placed, or whose energies are no numbers, by their numbers
-    moves : (n_rows,) how often the positions of each were changed; masks : how often frozen atoms were
-    failed_last : (n_rows,) of `moves`, with which each could not be placed the last time; -1 of none
-    has_radii : (n_rows,) if rows have Born radii
-    exchanger : what exchanged all that rows have of their own last, whose rungs are theirs; None if nothing did
-    followers : functions of rows that recompute what depends on an array of theirs, by its name; weak references
-    is_mapped : if the host uses the memory of the rows, as long as nothing else may
-    lock : that all who use the rows share
+    atoms, frozen, offsets : of each row; offsets are positions minus those on the device, A
+    device, precision, queue : of all rows
+    systems : molecule of each row, None if it cannot be computed; with_molecule : rows that have one
+    distinct : the molecules without repetition; numbers : index of each row's molecule among them
+    store : allocator of the buffer; own : offset of each row in it
+    coordinate, fine : data types of positions and of energies on the device; fine is float64 if supported
+    options : of `Energy`, for all rows; scales : whether rows scale parameters
+    failed, explained : messages by row, for positions that cannot be encoded and for energies that are not finite
+    moves : (n_rows,) number of changes of the positions of each row; masks : number of changes of frozen atoms
+    failed_last : (n_rows,) value of `moves` at which positions last failed; -1 for never
+    has_radii : (n_rows,) whether rows have Born radii
+    exchanger : the simulation that last exchanged complete rows; None if there was none
+    followers : functions that recompute data that depends on an array of rows, by its name; weak references
+    is_mapped : whether the host has mapped the memory of the rows, which excludes other uses
+    lock : shared by all users of the rows
     """
 
     def __init__(self, atoms: tuple[Atoms, ...], device: Device, options: Mapping[str, Any], errors: str) -> None:
-        """Place each row at its molecule's positions.
+        """Set each row to its molecule's positions.
 
         errors : "record" to record molecules that cannot be computed, "raise" for an InputError
         """
@@ -139,13 +139,13 @@ class State:
         self.offsets = np.zeros((len(self), 3))
         self.moves, self.masks = np.zeros(len(self), np.int64), 0
         self.failed_last = np.full(len(self), -1)
-        self._versions = np.zeros(len(self), np.int64)  # of all that energies depend on
+        self._versions = np.zeros(len(self), np.int64)  # incremented by any change that affects energies
         self._evaluated = np.full(len(self), -1)  # versions at the last evaluation
-        self._rewrites = 0  # of buffers of terms, that were seen
+        self._rewrites = 0  # last seen count of rewritten buffers of terms
         self.has_radii = np.zeros(len(self), bool)
         self.explained: dict[int, str] = {}
         self.frozen: list[NDArray[np.bool_]] = [np.zeros(len(of), bool) for of in atoms]
-        self._frozen_last = [np.zeros(len(of), np.int64) for of in atoms]  # number of the last mask with each atom
+        self._frozen_last = [np.zeros(len(of), np.int64) for of in atoms]  # last change at which each atom was frozen
         self.exchanger: object = None
         self.followers: dict[str, ReferenceType[Callable[[Rows], None]]] = {}
         self.is_mapped = False
@@ -153,7 +153,7 @@ class State:
         self.place(list(range(len(self))), [of.positions for of in atoms])
 
     def _systems(self, errors: str) -> list[System | None]:
-        """Record the molecule of each row, once for all rows of the same Atoms."""
+        """Record the launches of each molecule, once for all its rows."""
         found: dict[int, System | str] = {}
         for k, atoms in enumerate(self.atoms):
             if id(atoms) not in found:
@@ -171,7 +171,7 @@ class State:
         return [None if isinstance(of_row, str) else of_row for of_row in of_rows]
 
     def _place_on(self, queue: Queue, systems: Sequence[System | None]) -> None:
-        """Lay out the rows of a device. Raises DeviceMemoryError where it has no room for all."""
+        """Allocate the rows on a device. Raises DeviceMemoryError if they do not fit."""
         self.queue, self.systems = queue, systems
         there = [k for k, system in enumerate(systems) if system is not None]
         self.with_molecule = np.array(there, np.int64)
@@ -200,31 +200,29 @@ class State:
         return len(self.atoms)
 
     def system(self, k: int) -> System:
-        """Molecule of a row as it is recorded. Raises InputError if it cannot be computed."""
+        """Return the molecule of a row. Raises InputError if it cannot be computed."""
         system = self.systems[k]
         if system is None:
             raise InputError(self.failed[k])
         return system
 
     def follow(self, name: str, rows: Rows) -> None:
-        """Recompute what depends on an array of rows, after it was written. name : of the array"""
+        """Recompute data that depends on an array of rows after it was written. name : of the array"""
         follow = self.followers[name]() if name in self.followers else None
         if follow is not None:
             follow(rows)
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Further terms of all rows."""
         given = self.options["terms"]
         return (given,) if isinstance(given, Term) else tuple(given)
 
     @property
     def energy_options(self) -> dict[str, Any]:
-        """Options of `Energy` that all rows have, less the gradient."""
         return {name: value for name, value in self.options.items() if name != "gradient"}
 
     def chosen(self, rows: RowsLike) -> Rows:
-        """Return the numbers of rows. Raises InputError for unknown rows, and while their memory is mapped."""
+        """Return the numbers of rows. Raises InputError for unknown rows, and while the memory is mapped."""
         if self.is_mapped:
             raise InputError("the memory of the rows is mapped; leave the `with` block of mapped() first")
         if rows is None:
@@ -240,28 +238,25 @@ class State:
         raise InputError(f"there are {len(self)} rows; {_wrong_of(rows, len(self))} is none of them")
 
     def there(self, rows: RowsLike) -> Rows:
-        """Return the numbers of rows that did not fail. Raises InputError as `chosen` does."""
+        """Return the numbers of rows without failed ones. Raises InputError as `chosen` does."""
         chosen = self.chosen(rows)
         return chosen[~np.isin(chosen, list(self.failed))] if self.failed else chosen
 
     @property
     def evaluated(self) -> NDArray[np.bool_]:
-        """Return whether each row was evaluated in its current state, (n_rows,)."""
+        """Return whether the results of each row are current, (n_rows,)."""
         self._see_rewrites()
         is_now: NDArray[np.bool_] = self._evaluated == self._versions
         return is_now
 
     def _see_rewrites(self) -> None:
-        """Take note of buffers of terms that were written, which change the energies of all rows."""
+        """Mark all rows as changed if buffers of terms were rewritten."""
         if self._rewrites != self.store.rewrites:
             self._rewrites = self.store.rewrites
             self._versions += 1
 
     def changed(self, rows: Rows | Sequence[int] | None, *, moved: bool = True) -> None:
-        """Mark rows as changed, so that their earlier results are outdated.
-
-        moved : whether their positions changed, or only restraints
-        """
+        """Mark results of rows as outdated. moved : whether positions changed, or only restraints"""
         chosen = slice(None) if rows is None else rows
         self._versions[chosen] += 1
         self.moves[chosen] += moved
@@ -280,14 +275,14 @@ class State:
             raise InputError(f"row {old[0]} was not evaluated where it is now; call evaluate() first")
 
     def by_system(self, rows: Rows) -> list[tuple[Rows, System]]:
-        """Places in `rows` by molecule; without failed rows."""
+        """Indices into `rows` by molecule, without failed rows."""
         good = ~np.isin(rows, list(self.failed)) if self.failed else None
         return [(np.array(places, np.int64), system) for system, places in self._places(rows, good).items()]
 
     def evaluate(self, rows: RowsLike, keep_radii: bool = False) -> None:
-        """Compute energies and gradients of rows on the device; failed rows are passed over.
+        """Compute energies and gradients of rows on the device; failed rows are skipped.
 
-        keep_radii : at the Born radii that rows have. Raises InputError for a row that has none
+        keep_radii : use the Born radii of the previous evaluation. Raises InputError for rows without radii
         """
         chosen = self.chosen(rows)
         good = self.there(chosen)
@@ -298,13 +293,13 @@ class State:
         self.settled(chosen)
 
     def batch(self, rows: list[int]) -> EnergyBatch:
-        """Read the energies of rows of one molecule as results have them."""
+        """Read the results of rows of one molecule."""
         results = self.read_buffer(rows, "results", self.precision)
         system = self.system(rows[0])
         return batch_of(system.energy, system.passes, results, np.asarray(self.read_positions(rows)))
 
     def read_positions(self, rows: list[int]) -> Arrays:
-        """Read the positions of rows, (n, 3) A each; NaN of rows that failed."""
+        """Read the positions of rows, (n, 3) A each; NaN for failed rows."""
 
         def read(there: Rows, system: System) -> Floats:
             positions = system.passes.decode(self.encoded(there.tolist()))
@@ -317,7 +312,7 @@ class State:
     def read(self, rows: list[int], read: Callable[[Rows, System], Floats], shape: tuple[int, ...]) -> Arrays:
         """Read arrays of rows, (n, *shape) each; NaN for failed rows. One array if all rows are of one molecule.
 
-        read : returns the arrays of some rows of one molecule
+        read : reads the arrays of some rows of one molecule
         """
         numbers_ = np.array(rows, np.int64)
         parts = self.by_system(numbers_)
@@ -330,9 +325,9 @@ class State:
         return found
 
     def columns(self, rows: list[int], first: int, count: int) -> Arrays:
-        """Read columns of the atoms from the results of rows: Born radii are the first one, three of gradients follow.
+        """Read per-atom columns of the results of rows: column 0 is the Born radius, 1 to 3 the gradient.
 
-        Returns (n,) or (n, count) of each row, NaN of rows that failed.
+        Returns (n,) or (n, count) for each row, NaN for failed rows.
         """
         shape = (count,) if count > 1 else ()
 
@@ -348,11 +343,11 @@ class State:
         return self.read(rows, read, shape)
 
     def encoded(self, rows: list[int]) -> NDArray[Any]:
-        """Read the positions of rows of one molecule as the device has them, (m, 3 n)."""
+        """Read the positions of rows of one molecule in the device's encoding, (m, 3 n)."""
         return self.read_buffer(rows, "positions", self.coordinate)
 
     def put_back(self, jobs: Sequence[Job]) -> None:
-        """Place rows where they were before they were to be minimized."""
+        """Restore the positions of rows before their minimization."""
         for places, _ in self.by_system(np.array([job.number for job in jobs], np.int64)):
             there = [jobs[place] for place in places.tolist()]
             rows = [job.number for job in there]
@@ -360,10 +355,7 @@ class State:
             self.changed(rows, moved=False)
 
     def minimized(self, rows: list[int], offsets: Sequence[Floats]) -> None:
-        """Record that rows were moved and evaluated on the device, and add up their energies.
-
-        offsets : (3,) A for each row, relative to its molecule's origin on the device
-        """
+        """Mark rows as moved and evaluated, and sum their energies. offsets : (3,) A for each row, as in `offsets`"""
         self.changed(rows)
         self.offsets[rows] = offsets
         self.add_up(np.array(rows, np.int64))
@@ -372,10 +364,10 @@ class State:
         self.settled(rows)
 
     def place(self, rows: list[int], positions: Sequence[ArrayLike] | NDArray[Any], errors: str = "record") -> None:
-        """Place rows; a structure that cannot be is a failed row until it is placed again.
+        """Set the positions of rows; a row whose positions cannot be encoded fails until it is set again.
 
-        positions : (n, 3) A of each, or one array of all
-        errors : "raise" for an InputError in place of a failed row, before any row is changed
+        positions : (n, 3) A for each row, or one array for all
+        errors : "raise" for an InputError instead of a failed row, before any row is changed
         """
         failed: dict[int, str] = {}
         with ExitStack() as stack:
@@ -398,7 +390,7 @@ class State:
     def _encoded(
         self, rows: list[int], positions: Sequence[ArrayLike] | NDArray[Any], failed: dict[int, str], stack: ExitStack
     ) -> Iterator[tuple[list[int], NDArray[Any], Floats]]:
-        """Encode positions by molecule: rows, encoded positions, offsets. failed : gets why some cannot be"""
+        """Encode positions by molecule: rows, encoded positions, offsets. failed : receives reasons of failures"""
         by_system = self._places(np.array(rows, np.int64))
         given: Arrays
         whole = positions if isinstance(positions, np.ndarray) and len(by_system) == 1 else np.zeros(0)
@@ -416,7 +408,7 @@ class State:
             yield there, encoded, offsets
 
     def _places(self, rows: Rows, good: NDArray[np.bool_] | None = None) -> dict[System, list[int]]:
-        """Places in `rows` by molecule; without rows that have none, and those that are not `good`."""
+        """Indices into `rows` by molecule, without rows that have none or are not `good`."""
         numbers_ = self.numbers[rows]
         kept = np.arange(len(rows)) if good is None else np.flatnonzero(good)
         found: dict[System, list[int]] = {}
@@ -428,16 +420,16 @@ class State:
         return found
 
     def _checked(self, k: int, positions: ArrayLike) -> Floats:
-        """Positions (n, 3) of row k. Raises InputError for another shape."""
+        """Return the positions (n, 3) of row k. Raises InputError for another shape."""
         given = numbers("positions", positions)
         if given.shape != self.atoms[k].positions.shape:
             raise InputError(f"positions of row {k} have shape {given.shape}; ({len(self.atoms[k])}, 3) is needed")
         return given
 
     def freeze(self, rows: list[int], frozen: Sequence[ArrayLike]) -> None:
-        """Freeze atoms of rows, and no others; no row if one is wrong.
+        """Set the frozen atoms of rows; nothing is changed if any mask is invalid.
 
-        frozen : of each row a mask (n,), or indices of its atoms
+        frozen : for each row a mask (n,), or indices of its atoms
         """
         found: dict[int, NDArray[np.bool_]] = {}
         for k, given in zip(rows, frozen, strict=True):
@@ -450,27 +442,27 @@ class State:
 
     @property
     def free_on_device(self) -> Buffer:
-        """Reals of all atoms of all rows: 1, or 0 of atoms that are frozen."""
+        """Reals of all atoms of all rows: 0 for frozen atoms, 1 for others."""
         if self._free is None:
             self._free = self.queue.upload(1.0 - self.frozen_atoms)
         return self._free
 
     @property
     def frozen_atoms(self) -> NDArray[np.bool_]:
-        """Return whether each atom on the device is frozen, (n_atoms of all rows that have a molecule there,)."""
+        """Return whether each atom on the device is frozen, (n_atoms of all rows with a molecule,)."""
         there = [mask for mask, n in zip(self.frozen, self.n_atoms, strict=True) if n]
         return np.concatenate(there) if there else np.zeros(0, bool)
 
     def frozen_after(self, masks: int) -> NDArray[np.bool_]:
-        """Return whether each atom on the device is frozen, or has been since change number `masks` of the masks."""
+        """Return whether each atom on the device is frozen, or has been since change number `masks`."""
         there = [last > masks for last, n in zip(self._frozen_last, self.n_atoms, strict=True) if n]
         return self.frozen_atoms | (np.concatenate(there) if there else False)
 
     def _lay_out(self) -> None:
-        """Place what molecules share, then the rows in their order."""
+        """Allocate the shared regions of molecules, then the rows in order."""
         systems = dict.fromkeys(system for system in self.systems if system is not None)
         for system in systems:
-            _ = system.launches  # which bring the last of the arrays
+            _ = system.launches  # completes the list of arrays
         distinct = [system.recorder for system in systems]
         own = [self.system(k).recorder.own.size for k in self.with_molecule.tolist()]
         size, device = max(sum(recorder.shared.size for recorder in distinct) + sum(own), ROW_BLOCK), self.queue.device
@@ -495,11 +487,10 @@ class State:
 
     @property
     def bytes_on_device(self) -> Buffer:
-        """The buffer that has all rows."""
         return self.store.buffer
 
     def begins(self, rows: Rows) -> tuple[np.uint64, NDArray[np.uint64]]:
-        """First bytes of what rows of one molecule share, and of each."""
+        """Offsets of the shared region and of the rows of one molecule."""
         return np.uint64(self.store.shared[self.system(int(rows[0])).recorder]), self.own[rows]
 
     def _groups(self) -> Iterator[Group]:
@@ -516,7 +507,7 @@ class State:
             yield Group(tables, launches, at_radii, rows, np.zeros(0, np.int64))
 
     def _describe(self) -> tuple[Buffer, Buffer, Buffer]:
-        """Make the table of rows as kernels of drivers see it, their steps, and where further energies are."""
+        """Make the table of rows for drivers' kernels, steps of fixed-point positions, and ranges of term energies."""
         rows = np.zeros(max(1, len(self.systems)), ROW.dtype(self.queue.precision))
         steps, further = np.ones(len(rows)), np.zeros((len(rows), 2), np.int32)
         for k in self.with_molecule.tolist():
@@ -534,18 +525,18 @@ class State:
     def start_evaluation(self, rows: Rows, keep_radii: bool = False) -> None:
         """Start an evaluation of rows that have a molecule, and the sums of their energies.
 
-        keep_radii : at the Born radii of the evaluation before, if radii are held
+        keep_radii : use the Born radii of the previous evaluation, if radii are held
         """
         self.launch(rows, keep_radii)
         self.add_up(rows)
         self.queue.submit()
 
     def launch(self, rows: Rows, keep_radii: bool = False) -> None:
-        """Start an evaluation of rows that have a molecule: their terms and gradients, no sums."""
+        """Start an evaluation of rows that have a molecule, without the sums of energies."""
         self.queue_up(self.launches_of(rows, keep_radii))
 
     def launches_of(self, rows: Rows, keep_radii: bool = False) -> list[RowLaunches]:
-        """List rows in the tables, and give the launches of their evaluation, good until others are listed."""
+        """Return the launches that evaluate rows, after listing these in the tables; valid until the next call."""
         wanted, found = np.zeros(len(self.systems), bool), []
         wanted[rows] = True
         for group in self.groups:
@@ -558,17 +549,16 @@ class State:
         return found
 
     def queue_up(self, launches: Sequence[RowLaunches]) -> None:
-        """Start launches."""
         for of in launches:
             self.queue.launch_bound(of.launches, of.count, first=of.first)
 
     @staticmethod
     def parts(n: int) -> Iterator[tuple[int, int]]:
-        """First row and number of rows of each launch that n rows take."""
+        """First row and number of rows of each launch for n rows."""
         return ((first, min(MOST_ROWS, n - first)) for first in range(0, n, MOST_ROWS))
 
     def add_up(self, rows: Rows) -> None:
-        """Start the sums of energies."""
+        """Start the sums of energies of rows."""
         self.list_rows(rows)
         for first, count in self.parts(len(rows)):
             if first:
@@ -580,7 +570,7 @@ class State:
 
     @cached_property
     def _adding(self) -> BoundLaunch:
-        """Launch that sums the energies of rows that are listed, a group each."""
+        """Launch that sums the energies of listed rows, one group per row."""
         items = ITEMS if self.queue.device.kind == "GPU" else 1
         return self.queue.bind(
             "engine/energies.cl", "row_energies", (items, 1), (items, 1), self._adding_arguments, GROUP=items,
@@ -597,7 +587,7 @@ class State:
 
     @property
     def macros(self) -> dict[str, int]:
-        """Build definitions of kernels that see rows."""
+        """Build definitions of kernels that use rows."""
         return {"FIXED_BITS": 8 * self.coordinate.itemsize if self.coordinate.kind == "i" else 0}
 
     @property
@@ -608,45 +598,45 @@ class State:
         )  # fmt: skip
 
     def list_rows(self, rows: Rows) -> None:
-        """Have kernels of drivers be launched for these rows."""
+        """Set the rows for which drivers' kernels are launched."""
         if not np.array_equal(rows, self._listed_rows):
             self.queue.post(self._listed, rows.astype(np.int32))
             self._listed_rows = rows.copy()
 
     def forget_lists(self) -> None:
-        """Have all lists of rows be rewritten, after an interrupt that may have come between two of their parts."""
+        """Invalidate all lists of rows, after an interrupt that may have left them inconsistent."""
         self._listed_rows = np.full(1, -1)
         for group in self.groups:
             group.listed = np.full(1, -1)
 
     def read_buffer(self, rows: Sequence[int] | Rows, name: str, dtype: DTypeLike) -> NDArray[Any]:
-        """Read what rows of one molecule keep in a buffer of their passes, (n_rows, size), once all before is done."""
+        """Read a buffer of the passes for rows of one molecule, (n_rows, size), after all earlier launches."""
         return self.queue.gather(self.bytes_on_device, *self.places(rows, name), dtype)
 
     def read_part(self, rows: Sequence[int], name: str, first: int, count: int) -> Floats:
-        """Read `count` reals from number `first` on of such a buffer, (n_rows, count), as float64."""
+        """Read `count` reals starting at index `first` of such a buffer, (n_rows, count), as float64."""
         places, _ = self.places(rows, name)
         each = self.queue.dtype.itemsize
-        before = first * each % WORD // each  # pieces begin at whole words
+        before = first * each % WORD // each  # reads begin at whole words
         begin = places + np.uint64((first - before) * each)
         size, real = (count + before) * each, self.queue.dtype
         return self.queue.gather(self.bytes_on_device, begin, size, real, np.float64)[:, before:]
 
     def write_buffer(self, rows: Sequence[int], name: str, values: NDArray[Any]) -> None:
-        """Write (n_rows, size) to a buffer of the passes of rows of one molecule, after all that was launched."""
+        """Write (n_rows, size) to a buffer of the passes for rows of one molecule, after all earlier launches."""
         self.queue.scatter(self.bytes_on_device, [(self.places(rows, name)[0], values)])
 
     def pinned(self, shape: tuple[int, int], dtype: DTypeLike) -> AbstractContextManager[NDArray[Any]]:
-        """Lend an array that is to be filled and then written."""
+        """Lend a host array to be filled and then written to the device."""
         return self.queue.pinned(shape, dtype)
 
     def places(self, rows: Sequence[int] | Rows, name: str) -> tuple[NDArray[np.uint64], int]:
-        """Return the first bytes of a buffer of the passes of rows of one molecule, and the bytes of each."""
+        """Return the offset of a buffer of the passes in each row of one molecule, and its size in bytes."""
         piece = self.system(rows[0]).pieces[name]
         return self.own[np.asarray(rows)] + np.uint64(piece.first), piece.size
 
     def copy_rows(self, sources: Rows, targets: Rows) -> None:
-        """Start the copy of all that rows have of their own to other rows of the same molecules."""
+        """Start copying rows to other rows of the same molecules."""
         sizes = np.array([self.system(k).own.size for k in sources.tolist()], np.int64)
         there = self.bytes_on_device
         self.queue.move_pieces(there, there, self.own[sources], self.own[targets], sizes)
@@ -656,7 +646,7 @@ class State:
             self.queue.write(buffer, array)
 
     def read_energies(self) -> tuple[Floats, NDArray[np.bool_]]:
-        """Read the energies of all rows, kcal/mol, and whether the results of each are numbers."""
+        """Read the energies of all rows, kcal/mol, and whether the results of each are finite."""
         n = len(self.systems)
         energies = self.queue.download(self.energies_on_device, n, self.fine).astype(np.float64)
         return energies, self.queue.download(self.numbers_on_device, n, np.int32) != 0

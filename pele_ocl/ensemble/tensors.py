@@ -1,4 +1,4 @@
-"""Energies and gradients of plans and ensembles for libraries that differentiate."""
+"""Energies and gradients of plans and ensembles for libraries with automatic differentiation."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Failed = Literal["raise", "nan", "inf"]
 
 @dataclass(frozen=True)
 class Tensors:
-    """Energies of a plan or of rows of an ensemble, as functions of arrays of positions.
+    """Energies of a plan, or of rows of an ensemble, as functions of positions.
 
-    rows : of an ensemble; () of a plan
+    rows : of an ensemble; () for a plan
     failed : "raise" for an InputError, "nan" for NaN, "inf" for +inf and a gradient of 0
     """
 
@@ -33,7 +33,7 @@ class Tensors:
 
     @classmethod
     def of(cls, source: Energy | Nonbond | Ensemble, rows: RowsLike, failed: Failed) -> Tensors:
-        """Check what is given. Raises InputError for rows of a plan, rows that do not exist or are named twice."""
+        """Check the arguments. Raises InputError for rows of a plan, unknown rows and repeated rows."""
         choice("failed", failed, ("raise", "nan", "inf"))
         if not isinstance(source, Energy | Nonbond | Ensemble):
             of = ", such as its `ensemble`," if hasattr(source, "ensemble") else ""
@@ -49,25 +49,25 @@ class Tensors:
 
     @property
     def has_gradient(self) -> bool:
-        """Whether gradients are computed along with energies."""
+        """Whether gradients are computed with the energies."""
         if isinstance(self.source, Ensemble):
             return bool(self.source.state.options["gradient"])
         return self.source.options.gradient if isinstance(self.source, Energy) else self.source.gradient
 
     @property
     def is_joined(self) -> bool:
-        """Whether atoms of several rows follow each other, as rows of different molecules do."""
+        """Whether atoms of several rows are concatenated, as for rows of different molecules."""
         return isinstance(self.source, Ensemble) and len({id(atoms) for atoms in self.source.atoms}) > 1
 
     @property
     def sizes(self) -> list[int]:
-        """Atoms of each energy that the atoms of an array have."""
+        """Number of atoms for each energy of an array."""
         if not isinstance(self.source, Ensemble):
             return [len(self.source.atoms)]
         return [len(self.source.atoms[k]) for k in (self.rows if self.is_joined else self.rows[:1])]
 
     def energies_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Shape of the energies of positions of a shape. Raises InputError for one that does not fit."""
+        """Shape of the energies for a shape of positions. Raises InputError if it does not fit."""
         n = sum(self.sizes)
         if shape[-2:] != (n, 3):
             of = f", the atoms of {len(self.rows):,} rows joined," if self.is_joined else ""
@@ -76,17 +76,16 @@ class Tensors:
 
     @property
     def owners(self) -> NDArray[np.int64] | None:
-        """Number of the energy that each atom belongs to, (n,); None if all atoms of an array have one energy."""
+        """Index of the energy to which each atom belongs, (n,); None if all atoms of an array have one energy."""
         return np.repeat(np.arange(len(self.rows)), self.sizes) if self.is_joined else None
 
     def require_gradient(self) -> None:
-        """Raise InputError if gradients are not computed."""
         if not self.has_gradient:
             what = "ensemble" if isinstance(self.source, Ensemble) else "plan"
             raise InputError(f"the {what} computes no gradients; make it with gradient=True")
 
     def evaluated(self, positions: NDArray[Any]) -> tuple[Floats, Floats | None]:
-        """Compute energies (..., or ..., n_rows) and gradients (..., n, 3) of positions (..., n, 3) A.
+        """Compute energies (...) or (..., n_rows) and gradients (..., n, 3) at positions (..., n, 3) A.
 
         Gradients are None if they are not computed.
         """
@@ -111,8 +110,8 @@ class Tensors:
         return total, gradients
 
     def _of_rows(self, ensemble: Ensemble, positions: NDArray[Any]) -> tuple[Floats, Floats | None]:
-        """Write, evaluate and read the rows, in turns where there are more arrays than rows."""
-        count = 1 if self.is_joined else len(self.rows)  # of arrays in a turn
+        """Set, evaluate and read rows, in several rounds if there are more arrays than rows."""
+        count = 1 if self.is_joined else len(self.rows)  # arrays per round
         energies = np.empty((len(positions), len(self.sizes)))
         gradients = np.empty(positions.shape) if self.has_gradient else None
         splits = np.cumsum(self.sizes)[:-1]
@@ -133,7 +132,7 @@ class Tensors:
         return energies, gradients
 
     def _mended(self, ensemble: Ensemble, rows: list[int], energies: Floats, gradients: Any) -> tuple[Floats, Any]:
-        """Replace the results of failed rows as requested. Raises InputError if a failure is an error."""
+        """Replace the results of failed rows by the requested values. Raises InputError if failures are errors."""
         bad = np.flatnonzero(np.isnan(energies)).tolist()
         if self.failed == "raise":
             k = rows[bad[0]]

@@ -1,4 +1,4 @@
-"""Arrays of terms and scales of parameters that rows have of their own."""
+"""Arrays of terms and scale factors of parameters that may differ between rows."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class TermArrays(RowValues):
-    """An array of a term, which its `launches` uploaded by `TermContext.upload_each`."""
+    """An array of a term, uploaded by `TermContext.upload_each` in its `launches`."""
 
     def __init__(self, state: State, term: str, name: str) -> None:
-        """Raises InputError if a molecule has no such array"""
+        """Raises InputError if a molecule has no such array."""
         self._state, self.words = state, f"{text('name', name)} of {text('term', term)}"
         self._name, self._of = self.words, (term, name)
         for k in state.with_molecule.tolist():
@@ -37,7 +37,7 @@ class TermArrays(RowValues):
                 raise InputError(f"rows have no array {described(self._name)}; there are: {there}")
 
     def write(self, rows: Sequence[int], values: Sequence[ArrayLike]) -> None:
-        """Write the array of rows, none if one is wrong; if rows share the term, for all rows of their molecules."""
+        """Write the array of rows, or nothing if any is invalid; a shared array is written for all rows."""
         given = dict(zip(rows, values, strict=True))
         for system in {self._state.system(k): None for k in rows}:
             if self._is_shared(system):
@@ -50,12 +50,12 @@ class TermArrays(RowValues):
         self._state.follow(self._name, np.array(list(given), np.int64))
 
     def _is_shared(self, system: System) -> bool:
-        """Return whether all rows of a molecule share one array."""
+        """Return whether all rows of a molecule share the array."""
         terms = (of for of in system.energy.further_terms if of.name == self._of[0])
         return any(isinstance(of, Growing) and of.shared for of in terms)
 
     def _has_derivatives(self, system: System) -> bool:
-        """Return whether the array is a grid, whose last index counts derivatives."""
+        """Return whether the array is a grid with derivatives along its last axis."""
         return any(of.name == self._of[0] and isinstance(of, Interpolated) for of in system.energy.further_terms)
 
     def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
@@ -83,7 +83,7 @@ class TermArrays(RowValues):
         return given
 
     def _check_by_term(self, k: int, system: System, given: Floats) -> None:
-        """Let the term check values: of its fields as when it is made, of a grid's other arrays by its own method."""
+        """Check values with the term's constructor, if they are a field, or with `_check_array` of a grid bias."""
         named, name = self._of
         for term in system.energy.further_terms:
             if term.name != named:
@@ -104,10 +104,10 @@ class TermArrays(RowValues):
 
 
 class Scales(Mapping[str, Column]):
-    """Scales of the parameters of rows, a Column each: "charges", "lennard_jones" and "torsions".
+    """Scale factors of the parameters of rows, one Column each: "charges", "lennard_jones" and "torsions".
 
     `scales["charges"][row] = 0.8` multiplies the charges of all atoms of a row, an array (n,) those of single atoms.
-    A well of two atoms, and a torsion by its outer atoms, are multiplied by the root of the product of both numbers.
+    Wells of pairs are multiplied by the geometric mean of both atoms' factors, torsions by that of their outer atoms.
     """
 
     def __init__(self, state: State) -> None:
@@ -129,7 +129,7 @@ class Scales(Mapping[str, Column]):
         return f"Scales({', '.join(KINDS)})"
 
     def _all(self, system: System, rows: list[int]) -> Floats:
-        """Scales of rows of one molecule, (n_rows, n_kinds, n_atoms)."""
+        """Scale factors of rows of one molecule, (n_rows, n_kinds, n_atoms)."""
         raw = self._state.read_buffer(rows, SCALES, np.float64)
         return raw.reshape(len(rows), len(KINDS), -1).copy()
 
@@ -161,7 +161,7 @@ class Scales(Mapping[str, Column]):
 
 
 def _checked(k: int, values: ArrayLike, n: int) -> Floats:
-    """Check scales of row k. Raises InputError for others than one or n numbers, 0 or more."""
+    """Check scale factors of row k. Raises InputError unless they are one or n numbers, 0 or more."""
     given = numbers("scales", values)
     if given.shape not in ((), (n,)):
         raise InputError(f"scales of row {k} have shape {given.shape}; one number or ({n},) are needed")
@@ -171,7 +171,7 @@ def _checked(k: int, values: ArrayLike, n: int) -> Floats:
 
 
 def names_of_arrays(system: System) -> list[str]:
-    """Names of the arrays of terms that each row of a molecule has of its own."""
+    """Names of the per-row arrays of a molecule's terms."""
     return [
         name for name, piece in system.pieces.items()
         if _is_own(piece) and any(name.endswith(f" of {of}") for of in _terms(system))

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..atoms.graphs import Graph
-from ..common.arguments import are_objects, callback, checked, choice, file_path, former_keywords, is_object, numbers
+from ..common.arguments import (
+    are_objects,
+    callback,
+    checked,
+    choice,
+    file_path,
+    flag,
+    former_keywords,
+    is_object,
+    numbers,
+)
 from ..common.errors import FormatError, InputError, KeywordError, PeleError, Suggests, described
 from ..common.indices import selection_text
 from ..common.inputfile import read_file
@@ -27,7 +37,14 @@ from ..formats.molecules import Molecule
 from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.journal import Journal
-from ..jobs.outputs import expanded, require_inputs
+from ..jobs.outputs import (
+    complexes_of,
+    expanded,
+    held_already,
+    remove_run,
+    require_inputs,
+    require_replaceable,
+)
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import collected, run_with
@@ -272,6 +289,7 @@ def refine(
     strict: bool = False,
     output: Path_ | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
     errors: Literal["raise", "record"] = "raise",
@@ -297,6 +315,7 @@ def refine(
     strict : refuse complexes with findings that otherwise only cause notes
     output : folder for the complexes, a table, an HTML page and a journal; by default nothing is written
     resume : continue an interrupted run that wrote to `output`
+    overwrite : replace an earlier run in `output`, which is refused otherwise
     workers, scheduler : as in `jobs.run`
     errors : if a pose fails, "raise" an InputError, or "record" NaN and its message in `errors`
     progress : called with the fraction done, 0 to 1
@@ -321,10 +340,9 @@ def refine(
     folder = None if output is None else folder_path(file_path(output, "output"), "the refined complexes")
     if folder is None and resume:
         raise KeywordError("`resume` needs the files of the earlier run; give `output`")
-    if folder is not None and not resume and (folder / JOURNAL).exists():
-        raise FormatError(
-            f"{folder}: holds poses that were refined before; go on by `resume=True`, or name another folder"
-        )
+    require_replaceable(flag("overwrite", overwrite), resume, folder)
+    if folder is not None and not (resume or overwrite) and (folder / JOURNAL).exists():
+        raise held_already(folder, "refined poses")
     options = {
         "moving_radius": moving_radius, "side_chains": side_chains, "restraint": restraint, "free_radius": free_radius,
         "tolerance": tolerance, "max_iterations": max_iterations, "model": solvent, "precision": precision,
@@ -357,6 +375,10 @@ def refine(
             spec = _with_frames(spec, poses)
         if folder is not None:
             layout_of(folder / "complex.pdb", Content(spec.given))  # fail early if the complex cannot be written as PDB
+        if folder is not None and overwrite:
+            inputs = [of for of in (spec.path, *given, native) if isinstance(of, str | PathLike)]
+            files = [folder / name for name in (JOURNAL, TABLE, PAGE, LIGANDS)]
+            remove_run([*complexes_of(folder / JOURNAL, folder), *files], inputs)
         found = _refined(spec, folder, resume, place, errors, progress)
         facts = spec.facts_of_complex()
         found = replace(found, facts=facts, kept=kept)

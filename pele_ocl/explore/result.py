@@ -18,6 +18,7 @@ from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.records import Record
+from ..jobs.texts import duration, physics_lines
 from ..report import Column, Report, Reported, text_table
 from .reports import HEADS, numbered, read_report
 from .run_files import Files, Said
@@ -145,6 +146,12 @@ class ExploreResult(Reported, Suggests):
                     shutil.copy2(file, target / file.name)
         except OSError as error:
             raise FormatError(f"{target}: cannot be written: {error.strerror or error}") from error
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return the text that the command prints: solvent, explorers, files; total : total seconds to report"""
+        took = "" if total is None else f": in all {duration(total)}"
+        lines = [self.title(), *physics_lines(self.model, self.atoms), "", *self.lines()]
+        return "\n".join([*lines, f"{self.precision}, on {self.device}{took}"])
 
     def title(self) -> str:
         """Describe the run in one line."""

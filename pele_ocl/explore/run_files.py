@@ -14,6 +14,7 @@ from ..common.errors import FormatError
 from ..common.writing import replacing
 from ..forcefield.control import CONTROL, DATA_FOLDERS
 from ..jobs.journal import make_folder, read_journal
+from ..jobs.outputs import held_already
 from ..jobs.shards import Shard
 from .control import Simulation
 from .reports import numbered
@@ -210,14 +211,11 @@ def require_no_run(files: Files, numbers: Sequence[int], resume: bool) -> None:
     if resume and journals:
         return
     if any(path == files.journal or part.count != files.part.count for path, part in journals.items()):
-        raise FormatError(
-            f"{files.report.parent}: holds a run already; continue it with `resume=True`, name another folder by "
-            "`output`, or write over it by `overwrite=True`", code="exists",
-        )  # fmt: skip
+        raise held_already(files.report.parent)
     for path in (path for number in numbers for path in files.of_explorer(number)):
         if path.exists():
             raise FormatError(
-                f"{path}: already exists; name another folder by `output`, or write over it by `overwrite=True`",
+                f"{path}: already exists; replace it with `overwrite=True`, or name another folder by `output`",
                 code="exists",
             )
 

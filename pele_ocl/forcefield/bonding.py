@@ -64,12 +64,13 @@ def _polymer_bonds(
     bonds = np.stack([i[bonded], j[bonded]], axis=1)
     gaps = np.flatnonzero(~bonded & within)
     notes = [_gap_note(structure, int(i[k]), int(j[k])) for k in gaps]
-    waiting = np.setdiff1d(np.concatenate([heads, tails]), [-1, *bonds.ravel(), *i[gaps], *j[gaps]])
-    if len(waiting):
+    done = np.concatenate([bonds.ravel(), i[gaps], j[gaps]])
+    waiting = sorted({*heads.tolist(), *tails.tolist()} - {-1, *done.tolist()})
+    if waiting:
         more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
         notes.append(
             Note(
-                f"{structure.where(int(waiting[0]))}{more}: a chain ends without the atoms of a terminal residue, "
+                f"{structure.where(waiting[0])}{more}: a chain ends without the atoms of a terminal residue, "
                 "so the template of a residue within a chain was taken",
                 code="chain_end",
             )

@@ -223,7 +223,7 @@ def _one_conformer(records: ListedAtoms) -> tuple[Bools, Bools]:
 
 def _segments(residues: ListedAtoms, sizes: NDArray[np.int_]) -> Ints:
     """Return the segment index of each residue."""
-    known = {name: (is_polymer(name), is_water(name)) for name in np.unique(residues.residue_names).tolist()}
+    known = {name: (is_polymer(name), is_water(name)) for name in set(residues.residue_names.tolist())}
     polymer, water = np.array([known[name] for name in residues.residue_names.tolist()], np.bool_).T
     ion = (sizes == 1) & (residues.names == residues.residue_names)
     chain = polymer | ~(residues.hetero | water | ion)

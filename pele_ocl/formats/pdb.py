@@ -382,7 +382,7 @@ def _residue_names_and_chains(text: Text) -> tuple[Strings, Strings]:
     (large structures). The choice for the file depends on the entries that use all five columns: it is a chain if most
     of the known residues among them have three letters.
     """
-    distinct = np.unique(_each(text, [_RESIDUE, _CHAIN], str)).tolist()
+    distinct = set(_each(text, [_RESIDUE, _CHAIN], str).tolist())
     full = [columns for columns in distinct if len(columns) == 5 and " " not in columns[3:]]
     if sum(map(_votes_for_two_letter_chain, full)) > 0:
         return _each(text, [slice(17, 20)], str.strip), _each(text, [slice(20, 22)], str.strip)
@@ -417,7 +417,8 @@ def _segments(text: Text) -> Ints:
     """
     names = _each(text, [_SEGMENT], str.strip)
     runs = np.append(names[:1], names[1:][names[1:] != names[:-1]])
-    if len(np.unique(runs)) < len(runs) or "" in runs or any(_ALTERNATE.fullmatch(name) for name in runs.tolist()):
+    found = runs.tolist()
+    if len(set(found)) < len(found) or "" in found or any(map(_ALTERNATE.fullmatch, found)):
         return np.zeros(len(text), np.int32)
     return np.cumsum(np.append(np.zeros(1, np.bool_), names[1:] != names[:-1])[: len(text)], dtype=np.int32)
 

@@ -9,9 +9,11 @@ from os import PathLike
 from typing import Any
 
 from ..atoms import Atoms
+from ..atoms.chemistry import is_water
 from ..common.arguments import file_path
 from ..common.errors import FormatError, Suggests
 from ..common.inputfile import InputFile
+from ..common.notes import Note
 from ..common.writing import replacing
 from ..formats import is_pdb
 from ..jobs.provenance import record_head
@@ -21,7 +23,7 @@ from ..report import Framed, Report
 from .pka import USUAL
 
 _SHOWN = 12  # maximum number of residues in a list
-_OF_CALL = ("source", "output", "ph", "text")
+_OF_CALL = ("source", "output", "ph", "pdb")
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Preparation(Framed, Suggests):
     warnings : possible problems in the output
     n_atoms : number of atoms in the output
     source : the input file; output : the file written, or None; ph : pH for the protonation
-    text : the complete structure as PDB text
+    pdb : the complete structure as PDB text
 
     >>> made = pele_ocl.prepare("1abc.pdb")  # needs pdbfixer
     >>> made.save("ready.pdb")
@@ -86,7 +88,7 @@ class Preparation(Framed, Suggests):
     source: InputFile | None = field(default=None, repr=False)
     output: str | None = None
     ph: float = 7.0
-    text: str = field(default="", repr=False)
+    pdb: str = field(default="", repr=False)
 
     def __repr__(self) -> str:
         built = sum(map(len, self.atoms_added.values()))
@@ -97,14 +99,11 @@ class Preparation(Framed, Suggests):
             f"{counted(self.hydrogens_added, 'hydrogen')} added{f'; {removed} removed' if removed else ''}{warnings})"
         )
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
     def save(self, path: str | PathLike[str], *, inputs: Iterable[str | PathLike[str]] = ()) -> None:
         """Write the structure to a .pdb file. inputs : files that must not be overwritten. Raises FormatError."""
         require_pdb(path)
         with replacing(path, [*([] if self.source is None else [self.source]), *inputs]) as temporary:
-            temporary.write_text(self.text, encoding="latin-1")
+            temporary.write_text(self.pdb, encoding="latin-1")
 
     def read(self, **options: Any) -> Atoms:
         """Return the structure as Atoms with parameters; options and errors as in `pele_ocl.read`."""
@@ -113,18 +112,38 @@ class Preparation(Framed, Suggests):
     def as_structure(self) -> InputFile:
         """Return the structure as a file in memory, which functions accept like a path."""
         name = "prepared.pdb" if self.source is None else f"{self.source.path.name.split('.')[0]}.pdb"
-        return InputFile(file_path(name), self.text.encode("latin-1"))
+        return InputFile(file_path(name), self.pdb.encode("latin-1"))
 
     def to_json(self) -> dict[str, Any]:
         """Return all changes as a JSON-compatible dictionary."""
         changes = {of.name: getattr(self, of.name) for of in fields(self) if of.name not in _OF_CALL}
         return {**record_head(self.source), "output": self.output, "ph": self.ph, **changes}
 
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Sentences about what was taken out and built, and the warnings; `prepare` logs them."""
+        taken = [f"{n:,} {name}" for name, n in self.removed.items() if not is_water(name)]
+        found = [Note(f"{', '.join(taken)} taken out; `keep_hetero=True` keeps ligands and ions")] if taken else []
+        residues = sum(map(len, self.residues_added.values()))
+        atoms = sum(map(len, self.atoms_added.values()))
+        built = [counted(residues, "missing residue")] if residues else []
+        in_residues = f"{counted(atoms, 'missing heavy atom')} of {counted(len(self.atoms_added), 'residue')}"
+        built += [in_residues] if atoms else []
+        if built:
+            found.append(Note(f"{' and '.join(built)} {'was' if residues + atoms == 1 else 'were'} built"))
+        return (*found, *(Note(sentence, "warning") for sentence in self.warnings))
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return all changes as text for people."""
+        return "\n".join([self._title(), "", *(f"{what:<14}{text}" for what, text in self.lines())])
+
+    def _title(self) -> str:
+        return f"{counted(self.n_atoms, 'atom')}, pH {self.ph:g}"
+
     def table(self) -> Report:
         """Table of the changes, one row per kind."""
         rows = list(self.lines())
-        title = f"{self.n_atoms:,} atoms, pH {self.ph:g}"
-        return Report(title, {"what": [what for what, _ in rows], "changes": [text for _, text in rows]})
+        return Report(self._title(), {"what": [what for what, _ in rows], "changes": [text for _, text in rows]})
 
     def lines(self, rest: str = "`to_json` has them all") -> Iterator[tuple[str, str]]:
         """Yield the changes as lines with headings. rest : where to find the complete lists"""

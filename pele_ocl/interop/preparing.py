@@ -151,9 +151,9 @@ def prepare(
             raise InputError(f"{source}: PDBFixer cannot prepare it: {error}") from error
         changes = work.changes(temporary)
         written = None if output is None else str(output)
-        if taken := [f"{n:,} {name}" for name, n in changes.removed.items() if not is_water(name)]:
-            note(f"Note: {source}: {', '.join(taken)} taken out; `keep_hetero=True` keeps ligands and ions")
-        return replaced(changes, source=source, output=written, ph=ph, text=temporary.read_text(encoding="latin-1"))
+        for each in changes.notes:
+            note(f"{each.head}{source}: {each}", heard=each.kind != "warning")  # which the record has as `warnings`
+        return replaced(changes, source=source, output=written, ph=ph, pdb=temporary.read_text(encoding="latin-1"))
 
 
 @contextmanager

@@ -22,7 +22,9 @@ from ..formats.registry import map_suffix
 from ..grid import Grid, Map
 from ..jobs.facts import composition_as_json, notes_of
 from ..jobs.provenance import Call, origin, record_head
+from ..jobs.texts import counted, duration, headline, medium_lines
 from ..report import Column, Framed, Report
+from ..report import text_table as table
 from .species import Species
 
 
@@ -111,8 +113,35 @@ class IonsResult(Framed):
         facts = {"energy": self.energy, "net_charge": self.net_charge, "settings": dict(self.settings)}
         return Report(f"Ions, energy {self.energy:,.3f} kcal/mol, net charge {self.net_charge:+.3f} e", columns, facts)
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return the text that the command prints; verbose : with the grid; total : total seconds to report"""
+        counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        placed = counted(len(self), "ion") + (f": {counts}" if counts else "")
+        head = [headline(self.source, self.atoms), *(medium_lines(self.settings) if self.settings else [])]
+        head += [f"{placed}; net charge with them {self.net_charge:+.3f} e"]
+        if not len(self):
+            return "\n".join(head)
+        rows = [
+            (str(k), species.name, *(f"{x:.3f}" for x in position), f"{potential:.3f}", f"{energy:.3f}")
+            for k, (species, position, potential, energy) in enumerate(
+                zip(self.species, self.positions, self.potentials, self.energies, strict=True), 1
+            )
+        ]
+        seconds = self.seconds
+        lines = [
+            *head,
+            "",
+            table(("", "ion", "x", "y", "z A", "kcal/mol/e", "kcal/mol"), rows, "><>>>>>"),
+            "",
+            f"Energy of the ions {self.energy:,.3f} kcal/mol",
+            f"{self.variant}, {self.precision}, on {self.device}: map {duration(seconds['map'])}, "
+            f"ions {duration(seconds['exclusion'] + seconds['ions'])}, "
+            f"in all {duration(seconds['total'] if total is None else total)}",
+        ]
+        if verbose:
+            shape, spacing = (" x ".join(f"{n:g}" for n in of) for of in (self.grid.shape, self.grid.spacing))
+            lines += ["", f"Grid: {shape} points, {spacing} A apart; {self.free_volume:,.0f} A^3 free at first"]
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a JSON-compatible dictionary."""

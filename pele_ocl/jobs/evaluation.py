@@ -91,9 +91,6 @@ class Evaluation(Framed, Generic[R]):
         some = f", total {np.nanmin(total):.3f} to {np.nanmax(total):.3f} {UNIT}" if len(total) else ""
         return f"{type(self).__name__}({self.molecule.source}: {len(self):,} models{failed}{some})"
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
     def table(self) -> Report:
         """Return a table with a row for each model: energies, kcal/mol, or the reason of a failure."""
         from ..report import Column, Report

@@ -5,13 +5,17 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
-from ..common.errors import FormatError
+from ..common.errors import FormatError, KeywordError
+from ..common.writing import refuse_overwriting as refuse_same
 from ..common.writing import refuse_target
 from ..forcefield import is_parameter_file
 from ..formats import StructureFormat, is_structure, structure_format
+from .journal import read_journal
 
 _LONGEST = 60  # letters of a name that is made of a title
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names that Windows has for devices
@@ -47,6 +51,53 @@ class OutputNames:
 
         require_suffix(target)
         return target
+
+
+def held_already(folder: Path, what: str = "a run") -> FormatError:
+    """Make the error about a folder with an earlier run, which only `resume` or `overwrite` may change."""
+    return FormatError(
+        f"{folder}: holds {what} already; continue it with `resume=True`, replace it with `overwrite=True`, or name "
+        "another folder", code="exists",
+    )  # fmt: skip
+
+
+def require_replaceable(overwrite: bool, resume: bool, folder: Path | None, is_shard: bool = False) -> None:
+    """Raise KeywordError for keywords that `overwrite` does not go with."""
+    if not overwrite:
+        return
+    if resume:
+        raise KeywordError("choose one of `resume` and `overwrite`")
+    if folder is None:
+        raise KeywordError("`overwrite` replaces files of an earlier run; give `output`")
+    if is_shard:
+        raise KeywordError("`overwrite` replaces a whole run; remove its folder instead, and leave it out with `shard`")
+
+
+def remove_run(paths: Iterable[Path], inputs: Sequence[str | PathLike[str]]) -> None:
+    """Remove files of an earlier run, and folders after the files in them; paths that do not exist are left out.
+
+    Raises FormatError, before any is removed, if one of them is an input.
+    """
+    present = [path for path in paths if path.exists()]
+    for path in present:
+        for source in map(Path, inputs):
+            refuse_same(path, source)
+            if not path.is_dir() and _is_below(path, source):
+                raise FormatError(f"{path}: belongs to the input {source}; name another folder for the run")
+    for path in present:
+        if path.is_dir():
+            with suppress(OSError):  # something of the user's is in it
+                path.rmdir()
+        else:
+            path.unlink(missing_ok=True)
+
+
+def complexes_of(journal: Path, folder: Path) -> list[Path]:
+    """List the structures that a run wrote to a folder: those that its journal names, if it can be read."""
+    try:
+        return [folder / f"{name}.pdb" for name in read_journal(journal).records]
+    except (FormatError, OSError):
+        return []
 
 
 class UniqueNames:

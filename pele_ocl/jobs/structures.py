@@ -102,9 +102,6 @@ class Structures(Sequence[Record], Framed):
         failed = f", {len(self.errors):,} failed: {first}" if first else ""
         return f"Structures({len(self):,}{some}{failed})"
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
 
 class Row(NamedTuple):
     """Row of a table: a structure, or a model of one by its number, with its energies or its error.

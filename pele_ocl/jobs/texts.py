@@ -61,6 +61,18 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
 
 
+def frame_rate(per_second: float) -> str:
+    """Speed of work on frames for reading: `1,250 frames/s`, `2.5 frames/s`, `8.10 s a frame`."""
+    if 0 < per_second < 1:
+        return f"{duration(1 / per_second)} a frame"
+    return f"{figures(per_second)} frames/s"
+
+
+def figures(value: float, digits: int = 3) -> str:
+    """Write a positive number with as many digits at least, without an exponent if it is large: `12,345`, `0.0123`."""
+    return f"{value:,.0f}" if value >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+
+
 def counted(n: int, what: str) -> str:
     """`1 atom`, `2 atoms`."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -1,8 +1,7 @@
-"""Ladders of the thesis and of textbooks: every way to compute a quantity, from the plain loop to the engine.
+"""Ladders of algorithms from the thesis and from textbooks, from a plain loop to the variants of the engine.
 
-The plans `Solvent`, `Nonbond` and `Potmap` offer the variants of the engine alone. Their ladders' classes run every
-rung, also `naive`, which loses updates. The functions `solvent`, `nonbond` and `potmap` take them for the name of a
-rung.
+The plans `Solvent`, `Nonbond` and `Potmap` have only the variants of the engine. Their subclasses here run every rung,
+including `naive`, which loses updates. The functions `solvent`, `nonbond` and `potmap` use them if `variant` is a rung.
 
 >>> import pele_ocl
 >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -44,12 +43,12 @@ __all__ = [
 
 
 def ladder_of(plan: type[P]) -> type[P]:
-    """Return the class that runs the rungs of an engine's class of plans."""
+    """Return the subclass that runs the rungs of a plan class."""
     ladder: type[P] = getattr(sys.modules[__name__], f"{plan.__name__}Ladder")
     return ladder
 
 
-if not TYPE_CHECKING:  # names by the file that has them
+if not TYPE_CHECKING:  # names by module
     __getattr__ = lazy_names(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""Ladder of Fourier transforms, whose last rung the mesh takes; docs/theory/fft.md explains them."""
+"""Ladder of Fourier transforms, the last of which the mesh method uses; docs/theory/fft.md."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
-PADDING = 16  # numbers behind each row: lines a power of two of bytes apart would share one place of a CPU's caches
+PADDING = 16  # numbers after each row, so that lines do not map to the same sets of a CPU's caches
 
 
 @dataclass(frozen=True)
 class Lines:
     """Lines of values (2, nz, ny, pitch) along an axis.
 
-    length : numbers of a line; inner : from one of them to the next; count : lines
-    apart : numbers from `inner` lines to the next ones; plane : numbers in all, real parts alone
+    length : numbers per line; inner : stride within a line, also the number of adjacent lines; count : number of lines
+    apart : stride between groups of `inner` lines; plane : numbers in the real part
     """
 
     length: int
@@ -52,20 +52,20 @@ class Lines:
 
     @property
     def arguments(self) -> Arguments:
-        """Arguments of the kernels that tell of the lines, but their length."""
+        """Kernel arguments for the lines, without their length."""
         return dict(n_inner=self.inner, n_lines=self.count, apart=self.apart, plane=self.plane)
 
 
-# Transforms lines from one buffer by way of another; gives the one of the two that holds the result.
+# Transforms lines with two buffers; returns the one that holds the result.
 Along = Callable[["Queue", Lines, "Buffer", "Buffer"], "Buffer"]
 
 PLAIN_RADICES = (7, 5, 3, 2)
-GROUP = 64  # work-items of a group of `plain`
+GROUP = 64  # work-items per group of `plain`
 MOST_LENGTH = 1 << 20
 
 
 def plain(queue: Queue, lines: Lines, here: Buffer, there: Buffer) -> Buffer:
-    """A launch a pass."""
+    """One launch per pass."""
     circle, done = queue.upload(roots(lines.length)), 1
     for radix in reversed(radices(lines.length, PLAIN_RADICES)):
         kernel = queue.kernel("potmap/ladder/fft_plain.cl", "fft_plain", RADIX=radix)
@@ -80,7 +80,7 @@ def plain(queue: Queue, lines: Lines, here: Buffer, there: Buffer) -> Buffer:
 def in_local_memory(
     file: str, name: str, wide: bool, allowed: tuple[int, ...], queue: Queue, lines: Lines, here: Buffer, there: Buffer
 ) -> Buffer:
-    """A launch an axis. wide : whether work-items of CPUs have vectors of lines; allowed : radices"""
+    """One launch per axis. wide : whether work-items on CPUs transform vectors of lines; allowed : radices"""
     layout = LineLayout.of(queue.device, queue.precision, lines.length, is_row=lines.inner == 1, wide=wide)
     while lines.inner > 1 and lines.inner % layout.width:
         layout = layout.narrower
@@ -112,12 +112,12 @@ def fft(
     values: ArrayLike, *, variant: str = FFT_ENGINE, precision: str = "float32",
     device: Device | int | str | None = None,
 ) -> NDArray[np.complexfloating]:  # fmt: skip
-    """Transform values (nz, ny, nx) along all axes by discrete Fourier transforms, as scipy.fft.fftn does.
+    """Compute the discrete Fourier transform of values (nz, ny, nx) along all axes, as scipy.fft.fftn does.
 
-    variant : key of FFT_VARIANTS; lengths have no prime factors but 2, 3, 5 and 7
+    variant : key of FFT_VARIANTS; lengths may have only the prime factors 2, 3, 5 and 7
     precision, device : as in `potmap`
 
-    Raises InputError for what does not fit, and DeviceError if the device does not support it.
+    Raises InputError for invalid arguments, and DeviceError if the device does not support the precision.
     """
     from ..opencl.device import get_device
     from ..opencl.queue import Queue
@@ -138,7 +138,7 @@ def fft(
 
 
 def transformed(queue: Queue, variant: str, values: NDArray[np.complexfloating]) -> Buffer:
-    """Transform values on the device, to (2, nz, ny, nx + PADDING)."""
+    """Transform values on the device, as (2, nz, ny, nx + PADDING)."""
     both = np.pad(np.stack([values.real, values.imag]).astype(queue.precision), ((0, 0), (0, 0), (0, 0), (0, PADDING)))
     here, there = queue.empty(both.size), queue.empty(both.size)
     queue.write(here, both)

@@ -1,4 +1,4 @@
-"""Ladder of the thesis for a gradient over a pair list, from one loop to index lists, `naive` wrong by design."""
+"""Ladder of the thesis for gradients over a pair list, from one loop to index lists; `naive` is wrong by design."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WITH_GRADIENTS = ("nonbond/ladder/pairs.cl", "nonbond_pairs")  # file and name o
 
 
 class Sequential(PlainPasses[None]):
-    """One loop over the list in one work-item."""
+    """One loop over the list in a single work-item."""
 
     @classmethod
     def prepare(cls, queue: Queue, task: PairListTask) -> None:
@@ -49,7 +49,7 @@ class Sequential(PlainPasses[None]):
 
 
 class Scattered(PairPasses[None]):
-    """Passes whose pairs write to the gradient of the atoms."""
+    """Passes in which pairs add to the gradient of the atoms."""
 
     pair_kernel = WITH_GRADIENTS
 
@@ -69,13 +69,13 @@ class Scattered(PairPasses[None]):
 
 
 class Naive(Scattered):
-    """Work-items that share an atom race and lose updates: wrong by design."""
+    """Non-atomic additions: work-items that share an atom lose updates; wrong by design."""
 
     pair_macros: ClassVar[dict[str, int]] = {"SCATTER": Scatter.NAIVE}
 
 
 class Atomic(Scattered):
-    """Additions by compare-exchange."""
+    """Atomic additions by compare-exchange."""
 
     pair_macros: ClassVar[dict[str, int]] = {"SCATTER": Scatter.ATOMIC, "NATIVE_ATOMICS": 0}
 
@@ -86,7 +86,7 @@ class Atomic(Scattered):
 
 
 class AtomicNative(Scattered):
-    """Additions by the device's own instruction."""
+    """Atomic additions by the device's instruction."""
 
     pair_macros: ClassVar[dict[str, int]] = {"SCATTER": Scatter.ATOMIC, "NATIVE_ATOMICS": 1}
 
@@ -97,7 +97,7 @@ class AtomicNative(Scattered):
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Pairs in the order of computing, and which of them each atom is the first and second of."""
+    """Pairs in the order of computation, and for each atom the pairs in which it is first or second."""
 
     task: PairListTask
     firsts: Segments
@@ -105,10 +105,10 @@ class Lists:
 
 
 class Segmented(PairPasses[Lists]):
-    """Two launches: pairs store their gradients, atoms add them up.
+    """Two launches: pairs store their gradients, then atoms sum them.
 
-    sorting : whether index lists come from a sort of the pairs, or from counts and prefix sums
-    kernel : that sums
+    sorting : whether index lists are made by sorting pairs, or by counting and prefix sums
+    kernel : name of the kernel that sums
     """
 
     pair_kernel = WITH_GRADIENTS
@@ -158,12 +158,12 @@ class Segmented(PairPasses[Lists]):
         return [self._launch_pairs(self.index.task, gradient=stored), add]
 
     def _adders(self) -> tuple[int, int]:
-        """Work-items of the kernel that sums, and how many in a group."""
+        """Work-items of the kernel that sums, and work-items per group."""
         return self.task.n_atoms, ITEMS
 
 
 class Bitonic(Segmented):
-    """Pairs sorted by a bitonic network."""
+    """Index lists by a bitonic sort of the pairs."""
 
     sorting = True
 
@@ -182,7 +182,7 @@ class OffsetsGroup(Segmented):
 
 
 def cleared(passes: PlainPasses[Any]) -> Launch:
-    """Make the launch that fills the gradient with zeros."""
+    """Bind the launch that sets the gradient to zero."""
     n = passes.first_energy
     return passes.queue.bind(
         "nonbond/ladder/clear.cl", "clear", (n, 1), (ITEMS, 1), dict(n=n, gradient=passes.buffers["results"])
@@ -190,7 +190,7 @@ def cleared(passes: PlainPasses[Any]) -> Launch:
 
 
 def _sorted_by_first(queue: Queue, task: PairListTask) -> tuple[PairListTask, Segments]:
-    """Sort the task's pairs by their first atom, and find the segments."""
+    """Sort the pairs by their first atom, and make their segments."""
     n = task.n_pairs
     firsts = segments_by_sorting(queue, task.pairs, n, task.n_atoms, Role.FIRSTS)
     pairs, own = queue.empty(2 * n, np.uint32), tuple(queue.empty(n) for _ in task.own)
@@ -204,7 +204,7 @@ def _sorted_by_first(queue: Queue, task: PairListTask) -> tuple[PairListTask, Se
 
 
 def sort_keys(queue: Queue, keys: Buffer, n: int) -> None:
-    """Sort n uint64 in place, ascending, by a bitonic network."""
+    """Sort n uint64 values in place, in ascending order, by a bitonic network."""
     # A key takes two reals of local memory in float32.
     sort, group = queue.group_kernel("nonbond/ladder/bitonic.cl", "sort_blocks", local_reals=4, most=256)
     block = 2 * group
@@ -227,7 +227,7 @@ def sort_keys(queue: Queue, keys: Buffer, n: int) -> None:
 
 
 def segments_by_sorting(queue: Queue, pairs: Buffer, n_pairs: int, n_atoms: int, role: Role) -> Segments:
-    """Make segments from sorted keys: atom above pair number."""
+    """Make segments by sorting keys of atom and pair number."""
     keys, offsets = queue.empty(n_pairs, np.uint64), queue.zeros(n_atoms + 1, np.int32)
     if n_pairs:
         make, find = (queue.kernel("nonbond/pair_index.cl", name) for name in ("make_keys", "find_offsets"))
@@ -269,7 +269,7 @@ NONBOND: dict[str, Rung[type[AnyPasses]]] = {
 
 
 class NonbondLadder(Nonbond):
-    """Nonbond by any rung of the ladder, the engine's variants among them; its results say if updates may be lost."""
+    """Nonbond with any rung of the ladder, including the engine's variants; results say if updates may be lost."""
 
     variants = NONBOND
     _elsewhere = ""

@@ -1,4 +1,4 @@
-"""Ladder of the books for maps of the potential, from three loops to eight points per work-item."""
+"""Ladder of textbook algorithms for potential maps, from three loops to eight points per work-item."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..opencl.queue import Queue
 
 GROUP = (32, 4, 1)
-MOST_CONSTANT_ATOMS = 4096  # as in the books; the device's constant memory may hold fewer
+MOST_CONSTANT_ATOMS = 4096  # as in the textbooks; the device's constant memory may hold fewer
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def _kernel(queue: Queue, problem: MapProblem, algorithm: str, **defines: int) -
 
 
 def sequential(queue: Queue, problem: MapProblem) -> SlabMethod:
-    """Three loops in one work-item."""
+    """Three loops in a single work-item."""
     kernel = _kernel(queue, problem, "sequential")
 
     def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
@@ -43,7 +43,7 @@ def sequential(queue: Queue, problem: MapProblem) -> SlabMethod:
 
 
 def scatter(queue: Queue, problem: MapProblem) -> SlabMethod:
-    """One work-item per atom and slice adds to all its points, a run of atoms at a time."""
+    """One work-item per atom and slice adds to all points of the slice; atoms are processed in runs."""
     native = queue.device.has_float_atomics(queue.precision)
     if queue.precision == "float64" and not native:
         queue.device.require_int64_atomics()
@@ -64,7 +64,7 @@ def scatter(queue: Queue, problem: MapProblem) -> SlabMethod:
 
 
 def gather(queue: Queue, problem: MapProblem, group: tuple[int, int, int] = GROUP) -> SlabMethod:
-    """One work-item per point, atoms from global memory."""
+    """One work-item per point; atoms in global memory."""
     kernel = _kernel(queue, problem, "gather")
 
     def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
@@ -75,7 +75,7 @@ def gather(queue: Queue, problem: MapProblem, group: tuple[int, int, int] = GROU
 
 
 def constant(queue: Queue, problem: MapProblem) -> SlabMethod:
-    """Launch each slice and chunk of atoms; the chunk, with dz^2 in place of z, lies in constant memory."""
+    """One launch per slice and chunk of atoms; the chunk is in constant memory, with dz^2 instead of z."""
     kernel = _kernel(queue, problem, "constant")
 
     def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
@@ -92,7 +92,7 @@ def constant(queue: Queue, problem: MapProblem) -> SlabMethod:
 
 
 def _constant_chunks(queue: Queue, first: int, last: int) -> list[tuple[int, int]]:
-    """Whole runs of atoms, as many at a time as constant memory holds."""
+    """Chunks of whole runs of atoms that fit into constant memory."""
     held = queue.device.largest_constant // (4 * queue.dtype.itemsize)
     step = max(RUN, min(MOST_CONSTANT_ATOMS, held) // RUN * RUN)
     return [(start, min(start + step, last)) for start in range(first, last, step)]
@@ -101,10 +101,10 @@ def _constant_chunks(queue: Queue, first: int, last: int) -> list[tuple[int, int
 def rows(
     algorithm: str, points: int, grouped: bool, queue: Queue, problem: MapProblem, most: tuple[int, int, int] = GROUP
 ) -> SlabMethod:
-    """Several points of a row for each work-item, atoms from constant memory.
+    """Several points of a row per work-item; atoms in constant memory.
 
-    grouped : the kernel is built for its group, and the map padded to whole groups
-    most : work-items of a group; along x as few as a row needs
+    grouped : whether the kernel is built for its group size, and the map padded to whole groups
+    most : largest work-group; along x it is as small as a row allows
     """
     group_x = min(most[0], 1 << (max(1, -(-problem.grid.shape[0] // points)) - 1).bit_length())
     group = (group_x, most[1], 1)
@@ -153,7 +153,7 @@ POTMAP: dict[str, MapRung] = {
 
 
 class PotmapLadder(Potmap):
-    """Potmap by any rung of the ladder, the engine's variants among them."""
+    """Potmap with any rung of the ladder, including the engine's variants."""
 
     variants = POTMAP
     _elsewhere = ""

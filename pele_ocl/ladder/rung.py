@@ -1,4 +1,4 @@
-"""A rung of a ladder: a way of the thesis and of textbooks to compute a quantity, which teaches or is compared."""
+"""Rungs of a ladder: algorithms of the thesis and of textbooks, for teaching and comparison."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ..common.variant import Variant
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-S = TypeVar("S")  # the host steps of a quantity's variants
+S = TypeVar("S")  # host code of a variant
 D = TypeVar("D")  # a Device
 
 
 @dataclass(frozen=True)
 class Rung(Variant[S]):
-    """A variant with what a ladder needs to know. `auto` and `tune` choose among the engine's variants alone.
+    """A variant in a ladder. "auto" and `tune` choose only among the engine's variants.
 
-    exact : False where updates are lost to races
-    cpu_only : True where it always runs on a CPU device
-    float_atomics : whether it needs a device with atomic additions of reals of its own
-    sums : in how many numbers all terms of an atom are summed one by one. None if there are so many that float32 keeps
-        its digits (pele_ocl/bench/bounds.py)
+    exact : False if updates are lost to races
+    cpu_only : True if it always runs on a CPU device
+    float_atomics : whether it needs a device with native atomic additions of reals
+    sums : number of partial sums per atom, each summed sequentially; None if there are enough for float32
+        precision to be kept (pele_ocl/bench/bounds.py)
     """
 
     exact: bool = True
@@ -32,11 +32,10 @@ class Rung(Variant[S]):
 
     @classmethod
     def of(cls, variant: Variant[Any]) -> Self:
-        """Make a rung of a variant of the engine."""
         return cls(**{field.name: getattr(variant, field.name) for field in fields(variant)})
 
     def devices_for(self, devices: list[D]) -> list[D]:
-        """Return the devices that share the work where these are asked for: a CPU alone if it runs there only."""
+        """Return the devices that run the work: the given ones, or a CPU if the rung runs only there."""
         from ..opencl.device import get_cpu_device
 
         if not self.cpu_only:

@@ -1,7 +1,7 @@
-"""Ladder of the thesis for Born radii: plain loops, each rung a step farther from one CPU core.
+"""Ladder of the thesis for Born radii, from a plain loop on one CPU core to parallel kernels.
 
 Read sequential, inner, outer and `pair` (pele_ocl/solvent/pair.py) in this order. Each computes the radii of one
-conformation, and the engine's energy passes take them from there.
+conformation, which the engine's energy passes then use.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
-LAUNCH_PAIRS = 2e7  # of `sequential` in a launch, where progress is asked for
-TOLD = 64  # atoms of `inner` between two reports of progress
+LAUNCH_PAIRS = 2e7  # pairs per launch of `sequential` if progress is reported
+TOLD = 64  # atoms of `inner` between progress reports
 
 
 class Sequential(PlainRadii):
-    """Plain loop of PELE, compiled, on one CPU core: what all others are measured against."""
+    """PELE's plain loop, compiled, on one CPU core; the reference for speedups."""
 
     def __init__(self, queue: Queue, molecule: Molecule) -> None:
         super().__init__(queue, molecule)
@@ -49,13 +49,13 @@ class Sequential(PlainRadii):
                 tell(last / n)
 
     def compute_rows(self, queue: Queue, first: int, last: int) -> None:
-        """Fill psi and born of the atoms from `first` to `last`: a sample is enough to time a large molecule."""
+        """Compute psi and born of the atoms from `first` to `last`; a sample is enough to time a large molecule."""
         self.loop.change(dict(first_row=first, last_row=last))
         queue.launch_bound([self.loop], 1)
 
 
 class Inner(PlainRadii):
-    """A work-item for each atom j; the host walks the atoms i and sums."""
+    """One work-item per atom j; the host loops over the atoms i and sums."""
 
     def __init__(self, queue: Queue, molecule: Molecule) -> None:
         super().__init__(queue, molecule)
@@ -84,7 +84,7 @@ class Inner(PlainRadii):
 
 
 def radii_step(queue: Queue, molecule: Molecule, sums: Buffer, n_parts: int = 1) -> BoundLaunch:
-    """Make the launch from (n_parts, n) parts of the Born integrals to psi and Born radii."""
+    """Bind the launch that computes psi and Born radii from partial Born integrals (n_parts, n)."""
     m = molecule
     return queue.bind(
         "solvent/ladder/radii.cl", "born_radii", (m.n, 1), (ITEMS, 1),
@@ -93,7 +93,7 @@ def radii_step(queue: Queue, molecule: Molecule, sums: Buffer, n_parts: int = 1)
 
 
 class Outer(PlainRadii):
-    """A work-item for each atom."""
+    """One work-item per atom."""
 
     def __init__(self, queue: Queue, molecule: Molecule) -> None:
         super().__init__(queue, molecule)
@@ -123,7 +123,7 @@ SOLVENT: dict[str, Rung[Callable[..., SolventPasses]]] = {
 
 
 class SolventLadder(Solvent):
-    """Solvent by any rung of the ladder, the engine's variants among them."""
+    """Solvent with any rung of the ladder, including the engine's variants."""
 
     variants = SOLVENT
     _elsewhere = ""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..atoms import Atoms, Floats, Labels
 from ..common import arguments
 from ..common.errors import FormatError, InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
-from ..common.notes import note, with_notes
+from ..common.notes import note, one_line, with_notes
 from ..common.variant import Progress
 from ..formats import (
     POINT_SUFFIXES,
@@ -29,13 +30,13 @@ from ..formats import (
     write_table,
 )
 from ..formats.maps import as_written, holds_several, read_extra_maps
-from ..formats.maps.facts import map_facts
+from ..formats.maps.facts import map_facts, map_lines
 from ..formats.maps.pictures import draw_slices, require_png
 from ..grid import Map, require_map
 from ..jobs.provenance import Call, provenance
 from ..jobs.records import SCHEMA
-from ..jobs.texts import columns_of
-from ..report import Column, Framed, Report
+from ..jobs.texts import columns_of, counted
+from ..report import Column, Framed, Report, text_table
 from ..sampling import sample
 from ..units import POTENTIAL_UNITS
 from .combining import combine_maps
@@ -70,14 +71,15 @@ class MapResult(Framed):
     def __repr__(self) -> str:
         return f"MapResult({self.map!r})"
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
     def table(self) -> Report:
         """Return the map's properties as a table."""
         facts = map_facts(self.map)
         rows = {name: str(value) for name, value in facts.items()}
         return Report(self.map.title or "Map", {"fact": list(rows), "value": list(rows.values())}, facts)
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return the points and values of the map, as the command prints them."""
+        return "\n".join(map_lines(self.map))
 
     def to_json(self) -> dict[str, Any]:
         """Return the properties of the map as a JSON-compatible dictionary."""
@@ -229,18 +231,37 @@ class Samples(Framed):
     def __repr__(self) -> str:
         return f"Samples({len(self):,} points of {self.map!r})"
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return the text that the command prints: the value at each point, and the summary."""
+        rows = [
+            (name, *(f"{coordinate:.3f}" for coordinate in position), f"{value:,.4f}")
+            for name, position, value in zip(self._names(), self.positions.tolist(), self.values.tolist(), strict=True)
+        ]
+        point = "point" if self.labels is None else "atom"
+        heads = (point, "x A", "y A", "z A", one_line(self.map.unit) or "value")
+        return f"{text_table(heads, rows, '<>>>>')}\n\n{self.summary()}"
+
+    def summary(self) -> str:
+        """Return the number of points, and the smallest, largest and mean value, in one line."""
+        inside = self.values[np.isfinite(self.values)]
+        n_outside = len(self) - len(inside)
+        missing = f", {n_outside:,} of them outside the map" if n_outside else ""
+        if not len(inside):
+            return f"{counted(len(self), 'point')}{missing}"
+        spread = f"{inside.min():,.4f} to {inside.max():,.4f}, mean {fmean(inside.tolist()):,.4f}"
+        return f"{counted(len(self), 'point')}{missing}: {spread} {one_line(self.map.unit)}".rstrip()
+
+    def _names(self) -> list[str]:
+        return [str(k + 1) if self.labels is None else self.labels.atom(k) for k in range(len(self))]
 
     def _columns(self) -> dict[str, Any]:
         return {} if self.labels is None else columns_of(self.labels)
 
     def table(self) -> Report:
         """Table of the name, position and value of each point."""
-        names = [str(k + 1) if self.labels is None else self.labels.atom(k) for k in range(len(self))]
         x, y, z = self.positions.T
         columns: dict[str, Any] = {
-            "point" if self.labels is None else "atom": names, "x": Column(x, "A"), "y": Column(y, "A"),
+            "point" if self.labels is None else "atom": self._names(), "x": Column(x, "A"), "y": Column(y, "A"),
             "z": Column(z, "A"), "value": Column(self.values, self.map.unit, ",.4f"),
         }  # fmt: skip
         return Report("Values of a map", columns, {"unit": self.map.unit, "temperature": self.map.temperature})

@@ -1,4 +1,4 @@
-"""Minimization: structures relaxed on the device, one or thousands."""
+"""Energy minimization of one or many structures on a device."""
 
 from __future__ import annotations
 
@@ -108,55 +108,55 @@ def minimize(
     provenance: Provenance | None = None,
     **words: Any,
 ) -> MinimizeResult | MinimizeBatch:
-    """Minimize the energy; docs/theory/minimize.md describes the methods.
+    """Minimize the energy of a structure; docs/theory/minimize.md describes the methods.
 
-    Minimizer is for many calls with one molecule in memory, minimize_many for many molecules in memory.
+    For many calls with one molecule in memory use Minimizer, for many molecules in memory minimize_many.
 
-    what : Atoms as `energy` takes them, with the bonded terms of a force field, or the path of a structure; or a list
-        of these, or a pattern of paths such as "designs/*.pdb". Also objects of other libraries (docs/libraries.md)
-    output : file to write; of several structures a folder, or a name such as "minima/{name}.cif"; of a trajectory or
+    what : Atoms as in `energy`, with the bonded terms of a force field, or the path of a structure; or a list of
+        these, or a glob pattern such as "designs/*.pdb". Also objects of other libraries (docs/libraries.md)
+    output : file to write; for several structures a folder, or a name such as "minima/{name}.cif"; for a trajectory or
         all models one file. By default nothing is written
-    method : "lbfgs", "newton" for truncated Newton as in PELE, "fire", or "steepest" for steepest descent alone
-    tolerance : converged if the root mean square gradient, sqrt(sum |g|^2 / n) over the n moving atoms, is at most
-        this, kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; the same as in OpenMM's minimizer, with a default of
-        10 * units.KJ_PER_MOL_NM
+    method : "lbfgs", "newton" for truncated Newton as in PELE, "fire", or "steepest" for steepest descent
+    tolerance : converged if the root mean square gradient of the n moving atoms, sqrt(sum |g|^2 / n), is at most
+        this, kcal/mol/A, or text with a unit, "1kJ/mol/nm"; the same criterion as in OpenMM's minimizer, whose default
+        is 10 * units.KJ_PER_MOL_NM
     max_gradient : converged if no atom's gradient is larger, kcal/mol/A
     energy_tolerance : converged if three consecutive iterations change the energy by less, kcal/mol
     max_iterations, max_seconds : limits; a structure that reaches them is not converged, which is not an error
-    terms : further terms, such as PositionalRestraint(10.0), for a molecule given as Atoms
-    frozen : atoms that do not move, a mask (n,) or indices; their interactions are computed once, as in `energy`, if
-        all structures have them at the positions of `atoms`
+    terms : additional terms, such as PositionalRestraint(10.0), for a molecule given as Atoms
+    frozen : atoms that do not move, a mask (n,) or indices; interactions among them are computed once, as in `energy`,
+        if all structures have them at the positions of `atoms`
     restrain : restrains atoms to their initial positions, "SELECTION:K" or "SELECTION:K,FLAT": "backbone:10", K in
         kcal/mol/A^2, FLAT in A; one text or several, like the next two
-    distance : restrains two atoms to a distance, "ATOM|ATOM:K,R0" or "ATOM|ATOM:K,R0,FLAT", each a selection, in A
-    torsion : restrains a torsion to an angle, "A|B|C|D:K,DEGREES" or with FLAT, K in kcal/mol/rad^2
-    reference : structure with the reference positions of `restrain`, by default the initial ones
+    distance : restrains the distance of two atoms given by selections, "ATOM|ATOM:K,R0" or with FLAT, R0 and FLAT in A
+    torsion : restrains a torsion, "A|B|C|D:K,DEGREES" or with FLAT, K in kcal/mol/rad^2
+    reference : structure with reference positions for `restrain`, by default the initial ones
     freeze : a selection of atoms that do not move: "not within 6 of resname LIG"; a mask, indices or an AtomGroup
     constraints : "hbonds" constrains bonds to hydrogen to the lengths of the force field, to 1e-5 A; "hbonds-present"
         to their current lengths; the gradient is then projected
     bond_repair : restore bond lengths before the first step if more than 2 % of the bonds are off by 0.5 A; the result
-        has their number
-    rounds : number of minimizations, while atoms still move, each up to max_iterations
+        has the number of restored bonds
+    rounds : largest number of minimizations, each up to max_iterations; they end when no atom moves any more
     fixed_radii : keep the Born radii fixed within each round, like PELE's alphaUpdated: false
     one_four, cutoff, only_terms, precision, variant, device : as in `energy`
     model : a SolventModel, or the number of the model to read from a file with several
-    strict : refuse structures with findings that otherwise only cause notes
-    models : "all" for all models of a PDB file; trajectory : files, or frames in memory, instead of the positions of
+    strict : raise an error for findings that otherwise only cause notes
+    models : "all" for all models of a PDB file; trajectory : files, or frames in memory, with starting positions for
         one structure, with frames, topology and image as in `pele_ocl.trajectory`
-    table : file of `result.table()`: .csv, .h5 or .json
+    table : file for `result.table()`: .csv, .h5 or .json
     resume : continue an interrupted run of several structures or frames that wrote to `output`
-    workers, scheduler, shard : as in `jobs.run`, of several structures and of frames
+    workers, scheduler, shard : as in `jobs.run`, for several structures or frames
     errors : "record" for NaN and a message in `errors` if a structure fails; "raise" for an InputError, before any work
         if a file does not exist
     progress : called with the fraction done, 0 to 1
     watch : called with the number of structures done, the total number, and the largest rms gradient of the others,
         kcal/mol/A
-    reading : how files are read, a Reading; or its fields as keywords, as in `pele_ocl.read` (forcefield, select,
+    reading : how to read files, a Reading; or its fields as keywords, as in `pele_ocl.read` (forcefield, select,
         coordinates ...), and constants of the solvent (gb, like, ionic_strength ...)
-    provenance : facts for files
+    provenance : facts to write to files
 
-    Returns the MinimizeResult of one structure, else a MinimizeBatch. Results of several structures that were written
-    to files read their atoms from these files when needed.
+    Returns the MinimizeResult of one structure, otherwise a MinimizeBatch. Results of several structures that were
+    written to files load their atoms from these files when needed.
 
     Raises InputError for unknown options or combinations, and, with the reason, for a structure that cannot be
     minimized. Raises FormatError for files that cannot be read or written.
@@ -210,7 +210,7 @@ def minimize(
     place = Place(workers, scheduler, None if device is None else str(device))
     if output is not None:
         file_path(output, "output")
-    target = "" if output is None else str(output)  # whose "/" at the end means a folder
+    target = "" if output is None else str(output)  # a "/" at the end means a folder
     run = Run(
         MinimizeSpec(
             target, reads, options, strict, held.referring(reads),
@@ -226,12 +226,13 @@ def minimize_many(
     molecules: Sequence[Atoms], *, each: EachOptions | None = None, errors: Literal["raise", "record"] = "raise",
     progress: Progress | None = None, watch: Watch | None = None, **options: object,
 ) -> MinimizeBatch:  # fmt: skip
-    """Minimize different molecules, or conformations of one; each result depends only on that molecule.
+    """Minimize different molecules, or conformations of one; each result depends only on its molecule.
 
-    They share launches, with the same bits as single ones on the same device: docs/theory/minimize.md, section 8.
+    Molecules share launches; results are bit-identical to single runs on the same device (docs/theory/minimize.md,
+    section 8).
 
     each : a function of the Atoms that returns further options, such as terms and frozen atoms
-    errors, progress, watch : as in Minimizer.minimize_batch; the named molecule is the first one found
+    errors, progress, watch : as in Minimizer.minimize_batch; errors name the first failed molecule
     options : as in Minimizer, the same for all
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

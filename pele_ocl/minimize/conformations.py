@@ -1,4 +1,4 @@
-"""Frames or models of one molecule: minimized, and written to one file in their order."""
+"""Minimization of frames or models of one molecule, written to one file in order."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from .result import MinimizeBatch, MinimizeResult, Origin, facts_of_model, facts
 from .spec import ATOMS_TOGETHER, MinimizeSpec, setting_text
 
 Watch = Callable[[int, int, float], None]
-_FEWER_ATOMS = 1 << 14  # minimized together on devices that compute one after the other anyway
-_LEAST_RANGES = 64  # of conformations, so that many workers have something to do
-SIZE = "size"  # of a record, for the journal: that of the file of all conformations by then
+_FEWER_ATOMS = 1 << 14  # minimized together on devices other than GPUs
+_LEAST_RANGES = 64  # of conformations, so that many workers are busy
+SIZE = "size"  # in journal records: size of the file of conformations after this one
 
 
 class OpensFrames(Protocol):
-    """Way to open the frames of a molecule; it pickles."""
+    """Opens the frames of a molecule; must be picklable."""
 
     def opened(self, atoms: Atoms, chosen: Any = None, /) -> Trajectory: ...
 
 
 @dataclass(frozen=True)
 class Frames:
-    """Frames of trajectory files, or in memory; fields as parameters of `pele_ocl.trajectory`."""
+    """Frames of trajectory files or in memory; fields as parameters of `pele_ocl.trajectory`."""
 
     trajectory: Trajectory | Paths
     frames: FrameWords = None
@@ -58,22 +58,22 @@ class Frames:
     image: Image = "auto"
 
     def opened(self, atoms: Atoms, chosen: Any = None, /) -> Trajectory:
-        """Open the frames of these atoms; chosen : the atoms of their file that they are, None for all"""
+        """Open the frames of atoms. chosen : indices of these atoms in their file, None for all"""
         if chosen is None or self.topology is not None:
             return opened(atoms, self.trajectory, self.frames, None, self.topology, self.image)
         try:
             return opened(atoms, self.trajectory, self.frames, chosen, None, self.image)
-        except (FormatError, InputError):  # of frames that have the chosen atoms alone
+        except (FormatError, InputError):  # the frames contain only the chosen atoms
             return opened(atoms, self.trajectory, self.frames, None, None, self.image)
 
 
 @dataclass(frozen=True, eq=False)
 class Conformations:
-    """Conformations of one molecule, which are read as they are asked for.
+    """Conformations of one molecule, read on demand.
 
-    source : file of the molecule, None of atoms; atoms : the molecule
-    names, numbers : of all conformations, "frame 7" and 7
-    sha256 : of all that they come from; failed : why models cannot be read, by place
+    source : file of the molecule, None for Atoms; atoms : the molecule
+    names, numbers : of all conformations, such as "frame 7" and 7
+    sha256 : of all input; failed : reasons why models cannot be read, by index
     """
 
     source: InputFile | None
@@ -86,7 +86,7 @@ class Conformations:
 
     @classmethod
     def of(cls, what: Path | Atoms, spec: MinimizeSpec, frames: OpensFrames | None) -> Conformations:
-        """Open the frames of a molecule or, without any, the models of its file."""
+        """Open the frames of a molecule or, if there are none, the models of its file."""
         if isinstance(what, Atoms):
             molecule, source, atoms = None, None, what
         else:
@@ -115,39 +115,38 @@ class Conformations:
         return len(self.names)
 
     def positions(self, part: range) -> Positions:
-        """Read the positions (len(part), n, 3) A of some conformations, by their places."""
+        """Read the positions (len(part), n, 3) A of a range of conformations."""
         if isinstance(self._given, Trajectory):
             return self._given.positions(self._given.frames[part.start : part.stop])
         return self._given[part.start : part.stop]
 
     def torn(self, part: range) -> Mapping[int, str]:
-        """Return why conformations whose positions are NaN cannot be used, by their place in a part."""
+        """Return why conformations in a range have NaN positions, by index in the range."""
         if isinstance(self._given, Trajectory):
             return self._given.piece(self._given.frames[part.start : part.stop]).torn
         return {place - part.start: reason for place, reason in self.failed.items() if place in part}
 
     def close(self) -> None:
-        """Close the file that positions were read from."""
         if isinstance(self._given, Trajectory):
             self._given.close()
 
 
 def _refused(molecule: MoleculeRead) -> dict[int, str]:
-    """Find models that cannot be minimized, and why, by place."""
+    """Return why models cannot be minimized, by index."""
     found = ((place, of_structure(atoms, "noted", places_sites=True)) for place, atoms in molecule.models())
     return {place: of.text for place, findings in found for of in findings[::-1] if of.action == "refused"}
 
 
-# A conformation's record, and its result or, where that is written, its positions; None where it failed.
+# Record of a conformation, and its result or, if that is written, its positions; None if it failed.
 _Found = tuple[Record, MinimizeResult | Floats | None]
-_Numbered = tuple[int, _Found]  # a conformation, from 1
+_Numbered = tuple[int, _Found]  # number of a conformation, from 1
 
 
 @dataclass(eq=False)
 class Minimizing:
-    """Conformations on their way to their minima, which each process reads for itself.
+    """Minimization of a molecule's conformations; each process opens them separately.
 
-    spec : how they are minimized; what : the molecule; frames : of it, None for the models of its file
+    spec : how to minimize them; what : the molecule; frames : its frames, None for the models of its file
     watch : of this process
     """
 
@@ -158,17 +157,16 @@ class Minimizing:
 
     @cached_property
     def conformations(self) -> Conformations:
-        """Conformations, which `close` closes."""
         return Conformations.of(self.what, self.spec, self.frames)
 
     @cached_property
     def held(self) -> Mapping[str, Any]:
-        """Options of what is held: the same atoms in all, to each one's positions or a reference's."""
+        """Minimizer options for restraints and frozen atoms, the same in all conformations."""
         return {} if self.spec.each is None else self.spec.each(self.conformations.atoms)
 
     @property
     def target(self) -> Path | None:
-        """File of all conformations."""
+        """File for all conformations."""
         return Path(self.spec.output) if self.spec.output else None
 
     @cached_property
@@ -179,11 +177,11 @@ class Minimizing:
         return {"spec": self.spec, "what": self.what, "frames": self.frames, "watch": None}
 
     def facts(self) -> dict[str, object]:
-        """Name the device."""
+        """Return the device as a fact of records."""
         return self.spec.facts()
 
     def settings(self) -> dict[str, str]:
-        """Write what results depend on as texts, for the journal."""
+        """Return the settings that results depend on as text, for the journal."""
         found = self.spec.settings()
         if self.frames is None:
             return found | {"models": "all"}
@@ -194,7 +192,6 @@ class Minimizing:
         return found | {name: setting_text(name, value) for name, value in given.items() if value}
 
     def compute(self, part: range, /) -> list[_Found]:
-        """Minimize some conformations, by their places."""
         conformations = self.conformations
         positions, sha256 = conformations.positions(part), conformations.sha256
         batch = self._batch(positions)
@@ -207,11 +204,11 @@ class Minimizing:
         ]
 
     def _found(self, result: MinimizeResult, name: str, start: Floats) -> _Found:
-        """Make the record of a conformation that is done, with the findings about its start."""
+        """Make the record of a minimized conformation, with findings about its initial positions."""
         atoms, sha256 = self.conformations.atoms, self.conformations.sha256
         try:
             values = facts_of_model(result, atoms.moved(start), self.spec.strict, self.target)
-        except InputError as error:  # which `strict` makes of a finding
+        except InputError as error:  # a finding with `strict`
             return Record.failed_by(error, name, sha256), None
         found = result if self.target is None else result.positions
         return Record(name, sha256, {**values, **self.facts()}), found
@@ -222,7 +219,7 @@ class Minimizing:
         return self.minimizer.minimize_batch(positions, errors="record", watch=self.watch)
 
     def _restrained(self, positions: Positions) -> MinimizeBatch:
-        """Minimize conformations (m, n, 3) A, each restrained to its own positions."""
+        """Minimize conformations (m, n, 3) A, each restrained to its initial positions."""
         molecules: dict[int, Atoms] = {}
         reasons: dict[int, str] = {}
         for k, own in enumerate(positions):
@@ -239,7 +236,7 @@ class Minimizing:
 
     @property
     def size_together(self) -> int:
-        """Conformations that are minimized together in this process."""
+        """Number of conformations that this process minimizes together."""
         together = ATOMS_TOGETHER.get(get_device(self.spec.options.get("device")).kind, _FEWER_ATOMS)
         return max(1, together // len(self.conformations.atoms))
 
@@ -247,9 +244,9 @@ class Minimizing:
 def minimized_conformations(
     minimizing: Minimizing, journal: Journal, resume: bool, place: Place, watch: Watch | None
 ) -> MinimizeBatch:  # fmt: skip
-    """Minimize all conformations, write them to one file if the spec has an output, and give their results.
+    """Minimize all conformations, write them to one file if the spec has an output, and return their results.
 
-    watch : called with the conformations done, their number, and the slowest one's rms gradient, kcal/mol/A
+    watch : called with the number of conformations done, the total number, and the largest rms gradient, kcal/mol/A
     """
     begin = perf_counter()
     with closing(minimizing.conformations), shared(minimizing, place) as done:
@@ -272,7 +269,7 @@ def minimized_conformations(
 
 @dataclass(frozen=True, eq=False)
 class _Loaded:
-    """Atoms of a conformation, read from the file of all when they are asked for."""
+    """Loads the atoms of a conformation from the common file."""
 
     minimizing: Minimizing
     place: int
@@ -289,7 +286,7 @@ class _Loaded:
 
 
 def _together(minimizing: Minimizing, records: Sequence[Record], seconds: float) -> Record:
-    """Make the record of the structure, with an entry for each conformation."""
+    """Make the record of the molecule, with an entry for each conformation."""
     conformations, spec = minimizing.conformations, minimizing.spec
     kind: Kind = "model" if minimizing.frames is None else "frame"
     own = ({name: value for name, value in record.result.items() if name != "device"} for record in records)
@@ -307,7 +304,7 @@ def _together(minimizing: Minimizing, records: Sequence[Record], seconds: float)
 
 
 def device_of(records: Sequence[Record], spec: MinimizeSpec) -> str:
-    """Name the devices that computed records; without any, the device that was chosen."""
+    """Names of the devices that computed records; if there are none, of the chosen device."""
     devices = dict.fromkeys(str(record["device"]) for record in records if "device" in record)
     return ", ".join(devices) or str(spec.facts()["device"])
 
@@ -315,9 +312,9 @@ def device_of(records: Sequence[Record], spec: MinimizeSpec) -> str:
 def _written(
     minimizing: Minimizing, done: Shared[range, list[_Found]], journal: Journal, resume: bool, watch: Watch | None
 ) -> Iterator[_Found]:  # fmt: skip
-    """Compute all conformations, write them and note them down when they come; give their records and results.
+    """Compute conformations, write them and add them to the journal as they finish; yield records and results.
 
-    The file begins with the first conformation that is done. So a call that can do none leaves an earlier one alone.
+    The file is begun with the first successful conformation, so that a run in which all fail keeps an earlier file.
     """
     conformations, n = minimizing.conformations, len(minimizing.conformations)
     target = minimizing.target
@@ -345,12 +342,12 @@ def _written(
             for number, (record, result) in chain(first, numbered):
                 file.append(number, result.positions if isinstance(result, MinimizeResult) else result)
                 journal.add(replace(record, more={SIZE: file.size}))
-                yield record, None  # there may be more than memory holds
+                yield record, None  # results may not fit into memory
             file.finish()
 
 
 def _require_first(records: Sequence[Record], conformations: Conformations, path: Path | None) -> None:
-    """Raise FormatError unless the records of an earlier run are of the first of these conformations."""
+    """Raise FormatError unless the records of an earlier run belong to the first of these conformations."""
     wanted = [(name, conformations.sha256) for name in conformations.names[: len(records)]]
     if [(record.structure, record.sha256) for record in records] != wanted:
         raise FormatError(f"{path}: is of other conformations; start again, without `resume=True`")
@@ -359,7 +356,7 @@ def _require_first(records: Sequence[Record], conformations: Conformations, path
 def _numbered(
     minimizing: Minimizing, parts: list[range], done: Shared[range, list[_Found]], watch: Watch | None
 ) -> Iterator[_Numbered]:  # fmt: skip
-    """Number the conformations, and tell of them when they come."""
+    """Number the conformations, and report progress."""
     n = len(minimizing.conformations)
     for part, found in zip(parts, done.results(_watched(minimizing, parts, done, watch)), strict=True):
         yield from zip((place + 1 for place in part), found, strict=True)
@@ -370,7 +367,7 @@ def _numbered(
 def _watched(
     minimizing: Minimizing, parts: list[range], done: Shared[range, list[_Found]], watch: Watch | None
 ) -> Iterator[range]:  # fmt: skip
-    """Return the parts; of each that this process minimizes, tell how far it is."""
+    """Yield the parts; set `minimizing.watch` for those minimized in this process."""
     n = len(minimizing.conformations)
     for part in parts:
         if watch is not None and not done.is_remote:
@@ -380,7 +377,7 @@ def _watched(
 
 @dataclass(frozen=True)
 class _Shifted:
-    """Tells of some structures as a part of all: first of them are done before."""
+    """Reports progress of a part that begins at structure `first` as progress of the whole."""
 
     watch: Watch
     first: int
@@ -391,7 +388,7 @@ class _Shifted:
 
 
 def _to_first_done(numbered: Iterator[_Numbered]) -> list[_Numbered]:
-    """Take the conformations up to the first that did not fail, or all."""
+    """Take conformations up to the first successful one, or all."""
     found = list[_Numbered]()
     for number, (record, result) in numbered:
         found.append((number, (record, result)))
@@ -401,13 +398,13 @@ def _to_first_done(numbered: Iterator[_Numbered]) -> list[_Numbered]:
 
 
 def _size_for_workers(conformations: Conformations) -> int:
-    """Conformations that a worker minimizes together, which depends on nothing but the conformations."""
+    """Number of conformations that a worker minimizes together, independent of the number of workers."""
     most = max(1, PIECE_ATOMS // len(conformations.atoms))
     return max(1, min(-(-len(conformations) // _LEAST_RANGES), most))
 
 
 def _ranges(first: int, end: int, size: int) -> Iterator[range]:
-    """Divide places from `first` on into ranges of a size, or up to the next multiple of it."""
+    """Divide indices `first` to `end` into ranges that end at multiples of `size`."""
     while first < end:
         part = range(first, min(end, (first // size + 1) * size))
         yield part

@@ -1,4 +1,4 @@
-"""Bonds to hydrogen that keep their lengths while a structure is minimized."""
+"""Constraints on bonds to hydrogen during minimization."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from ..opencl.binding import Array, Binder, Launch
 
 KINDS = ("hbonds", "hbonds-present")
-ITEMS = 64  # of a work-group
-MOST_HYDROGENS = 8  # of a heavy atom
-PRESENT = -1.0  # stands for the length that a bond has
+ITEMS = 64  # per work-group
+MOST_HYDROGENS = 8  # per heavy atom
+PRESENT = -1.0  # means the current length of a bond
 
 
 def constraints_named(given: object, known: Sequence[str]) -> str:
-    """Return the name of constraints, also where they are OpenMM's, "HBonds" or openmm.app.HBonds.
+    """Return the name of constraints, also for OpenMM's "HBonds" or openmm.app.HBonds.
 
-    known : names that can be chosen. Raises InputError for others.
+    known : valid names. Raises InputError for others.
     """
     if type(given).__module__.startswith("openmm."):
         given = str(given)
@@ -41,11 +41,11 @@ def constraints_named(given: object, known: Sequence[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class BondConstraints:
-    """Bonds to hydrogen, by clusters of a heavy atom with its hydrogens; docs/theory/restraints.md, section 2.
+    """Constrained bonds, in clusters of a heavy atom and its hydrogens; docs/theory/restraints.md, section 2.
 
     heavy : (c,) heavy atoms; moves : (c,) whether they move
-    starts : (c + 1,) first hydrogen of each
-    hydrogens : (h,); lengths : (h,) A, PRESENT where each structure keeps its own
+    starts : (c + 1,) index of the first hydrogen of each cluster
+    hydrogens : (h,); lengths : (h,) A, PRESENT for the current length
     """
 
     heavy: Ints
@@ -56,9 +56,9 @@ class BondConstraints:
 
     @classmethod
     def of(cls, atoms: Atoms, free: NDArray[np.bool_], kind: str) -> BondConstraints:
-        """Find the clusters of a molecule. free : (n,) atoms that move; kind : of KINDS
+        """Make the clusters of a molecule. free : (n,) atoms that move; kind : of KINDS
 
-        Raises InputError if bonds, lengths or elements are missing, and for hydrogens that no cluster can have.
+        Raises InputError for missing bonds, lengths or elements, and for hydrogens that cannot be in a cluster.
         """
         kind = constraints_named(kind, KINDS)
         if atoms.labels is None:
@@ -82,9 +82,9 @@ class BondConstraints:
         return cls(centers, free[centers], np.append(starts, len(heavy)), hydrogens, lengths)
 
     def within(self, atoms: Atoms, free: NDArray[np.bool_]) -> BondConstraints | None:
-        """Return constraints of a structure with fewer atoms `free` (n,) that move; None if all of them stay.
+        """Return the constraints of a structure with fewer moving atoms `free` (n,); None if no bond can move.
 
-        Raises InputError for a heavy atom that moves with a hydrogen that does not.
+        Raises InputError for a moving heavy atom with a frozen hydrogen.
         """
         owners, moves = np.repeat(self.heavy, np.diff(self.starts)), free[self.hydrogens]
         _check_stuck(atoms, owners, self.hydrogens, free)
@@ -95,7 +95,7 @@ class BondConstraints:
         return BondConstraints(heavy, free[heavy], np.append(starts, len(hydrogens)), hydrogens, lengths)
 
     def placed(self, conformations: Floats) -> Floats:
-        """Conformations (m, n, 3) A with each hydrogen moved along its bond to its length."""
+        """Return conformations (m, n, 3) A with each hydrogen moved along its bond to the constrained length."""
         centers, units = self._bonds(conformations)
         found = conformations.copy()
         held = self.lengths != PRESENT
@@ -103,7 +103,7 @@ class BondConstraints:
         return found
 
     def tangent(self, positions: Floats, gradients: Floats) -> Floats:
-        """Gradients (m, n, 3) without what would change the lengths of the bonds at positions (m, n, 3) A."""
+        """Project gradients (m, n, 3) so that they do not change the lengths of bonds at positions (m, n, 3) A."""
         _, units = self._bonds(positions)
         found, owner = gradients * 1.0, np.repeat(np.arange(len(self.heavy)), np.diff(self.starts))
         along = (units * (found[:, self.hydrogens] - found[:, self.heavy[owner]])).sum(axis=2)
@@ -116,9 +116,9 @@ class BondConstraints:
         return found
 
     def launches(self, passes: AnyPasses, queue: Binder, base: Array, free: Array) -> tuple[Launch, Launch]:
-        """Bind the launch that projects the gradient after an evaluation, and the one that holds bonds after a step.
+        """Bind the launches that project the gradient after an evaluation and restore bonds after a step.
 
-        free : reals (n,) of a structure: 1, or 0 of atoms that stay; some of these may move in the plan
+        free : reals (n,) per structure, 0 for frozen atoms, 1 for others; fewer atoms may move than in the plan
         """
         n = len(self.heavy)
         fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
@@ -141,7 +141,7 @@ class BondConstraints:
         return project, hold
 
     def _bonds(self, positions: Floats) -> tuple[Floats, Floats]:
-        """Positions of the heavy atom of each bond and its directions, (m, h, 3) each."""
+        """Positions of the heavy atom and direction of each bond, (m, h, 3) each."""
         centers = positions[:, np.repeat(self.heavy, np.diff(self.starts))]
         bonds = positions[:, self.hydrogens] - centers
         lengths = np.linalg.norm(bonds, axis=2, keepdims=True)
@@ -149,9 +149,9 @@ class BondConstraints:
 
 
 def check_rigid(atoms: Atoms, free: NDArray[np.bool_], constraints: BondConstraints | None) -> None:
-    """Raise InputError for atoms that move apart, since the input holds them by constraints and by no bond energy.
+    """Raise InputError for moving atoms that only a constraint of the input holds together, without bond energy.
 
-    free : (n,) atoms that move; constraints : that hold some of them
+    free : (n,) atoms that move; constraints : those applied in the minimization
     """
     held = set[tuple[int, int]]()
     if constraints is not None:
@@ -167,7 +167,7 @@ def check_rigid(atoms: Atoms, free: NDArray[np.bool_], constraints: BondConstrai
 
 
 def _check_stuck(atoms: Atoms, heavy: Ints, hydrogens: Ints, free: NDArray[np.bool_]) -> None:
-    """Raise InputError for the first of some bonds whose heavy atom moves and whose hydrogen does not."""
+    """Raise InputError for a moving heavy atom with a frozen hydrogen."""
     stuck = free[heavy] & ~free[hydrogens]
     if stuck.any():
         i, j = (atoms.describe(int(of[stuck][0])) for of in (hydrogens, heavy))
@@ -175,7 +175,7 @@ def _check_stuck(atoms: Atoms, heavy: Ints, hydrogens: Ints, free: NDArray[np.bo
 
 
 def _bonds_of(atoms: Atoms, kind: str) -> tuple[Ints, Floats]:
-    """Bonds (m, 2), each once, and their lengths (m,) A."""
+    """Unique bonds (m, 2) and their lengths (m,) A."""
     if kind == "hbonds-present":
         bonds = atoms.bond_pairs
         lengths = np.full(len(bonds), PRESENT)

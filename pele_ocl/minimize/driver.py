@@ -1,4 +1,4 @@
-"""Driver of minimization: which structures are minimized at a time, in which rows, for how many rounds, until when."""
+"""Minimization of many structures: assigns them to seats, launches iterations, and collects results."""
 
 from __future__ import annotations
 
@@ -26,42 +26,42 @@ if TYPE_CHECKING:
     from ..opencl.queue import Event, Places, Queue
     from ..opencl.recording import BufferPiece
 
-LOOK = 8  # iterations after which the host looks which structures are done, if others may follow
-# So many of them are started after the states are read, so that the device is busy until the host, which may be
-# preparing a molecule then, has filled free seats.
+LOOK = 8  # iterations between the host's checks for finished structures, if others may follow
+# Iterations started after the states are read, so that the device is busy until the host has filled free seats, even
+# while it prepares a molecule.
 AHEAD = 4
-LEAST_LOOK, MOST_LOOK = 4, 32  # the same if no others follow: about a sixteenth of all iterations before
-MOST_READY = 8  # structures that wait on the device for a seat
-# Of structures on the device: twice as much as conformations have, so that iterations take longer than the host's part.
+LEAST_LOOK, MOST_LOOK = 4, 32  # the same if no others follow: about a sixteenth of all previous iterations
+MOST_READY = 8  # structures on the device that wait for a seat
+# Limits for structures on the device: twice those of energy batches, so that iterations take longer than host work.
 MOST_ATOMS = 2 * CHUNK_ATOMS
 MOST_BYTES = 2 * BATCH_BYTES
-CAPACITY = 1024  # seats of one kind
-# Evaluations of a structure after which its blocks are rebuilt, first and then again and again: its geometry is that
-# of its force field by and by, and torsions go on turning.
+CAPACITY = 1024  # seats per key
+# Numbers of evaluations after which a structure's preconditioner is rebuilt: more often in the beginning, when the
+# geometry is far from the minimum, and later because torsions keep changing.
 FIRST_BUILDS = (0, 5, 10, 20)
 BUILD_EVERY = 40
 
 _NO_MORE: Sequence[Job] = ()
 
-Jobs = Iterator[Sequence[Job] | None]  # as they are prepared; None between two parts of that work
+Jobs = Iterator[Sequence[Job] | None]  # None between two steps of the preparation
 
 
 class Driver:
-    """Structures on their way through seats, of one kind for each key of their launches.
+    """Minimizes structures in seats; structures whose launches have the same key share them.
 
-    Each gets the bits that it gets alone, in any company and order: docs/theory/minimize.md, section 8. The host looks
-    at their states from time to time: structures that are done make room for others. The states are read some
-    iterations before, so that the device is busy while the host looks. If all may be done by then, none are started.
+    Results are bit-identical to those of single structures, in any order: docs/theory/minimize.md, section 8. The host
+    reads the states every few iterations, and replaces finished structures by others. More iterations are started
+    before the host waits for the states, so that the device is busy meanwhile, unless all structures may be done.
 
-    looks : at the states so far
-    largest_rms : root mean square gradient, the largest of the structures in seats, kcal/mol/A
+    looks : number of times the states were read
+    largest_rms : largest rms gradient of the running structures, kcal/mol/A
     """
 
     def __init__(self, queue: Queue, own_queue: Queue, rows: Store | None = None, is_steady: bool = False) -> None:
-        """queue : of launches; own_queue : of copies to and from the device, which may be the same
+        """queue : for launches; own_queue : for transfers, may be the same
 
-        rows : the store of rows that are minimized where they are; without it structures are brought, too
-        is_steady : if no structures follow the first ones
+        rows : store of rows to be minimized in place; None to transfer structures to the device
+        is_steady : whether no structures follow the first ones
         """
         self._queue, self._own_queue, self._rows, self._is_steady = queue, own_queue, rows, is_steady
         self._by_key: dict[Hashable, Seats] = {}
@@ -76,7 +76,7 @@ class Driver:
         """
         recipes = dict.fromkeys(job.recipe for job in jobs)
         for recipe in recipes:
-            _ = recipe.rows  # which lays out what is kept
+            _ = recipe.rows  # lays out the arrays
         sizes = [of.recorder.shared.size for of in recipes] + [job.recipe.recorder.own.size for job in jobs]
         least, device = max([of.size for of in recipes], default=0), self._queue.device
         needed, most = sum(sizes), max(least, most_bytes(device))
@@ -90,7 +90,7 @@ class Driver:
             self.reset(min(max(needed, 2 * self.size), most))
 
     def reset(self, size: int = 0) -> None:
-        """Drop all seats, and make an empty store of `size` bytes for structures that are brought."""
+        """Drop all seats, and make an empty store of `size` bytes for transferred structures."""
         self._by_key.clear()
         for queue in dict.fromkeys((self._queue, self._own_queue)):
             queue.drop_staged()
@@ -99,50 +99,48 @@ class Driver:
 
     @property
     def scratch(self) -> Store:
-        """Store of temporary data."""
+        """Store of the minimizer's data."""
         return self._stores[-1]
 
     def begin(self, limit: float | None, clock: float | None = None) -> None:
         """Start the clock for new structures.
 
-        limit : seconds after which all structures stop where they are, None for no limit
-        clock : time.perf_counter() when it started
+        limit : seconds after which all structures stop, None for no limit
+        clock : time.perf_counter() at the start
         """
         self.limit, self.looks, self.largest_rms = limit, 0, 0.0
         self._clock = time.perf_counter() if clock is None else clock
         self._iterations = 0
-        self._n_atoms = 0  # of the structures that have regions
-        self._behind = 0  # iterations that were started after the last look
-        self._more = True  # whether structures may come that are not ready yet
-        self._next: Sequence[Job] = ()  # that come as soon as there is room
+        self._n_atoms = 0  # of structures with regions
+        self._behind = 0  # iterations started after the last read of the states
+        self._more = True  # whether more structures may be prepared
+        self._next: Sequence[Job] = ()  # structures that wait for space
         self._ready: deque[Job] = deque()
         self._ended: list[Job] = []
 
     def stop(self) -> None:
-        """Wait for the device, where work is left."""
+        """Wait until the device has finished."""
         for queue in dict.fromkeys((self._queue, self._own_queue)):
             queue.finish()
 
     @property
     def size(self) -> int:
-        """Bytes of the store of what is brought."""
         return self.scratch.size
 
     @property
     def n_seated(self) -> int:
-        """Structures that are minimized at the moment."""
+        """Number of running structures."""
         return sum([len(seats.jobs) for seats in self._by_key.values()])
 
     def fits(self, recipe: Recipe) -> bool:
-        """Return whether a structure of a molecule fits into the store by itself."""
         return recipe.size <= self.size
 
     def __bool__(self) -> bool:
-        """Return whether any structure is under way, or may come."""
+        """Return whether any structure is running or may follow."""
         return bool(self._more or self._next or self._ready or self._ended or self.n_seated)
 
     def minimized(self, jobs: Jobs) -> Iterator[list[Job]]:
-        """Minimize structures, and yield them when they are done, in any order, some or none at a time.
+        """Minimize structures, and yield lists of finished ones, in any order; lists may be empty.
 
         The device is busy at each yield but the last.
         """
@@ -156,7 +154,7 @@ class Driver:
         yield done
 
     def _fill(self, jobs: Jobs) -> None:
-        """Make the next structures ready, a part of that work at least; more until one is, or the device waits."""
+        """Prepare structures: at least one step of that work; more until one is ready or while the device is busy."""
         while len(self._ready) < MOST_READY:
             if not self._next:
                 batch = next(jobs, _NO_MORE)
@@ -174,7 +172,7 @@ class Driver:
                 return
 
     def _bring(self, jobs: Sequence[Job]) -> int:
-        """Fill the regions of structures while the device computes; return how many, the first ones, had room."""
+        """Write data of structures to the device while it computes; return the number of structures that fit."""
         brought: list[Job] = []
         for job in jobs:
             n_atoms = self._n_atoms + len(job.given)
@@ -216,7 +214,7 @@ class Driver:
         self._queue.submit()
 
     def _count(self) -> int:
-        """Return the iterations until the next look, more than are started after it."""
+        """Return the number of iterations until the next read of the states, larger than `_ahead`."""
         if not self._is_steady:
             return LOOK
         count = LEAST_LOOK if self._is_late else min(MOST_LOOK, max(LEAST_LOOK, self._iterations // 16))
@@ -224,7 +222,7 @@ class Driver:
         return count
 
     def _enter(self) -> None:
-        """Fill free seats with structures that are ready."""
+        """Fill free seats with ready structures."""
         entering: dict[int, tuple[Seats, list[Job]]] = {}
         waiting: deque[Job] = deque()
         for job in self._ready:
@@ -238,7 +236,7 @@ class Driver:
                 self._seat(seats, own)
 
     def _seat(self, seats: Seats, jobs: Sequence[Job]) -> None:
-        """Let structures begin whose regions are filled; positions that were given are evaluated once before."""
+        """Start structures; those whose bonds were moved are first evaluated at the given positions."""
         new = [job for job in jobs if not job.round]
         moved = [job for job in new if job.is_moved]
         first = len(seats.jobs)
@@ -259,11 +257,10 @@ class Driver:
 
     @property
     def _now(self) -> float:
-        """Seconds of the clock."""
         return time.perf_counter() - self._clock
 
     def _look(self) -> list[Job]:
-        """Wait for the states, let go who is done, and give the structures that were done at the look before."""
+        """Wait for the states, free seats of finished structures, and return those that finished one look earlier."""
         ended, self._ended, self.largest_rms = self._ended, [], 0.0
         self.looks += 1
         is_late = self._is_late
@@ -283,7 +280,7 @@ class Driver:
         return ended
 
     def _states(self, seats: Seats, is_late: bool) -> Floats:
-        """Return the states of seats (n_seats, N_STATE). is_late : True if all structures end now"""
+        """Return the states of seats (n_seats, N_STATE). is_late : whether all structures stop now"""
         states = seats.look()
         if is_late and len(states):
             seats.start_look()  # again, after the iterations that ran meanwhile
@@ -294,7 +291,7 @@ class Driver:
         return states
 
     def _let_go(self, seats: Seats, stopped: list[int], states: Floats) -> None:
-        """Free seats of structures whose rounds are over; some begin another round, others are evaluated there."""
+        """Free seats of structures whose rounds are over; start another round, or evaluate the final positions."""
         jobs, again, end = [seats.jobs[seat] for seat in stopped], list[Job](), list[Job]()
         state_of = dict(zip(jobs, states[stopped], strict=True))
         for recipe, own in by_recipe(jobs).items():
@@ -307,7 +304,7 @@ class Driver:
             (again if job.goes_on() else end).append(job)
         for job in again:
             job.begin_again()
-        # In the queue of the launches, after the iteration at work, which may write there, too.
+        # On the queue of the launches, after the current iteration, which may write to the same arrays.
         self._write(self._queue, again, begin_of)
         for recipe, own in by_recipe(jobs).items():
             positions = recipe.pieces["positions"]
@@ -317,7 +314,7 @@ class Driver:
         self._ended += end
 
     def _finish(self, ended: Sequence[Job]) -> None:
-        """Take the results of structures that have left their seats, whose room is free from now on."""
+        """Read the results of finished structures, and free their memory."""
         for recipe, own in by_recipe(ended).items():
             system, outputs = recipe.system, []
             for piece, name in ((recipe.before, "given"), (recipe.pieces["results"], "final")):
@@ -334,18 +331,17 @@ class Driver:
                 self._n_atoms -= len(job.given)
 
     def _buffer(self, piece: BufferPiece) -> Buffer:
-        """Buffer of the store that has a piece."""
         return self._stores[piece.store].buffer
 
     def _move(self, jobs: Sequence[Job], source: BufferPiece, target: BufferPiece, sizes: NDArray[np.int64]) -> None:
-        """Start to copy what structures of one molecule keep, in the queue of the launches."""
+        """Start copying a piece of structures of one molecule, on the queue of the launches."""
         begin, end = places(jobs, source), places(jobs, target)
         self._queue.move_pieces(self._buffer(source), self._buffer(target), begin, end, sizes)
 
     def _write(
         self, queue: Queue, jobs: Iterable[Job], values: Callable[[list[Job]], Mapping[str, Sequence[NDArray[Any]]]]
     ) -> None:
-        """Start to write what structures keep. values : of structures of one molecule, by name, an array for each"""
+        """Start writing pieces. values : returns an array per structure of one molecule, by name of the piece"""
         pieces: dict[int, list[tuple[Places, NDArray[Any]]]] = {}
         for recipe, own in by_recipe(jobs).items():
             for name, arrays in values(own).items():
@@ -356,14 +352,14 @@ class Driver:
 
 
 class Seats(Tables):
-    """Tables with seats of structures whose molecules have one key: each launch is one for all of them.
+    """Argument tables with seats for structures whose launches have the same key; one launch serves all of them.
 
-    jobs : the structures by seat; most : seats that there are; count : iterations so far
-    both : launches of an iteration, for either buffer of the states; begin : of an evaluation from the beginning
+    jobs : the structures by seat; most : number of seats; count : iterations so far
+    both : launches of an iteration, for either buffer of the states; begin : launches of an initial evaluation
     """
 
     def __init__(self, queue: Queue, stores: Sequence[Store], recipe: Recipe, begins: Begins) -> None:
-        """recipe : any with the key; begins : where the first structure is, as in Tables.put"""
+        """recipe : any with the key; begins : offsets of the first structure, as in Tables.put"""
         method = recipe.method
         self.jobs: list[Job] = []
         self.most, self.count = CAPACITY if recipe.recorder.is_shared else 1, 0
@@ -377,10 +373,10 @@ class Seats(Tables):
         self._looked = looked.view(method.fine)
         self._gathered = queue.empty(looked.size, np.uint64)  # states
         self._free = list(range(self.most))[::-1]  # slots of the tables
-        self._seen: Event | None = None  # when the states are there
+        self._seen: Event | None = None  # of the last read of the states
 
     def take(self, jobs: Sequence[Job]) -> None:
-        """Assign seats to structures, after those that have one."""
+        """Assign seats to structures, after the occupied ones."""
         for job in jobs:
             job.slot = self._free.pop()
         recipes: dict[Recipe, list[Job]] = {}
@@ -393,15 +389,14 @@ class Seats(Tables):
         self._send_jobs(self.jobs)
 
     def _send_jobs(self, jobs: Iterable[Job]) -> None:
-        """Have launches serve these structures in this order."""
+        """Set the structures to launch, in this order."""
         self.send(np.array([job.slot for job in jobs], np.int32))
 
     def evaluate(self, first: int, count: int) -> None:
-        """Start an evaluation of so many structures of the list, from place `first` on."""
+        """Start an evaluation of `count` structures of the list, starting at index `first`."""
         self.launch(self.begin, count, first)
 
     def iterate(self, count: int) -> None:
-        """Start so many iterations of all structures."""
         while count and self.jobs:
             part = min(count, self._build())
             for _ in range(part):
@@ -413,7 +408,7 @@ class Seats(Tables):
             count -= part
 
     def _build(self) -> int:
-        """Build the blocks of structures whose turn it is; give how many evaluations may follow."""
+        """Rebuild preconditioners that are due; return the number of evaluations until the next one is."""
         if not self._builds:
             return BUILD_EVERY
         first, evaluations = 0, [job.evaluations for job in self.jobs]
@@ -425,7 +420,7 @@ class Seats(Tables):
         return min([until_due(count) for count in evaluations])
 
     def start_look(self) -> None:
-        """Have the states read once all that was started until now is done."""
+        """Start reading the states after all earlier launches."""
         n = len(self.jobs)
         if n == 1:
             name = ("state", "next_state")[self.count % 2]
@@ -436,7 +431,7 @@ class Seats(Tables):
             self._seen = self._queue.start_read(self._looked[:n], self._states()) if n else None
 
     def _states(self) -> Buffer:
-        """Return a buffer with the states as they are now, in the order of the seats."""
+        """Return a buffer with the current states, in the order of the seats."""
         name = ("state", "next_state")[self.count % 2]
         begin = np.array([job.place(job.recipe.pieces[name]) for job in self.jobs], np.uint64)
         end = np.arange(len(self.jobs), dtype=np.uint64) * np.uint64(self._looked[0].nbytes)
@@ -445,19 +440,18 @@ class Seats(Tables):
         return self._gathered
 
     def look(self) -> Floats:
-        """Wait for the states, and give them as `start_look` found them, (n_seats, N_STATE)."""
+        """Wait for the states read by `start_look`, and return them, (n_seats, N_STATE)."""
         if self._seen is not None:
             self._queue.wait(self._seen)
         return self._looked[: len(self.jobs), :N_STATE].astype(np.float64)
 
     @property
     def is_at_work(self) -> bool:
-        """Return whether the states that are asked for are not there yet, so that the host may prepare other
-        structures."""
+        """Return whether the states are still being computed, so that the host may prepare other structures."""
         return self._seen is not None and not self._queue.has_come(self._seen)
 
     def leave(self, seats: Sequence[int], ended: Sequence[Job]) -> None:
-        """Free seats, and evaluate structures once more where they ended. ended : that begin no other round"""
+        """Free seats, and evaluate structures at their final positions. ended : structures without another round"""
         gone = set(seats)
         self._free += [self.jobs[seat].slot for seat in seats]
         self.jobs = [job for seat, job in enumerate(self.jobs) if seat not in gone]
@@ -466,12 +460,12 @@ class Seats(Tables):
 
 
 def most_bytes(device: Device) -> int:
-    """Return the bytes that structures may take on a device while they are minimized."""
+    """Largest number of bytes on a device for structures that are minimized together."""
     return min(MOST_BYTES, device.largest_buffer, device.memory // 4)
 
 
 def by_recipe(jobs: Iterable[Job]) -> dict[Recipe, list[Job]]:
-    """Return the structures of each molecule."""
+    """Group structures by molecule."""
     found: dict[Recipe, list[Job]] = {}
     for job in jobs:
         found.setdefault(job.recipe, []).append(job)
@@ -492,14 +486,14 @@ def begin_of(jobs: Sequence[Job]) -> dict[str, list[NDArray[Any]]]:
 
 
 def data_of(jobs: Sequence[Job]) -> dict[str, list[NDArray[Any]]]:
-    """Return what structures of one molecule have of their own: atoms that move, and positions that are brought."""
+    """Return the data of structures of one molecule: moving atoms and, if not resident, positions."""
     recipe = jobs[0].recipe
     found = {FREE: [job.free.astype(recipe.real) for job in jobs]}
     return found if recipe.is_resident else {**found, "positions": [job.origin for job in jobs]}
 
 
 def begins_of(stores: Sequence[Store], recipe: Recipe, jobs: Sequence[Job]) -> Begins:
-    """Return where the regions of structures of one molecule begin, as in Tables.put."""
+    """Return the offsets of regions of structures of one molecule, as in Tables.put."""
     scratch = np.array([job.scratch for job in jobs], np.uint64)
     of_scratch = np.uint64(stores[-1].shared[recipe.recorder]), scratch
     if not recipe.is_resident:
@@ -509,11 +503,11 @@ def begins_of(stores: Sequence[Store], recipe: Recipe, jobs: Sequence[Job]) -> B
 
 
 def is_due(evaluations: int) -> bool:
-    """Return whether the blocks of a structure that had so many evaluations are rebuilt."""
+    """Return whether the preconditioner is rebuilt after this number of evaluations."""
     return evaluations in FIRST_BUILDS or (evaluations > 0 and evaluations % BUILD_EVERY == 0)
 
 
 def until_due(evaluations: int) -> int:
-    """Count the evaluations until it is the blocks' turn again."""
+    """Number of evaluations until the preconditioner is rebuilt."""
     later = [first - evaluations for first in FIRST_BUILDS if first > evaluations]
     return min([*later, BUILD_EVERY - evaluations % BUILD_EVERY])

@@ -1,4 +1,4 @@
-"""FIRE (Bitzek et al. 2006): molecular dynamics that is stopped whenever it goes uphill."""
+"""FIRE (Bitzek et al. 2006): molecular dynamics that is stopped whenever the energy increases."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .method import Method
 if TYPE_CHECKING:
     from ..opencl.binding import Launch
 
-FIRST_STEP = 0.01  # A (mol/kcal)^1/2, the time of a step
-FIRST_MIX = 0.1  # share of the gradient's direction in the velocity
+FIRST_STEP = 0.01  # initial time step, A (mol/kcal)^1/2
+FIRST_MIX = 0.1  # initial weight of the gradient's direction in the velocity
 
 
 class Fire(Method):
-    """Steps that go on as they went, pulled towards the gradient; cl/minimize/fire.cl."""
+    """FIRE steps: velocities mixed with the direction of the gradient; cl/minimize/fire.cl."""
 
     def init(self, state: NDArray[Any]) -> None:
         state[StepState.LENGTH], state[StepState.MIX] = FIRST_STEP, FIRST_MIX

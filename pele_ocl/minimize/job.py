@@ -1,4 +1,4 @@
-"""Structures that are minimized: where they begin, how their molecule is prepared for a device, and where each is."""
+"""Structures to minimize: starting positions, molecules prepared for a device, and the progress of each structure."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ if TYPE_CHECKING:
     from .method import Method
 
 COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
-FREE = "free"  # names the atoms that move
+FREE = "free"  # buffer that marks the moving atoms
 
-LEAST_APART = 1e-4  # A; the forces of closer atoms have no direction, and rounding would choose one
+LEAST_APART = 1e-4  # A; between closer atoms, rounding determines the direction of forces
 NONE_MOVES = "all atoms are frozen; leave some free to move"
 
-# Bonds of structures that were shaken are brought towards their lengths before anything else moves.
-OFF = 0.5  # A from its length, that a bond of a force field never is
-TORN = 3.0  # A; such a bond has to be closed past other atoms, which the minimizer sees
-SHAKEN = 0.02  # of the bonds that are off and not torn: noise all over the structure, not a few bad places
-LEAST_LENGTH = 1e-6  # A; atoms at one place have no direction to go, and stay
+# Bonds of noisy structures are first brought near their equilibrium lengths.
+OFF = 0.5  # A, deviation from the equilibrium length that does not occur in relaxed structures
+TORN = 3.0  # A; such bonds have to pass other atoms, which is left to the minimizer
+SHAKEN = 0.02  # fraction of bonds with deviations from OFF to TORN, above which the whole structure is noisy
+LEAST_LENGTH = 1e-6  # A; coinciding atoms have no direction, and stay
 SWEEPS = 20
-SHARE = 0.25  # of the excess that each atom of a bond goes in a sweep; half of what one bond alone would want
+SHARE = 0.25  # fraction of the excess length by which each atom of a bond moves in a sweep; a single bond needs 0.5
 
-Own = Mapping[str, NDArray[Any]]  # values (m, size) of structures, by the names of buffers
+Own = Mapping[str, NDArray[Any]]  # values (m, size) of structures, by buffer name
 
 
 class Protocol:
-    """Method, bounds and rounds for one molecule, and what is held; it needs no device.
+    """Method, stopping criteria, moving atoms and constraints for one molecule; independent of devices.
 
-    atoms : the molecule; free : (n,) True for atoms that move if a structure has no others
-    constraints : BondConstraints, None without
-    method, stopping, rounds : the method, the bounds and the rounds as they were chosen
+    atoms : the molecule; free : (n,) True for moving atoms, by default for all structures
+    constraints : BondConstraints or None
+    method, stopping, rounds : as chosen
     """
 
     def __init__(
         self, energy: Energy, *, method: str | type[Method] = "lbfgs", constraints: str | None = None,
         bond_repair: bool = True, rounds: int = 1, **bounds: Any,
     ) -> None:  # fmt: skip
-        """energy : the plan that computes energies and gradients; bounds : of Stopping; others as in Minimizer
+        """energy : the energy plan; bounds : fields of Stopping; others as in Minimizer
 
-        Raises InputError if no atom moves, and for bonds that cannot be held.
+        Raises InputError if no atom moves, and for bonds that cannot be constrained.
         """
         self.atoms = atoms = energy.atoms
         self.method, self.rounds = method_of(method, constraints), rounds_of(rounds)
@@ -69,15 +69,15 @@ class Protocol:
         self.constraints = None if constraints is None else BondConstraints.of(atoms, self.free, constraints)
         if self.stopping.max_iterations:
             check_rigid(atoms, self.free, self.constraints)
-        # Nothing is moved where there are to be no steps, or where no energy depends on bonds.
+        # Bonds are restored only before steps, and only if the energy depends on them.
         has_bonds = "bond" in energy.names
         keeps_bonds = not flag("bond_repair", bond_repair) or self.stopping.max_iterations == 0 or not has_bonds
         self._bonds = None if keeps_bonds or atoms.bonded is None else atoms.bonded.bonds
 
     def starts(self, given: Floats, free: Sequence[NDArray[np.bool_]]) -> tuple[Floats, dict[int, InputError]]:
-        """Find where structures given at positions (m, n, 3) A begin, and why some cannot, by their numbers from 0.
+        """Return starting positions for given positions (m, n, 3) A, and reasons of failures by index.
 
-        free : of each, (n,) atoms that move
+        free : (n,) moving atoms of each structure
         """
         starts, errors = np.array(given, np.float64), dict[int, InputError]()
         for k, (positions, moves) in enumerate(zip(given, free, strict=True)):
@@ -89,7 +89,7 @@ class Protocol:
         return starts, errors
 
     def _check_start(self, positions: Floats, free: NDArray[np.bool_]) -> None:
-        """Raise InputError for positions (n, 3) A that no molecule has, with two atoms at one place, or if none moves.
+        """Raise InputError for invalid positions (n, 3) A, coinciding atoms, or if no atom moves.
 
         free : (n,) atoms that move
         """
@@ -99,9 +99,9 @@ class Protocol:
             raise InputError(NONE_MOVES)
 
     def _placed(self, positions: Floats, free: NDArray[np.bool_]) -> Floats:
-        """Return positions (n, 3) A as they begin: bonds of shaken ones near their lengths, held ones at them.
+        """Return starting positions, with bonds restored if they are noisy, constraints satisfied, and sites placed.
 
-        free : (n,) atoms that move. Raises InputError if a bond is held between one that moves and one that does not.
+        free : (n,) moving atoms. Raises InputError for a constrained bond with only one moving atom
         """
         restored = positions if self._bonds is None else with_bonds_restored(self._bonds, positions, free)
         constraints, sites = self._constraints_of(free), self.atoms.virtual_sites
@@ -109,7 +109,7 @@ class Protocol:
         return held if sites is None else sites.placed(held, free)
 
     def _constraints_of(self, free: NDArray[np.bool_]) -> BondConstraints | None:
-        """Return the constraints of a structure with atoms `free` (n,) that move; None without any.
+        """Return the constraints of a structure with moving atoms `free` (n,), or None.
 
         Raises InputError as `_placed` does.
         """
@@ -118,30 +118,30 @@ class Protocol:
         return self.constraints.within(self.atoms, free)
 
     def n_restored(self, given: Floats) -> int:
-        """Count the bonds of a structure given at positions (n, 3) A that are restored before the first step."""
+        """Number of bonds that are restored before the first step, at given positions (n, 3) A."""
         return 0 if self._bonds is None else n_restored(self._bonds, given)
 
     def along(self, gradient: Floats, positions: Floats, free: NDArray[np.bool_]) -> Floats:
-        """Return the part of a gradient (n, 3) along which atoms `free` (n,) may move at positions (n, 3) A."""
+        """Project a gradient (n, 3) at positions (n, 3) A to the allowed motions of moving atoms `free` (n,)."""
         found: Floats = np.where(free[:, None], gradient, 0.0)
         constraints = self._constraints_of(free)
         return found if constraints is None else constraints.tangent(positions[np.newaxis], found[np.newaxis])[0]
 
 
 class Recipe(Recorded):
-    """A molecule prepared for minimization on a device: its launches, and what is kept of each of its structures.
+    """A molecule prepared for minimization on a device, with recorded launches and arrays per structure.
 
-    system : the molecule, whose rows have positions and results
-    recorder : of what the minimizer keeps: the molecule's own, or one apart from it if the rows stay where they are
-    method : the launches of an iteration, recorded; real : the type of reals
+    system : the molecule; its rows have positions and results
+    recorder : of the minimizer's data: the molecule's own, or a separate one if rows are minimized in place
+    method : the recorded launches of an iteration; real : data type of reals
     """
 
     def __init__(self, system: System, protocol: Protocol, is_resident: bool = False) -> None:
-        """is_resident : whether rows are in a store of others, so that only what the minimizer keeps is brought"""
+        """is_resident : whether rows are in another store; then only the minimizer's data is allocated"""
         self.system, self.protocol, self.is_resident = system, protocol, is_resident
         self.recorder: Recorder = system.recorder
         if is_resident:
-            _ = system.rows  # which lays out what the rows have
+            _ = system.rows  # lays out the arrays of rows
             from ..opencl.recording import Recorder
 
             self.recorder = Recorder(
@@ -153,13 +153,13 @@ class Recipe(Recorded):
             passes, self.recorder, protocol.stopping.packed(system.energy.precision), protocol.free,
             protocol.constraints, not passes.options.chain,
         )  # fmt: skip
-        self._states: dict[int, NDArray[Any]] = {}  # in which rounds begin, by how many atoms move
+        self._states: dict[int, NDArray[Any]] = {}  # initial states of rounds, by the number of moving atoms
         self.real = np.dtype(system.energy.precision)
-        self.before = self.recorder.empty(passes.n_results)  # results of where a structure began
+        self.before = self.recorder.empty(passes.n_results)  # results at the given positions
 
     @classmethod
     def of(cls, protocol: Protocol, energy: Energy, is_alone: bool = False) -> Recipe:
-        """Prepare a molecule whose structures are brought to the device. is_alone : one at a time, by itself"""
+        """Prepare a molecule whose structures are transferred. is_alone : whether there is only one structure"""
         return cls(System(energy, is_alone=is_alone), protocol)
 
     @cached_property
@@ -170,16 +170,16 @@ class Recipe(Recorded):
 
     @cached_property
     def pieces(self) -> Mapping[str, BufferPiece]:
-        """Return where a structure keeps arrays: FREE, those of `Method.arrays`, and buffers of the passes."""
+        """Pieces of a structure's arrays: FREE, those of `Method.arrays`, and buffers of the passes."""
         return self.recorder.named({**self.system.passes.buffers, **self.method.arrays, FREE: self.method.free})
 
     @property
     def size(self) -> int:
-        """Bytes of all that a structure takes, with what it shares."""
+        """Bytes of a structure, including shared data."""
         return self.recorder.shared.size + self.recorder.own.size
 
     def first_state(self, n_moving: int) -> NDArray[Any]:
-        """Make the state of a structure that begins. n_moving : atoms that move"""
+        """Return the initial state of a structure. n_moving : number of moving atoms"""
         if n_moving not in self._states:
             self._states[n_moving] = self.method.first_state(n_moving)
         return self._states[n_moving].copy()
@@ -188,11 +188,11 @@ class Recipe(Recorded):
         self, numbers: Sequence[int], given: Floats, free: Sequence[NDArray[np.bool_]] | None = None,
         encoded: NDArray[Any] | None = None, offsets: Floats | None = None, firsts: NDArray[np.uint64] | None = None,
     ) -> tuple[list[Job], dict[int, InputError]]:  # fmt: skip
-        """Make structures of these numbers that begin at positions (m, n, 3) A, and find why others cannot.
+        """Make jobs for structures at positions (m, n, 3) A, and return reasons of failures.
 
-        free : of each, (n,) atoms that move, by default all that the protocol moves
-        encoded, offsets, firsts : of rows that stay where they are: `given` as on the device, how far each is from
-            where it is computed, and the first byte of each
+        numbers : of the structures; free : (n,) moving atoms of each, by default those of the protocol
+        encoded, offsets, firsts : for resident rows: `given` as on the device, offsets from positions on the device,
+            and byte offsets of the rows
         """
         given = np.asarray(given, np.float64)
         sites = self.protocol.atoms.is_site
@@ -202,7 +202,7 @@ class Recipe(Recorded):
         if encoded is None or offsets is None:
             encoded, offsets, far = self.system.passes.encoded(given)
         begin, begin_offsets = encoded, offsets
-        if len(moved := np.flatnonzero((starts != given).any(axis=(1, 2)))):  # all others keep their bits
+        if len(moved := np.flatnonzero((starts != given).any(axis=(1, 2)))):  # all others keep their encoded positions
             begin, begin_offsets = encoded.copy(), offsets.copy()
             begin[moved], begin_offsets[moved], reasons = self.system.passes.encoded(starts[moved])
             far |= {int(moved[k]): reason for k, reason in reasons.items()}
@@ -219,18 +219,18 @@ class Recipe(Recorded):
 
 @dataclass(eq=False)
 class Job:
-    """A structure that is minimized, before, in and after its seat.
+    """A structure to minimize, with its progress.
 
-    number : among all that were asked for; recipe : of its molecule
-    given : (n, 3) A, where it began; free : (n,) atoms that move
-    origin, start : (3 n) encoded, `given` and where its round begins
-    offset : (3,) A from where it is computed to where it is
-    first : byte of its row in the store of rows; scratch : of what the minimizer keeps; slot : while it has a seat
-    round : from 0; counted : iterations and evaluations of the rounds before
-    evaluations : of its round, with all that are started; left : how many are to be started yet, about
-    is_late : whether its time is over when it enters a seat
-    state, final : (N_STATE,) and (n, 3) A in the end; seconds : until then, since the clock of its driver began
-    result : MinimizeResult, or why there is none; "" before the driver knows
+    number : of the structure in the call; recipe : of its molecule
+    given : (n, 3) A, given positions; free : (n,) moving atoms
+    origin, start : (3 n) encoded `given`, and encoded positions at the start of the round
+    offset : (3,) A, positions minus those on the device
+    first, scratch : byte offsets of its row and of the minimizer's data; slot : in the tables while it has a seat
+    round : from 0; counted : iterations and evaluations of previous rounds
+    evaluations : evaluations started in this round; left : estimated number of evaluations still to start
+    is_late : whether the time limit was reached before the first iteration
+    state, final : (N_STATE,) and (n, 3) A at the end; seconds : from the start of the driver until then
+    result : MinimizeResult, or the reason of a failure; "" until it is known
     """
 
     number: int
@@ -258,49 +258,47 @@ class Job:
 
     @property
     def stopping(self) -> Stopping:
-        """Bounds at which it ends."""
         return self.recipe.protocol.stopping
 
     @property
     def is_moved(self) -> bool:
-        """Return whether it does not begin where it was given: its bonds are restored, or held at their lengths."""
+        """Return whether starting positions differ from the given ones, by restored or constrained bonds."""
         return self.origin is not self.start and not np.array_equal(self.origin, self.start)
 
     def place(self, piece: BufferPiece) -> int:
-        """Return the byte of its store at which it keeps something."""
+        """Return the byte offset of a piece in its store."""
         return (self.scratch if piece.store or not self.recipe.is_resident else self.first) + piece.first
 
     def first_state(self) -> NDArray[Any]:
-        """Make the state in which its round begins."""
         state = self.recipe.first_state(int(self.free.sum()))
         state[StepState.STOPPED] = Stop.TIME if self.is_late else Stop.RUNNING
         return state
 
     def left_of(self, accepted: int) -> int:
-        """Return the evaluations until its bound of iterations, after so many; the first is of where it begins."""
+        """Number of evaluations until max_iterations, after `accepted` steps, plus one for the starting positions."""
         return self.recipe.protocol.method.each * (self.stopping.max_iterations - accepted) + 1
 
     def look_at(self, state: Floats, behind: int) -> None:
-        """Find what is left from a state (N_STATE,), after which so many evaluations were started already."""
+        """Update `left` from a state (N_STATE,). behind : evaluations started since"""
         left = self.left_of(int(state[StepState.ITERATIONS])) - (state[StepState.EVALUATIONS] > 0)
         self.left = max(1, int(left)) - behind
 
     def end(self, base: NDArray[Any], state: Floats, seconds: float) -> None:
-        """End the round where it stopped. base : (3 n) encoded positions; state : (N_STATE,)"""
+        """End the round. base : (3 n) final encoded positions; state : (N_STATE,)"""
         self.state, self.seconds, self.start = state.copy(), seconds, base
         self.state[COUNTS] += self.counted
         self.final = self.recipe.system.passes.decode(base[np.newaxis])[0] + self.offset
-        self.final[~self.free] = self.given[~self.free]  # to the last digit
+        self.final[~self.free] = self.given[~self.free]  # without rounding by the encoding
         if (sites := self.recipe.protocol.atoms.virtual_sites) is not None:
             self.final = sites.placed(self.final, self.free)
 
     def goes_on(self) -> bool:
-        """Return whether another round follows the one that ended: it moved, and time is left."""
+        """Return whether another round follows: the structure moved, and time is left."""
         moved = self.state[StepState.ITERATIONS] > self.counted[0] and self.state[StepState.STOPPED] != Stop.TIME
         return bool(moved) and self.round + 1 < self.recipe.protocol.rounds
 
     def result_of(self, before: Outputs, after: Outputs, k: int) -> MinimizeResult:
-        """Return the result when it has ended. before, after : arrays in which it is conformation k"""
+        """Make the result. before, after : outputs in which this structure has index k"""
         assert after.gradients is not None
         protocol, state, names = self.recipe.protocol, self.state, self.recipe.system.passes.contents.names
         gradient = protocol.along(after.gradients[k], self.final, self.free)
@@ -321,26 +319,26 @@ class Job:
         )
 
     def begin_again(self) -> None:
-        """Begin the next round where the last one ended."""
+        """Start the next round at the final positions of the last one."""
         self.round, self.evaluations, self.counted = self.round + 1, 0, self.state[COUNTS]
         self.left = self.left_of(0)
 
 
 def computable(conformations: Floats, atoms: Atoms) -> Floats:
-    """Conformations with the atoms' own positions in place of numbers that are not finite."""
+    """Replace non-finite coordinates of conformations by those of the atoms."""
     return np.where(np.isfinite(conformations), conformations, atoms.positions)
 
 
 def with_bonds_restored(bonds: Bonds, positions: Floats, free: NDArray[np.bool_]) -> Floats:
-    """Bring bonds of a shaken structure at positions (n, 3) A near their lengths: docs/theory/minimize.md, section 4.
+    """Restore bond lengths of noisy positions (n, 3) A approximately; docs/theory/minimize.md, section 4.
 
     free : (n,) atoms that move
     """
     if not n_restored(bonds, positions):
         return positions
-    found, shares = positions.copy(), np.where(free[bonds.atoms], SHARE, 0.0)  # of the excess, by which each atom moves
+    found, shares = positions.copy(), np.where(free[bonds.atoms], SHARE, 0.0)  # fraction of the excess per atom
     n, (i, j), (of_i, of_j) = len(found), bonds.atoms.T, shares.T
-    for _ in range(SWEEPS):  # in each, all bonds pull or push their atoms
+    for _ in range(SWEEPS):  # over all bonds
         vectors, lengths, excess = _excess(bonds, found)
         pulls = np.where(np.abs(excess) < TORN, excess / np.maximum(lengths, LEAST_LENGTH), 0.0)
         for axis in range(3):
@@ -350,8 +348,8 @@ def with_bonds_restored(bonds: Bonds, positions: Floats, free: NDArray[np.bool_]
 
 
 def n_restored(bonds: Bonds, positions: Floats) -> int:
-    """Count bonds of positions (n, 3) A that are off; 0 if they are too few to be restored."""
-    if not np.isfinite(positions).all():  # the minimizer raises an error for them
+    """Number of bonds to restore at positions (n, 3) A; 0 if there are few."""
+    if not np.isfinite(positions).all():  # the minimizer raises an error
         return 0
     excess = np.abs(_excess(bonds, positions)[2])
     n_off = int(((excess > OFF) & (excess < TORN)).sum())
@@ -359,7 +357,7 @@ def n_restored(bonds: Bonds, positions: Floats) -> int:
 
 
 def _excess(bonds: Bonds, positions: Floats) -> tuple[Floats, Floats, Floats]:
-    """Vector from the first atom to the second of each bond at positions (n, 3) A, its length, and its excess."""
+    """Vectors, lengths and excess lengths of bonds at positions (n, 3) A."""
     i, j = bonds.atoms.T
     vectors = np.take(positions, j, axis=0) - np.take(positions, i, axis=0)
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from ..opencl.binding import Launch
 
-HISTORY = 8  # of steps and changes of gradients
-FIRST_LENGTH = 5e-4  # what the gradient is multiplied with in the first step, A^2 mol/kcal: the stiffest bonds bear it
+HISTORY = 8  # number of pairs of steps and gradient changes
+FIRST_LENGTH = 5e-4  # A^2 mol/kcal, factor of the gradient in the first step; safe for the stiffest bonds
 
 
 class Lbfgs(Method):
-    """Directions from the last steps, in a launch for sums and one for the step; both in one where a row is alone."""
+    """L-BFGS, with one launch for sums and one for the step; for a single row both are joined in one."""
 
     history: ClassVar[int] = HISTORY
     descent: ClassVar[Descent] = Descent.LBFGS
@@ -60,9 +60,9 @@ class Lbfgs(Method):
         ]  # fmt: skip
 
     def may_join(self) -> bool:
-        """Return whether sums and step are one launch: if all groups that wait in it leave room for others.
+        """Return whether sums and step are joined: if waiting groups leave space for others on the device.
 
-        NVIDIA's GPUs alone do so, whose units each have room for a group.
+        This is only guaranteed on NVIDIA GPUs, with fewer waiting groups than multiprocessors.
         """
         device, n_waiting = self.queue.device, -(-self.n_atoms // self.shape.moved)
         has_room_there = n_waiting < device.handle.max_compute_units

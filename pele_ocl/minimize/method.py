@@ -1,4 +1,4 @@
-"""Interface of a method of minimization: what it keeps of a structure, and its launches after each evaluation."""
+"""Interface of minimization methods: arrays of a structure, and launches after each evaluation."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.kernel import Arguments
 
-MOST_CHUNKS = 32  # of atoms; each group of a step adds up the sums of all chunks
-MOST_SHARING = 8  # groups that share the preconditioner's blocks of a chunk on a GPU
-MOST_GROUPS = 512  # of a step, while each moves all its atoms in one round
+MOST_CHUNKS = 32  # of atoms; each group of a step adds the sums of all chunks
+MOST_SHARING = 8  # groups that share the preconditioner blocks of a chunk on a GPU
+MOST_GROUPS = 512  # per step, if each moves all its atoms in one round
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Division of the work of an iteration after its evaluation.
+    """How the work of an iteration after the evaluation is divided.
 
-    items : work-items of a group
+    items : work-items per group
     chunk : atoms over which a group sums
-    moved : atoms that a group moves; round : so many of them at a time
-    sharing : groups that share the preconditioner's blocks of a chunk, at most
+    moved : atoms that a group moves; round : number of atoms moved at a time
+    sharing : largest number of groups that share the preconditioner blocks of a chunk
     """
 
     items: int
@@ -46,32 +46,32 @@ class Shape:
 
     @classmethod
     def of(cls, device: Device, n_atoms: int) -> Shape:
-        """Choose the shape for a device and a number of atoms."""
         if device.kind == "CPU":
             return cls(1, max(1024, -(-n_atoms // MOST_CHUNKS)), 1024, 16, 1)
         items = min(192, device.largest_group)
-        atoms = 64  # of which a work-item of such a group has a coordinate
+        atoms = 64  # one coordinate per work-item of such a group
         rounds = -(-n_atoms // (atoms * MOST_GROUPS))
         return cls(items, max(atoms, -(-n_atoms // MOST_CHUNKS)), rounds * atoms, atoms, MOST_SHARING)
 
 
 class Method(ABC):
-    """Method of minimization, bound for one structure: an evaluation, sums over its atoms, a step; all on the device.
+    """Minimization method for one structure: evaluation, sums over atoms, and step, all on the device.
 
-    A method has `init`, which sets what a structure begins with, and `step`, the launches of an iteration after its
-    evaluation. The launch `measure` sums over the atoms what a step is decided from; cl/minimize/state.clh. The step
-    takes a state `before`, leaves the one `after`, and moves `positions` from `base` or from themselves.
+    A method defines `init`, which sets the initial state of a structure, and `step`, the launches of an iteration after
+    its evaluation. The launch `measure` computes the sums over atoms from which a step is decided;
+    cl/minimize/state.clh. The step reads the state `before`, writes the state `after`, and moves `positions` from
+    `base` or from their current values.
 
     history : pairs of vectors in `history`, (2 history, 3 n)
-    each : evaluations that an accepted step takes, about; holds_bonds : whether it supports constraints
-    title : its name in sentences
+    each : typical number of evaluations per accepted step; holds_bonds : whether it supports constraints
+    title : its name in messages
 
-    arrays : by name, what is kept of a structure; further ones are those of `own_arrays`
-    free : (n,) 1, or 0 of atoms that stay
-    begin : launches that find what stays as it is while a structure is minimized
-    evaluation : launches of an evaluation; both : of an iteration, for either state
-    builds : launches that build the preconditioner, for either; none without one
-    cleared : names of arrays that are zeros whenever a round begins
+    arrays : arrays of a structure by name, including those of `own_arrays`
+    free : (n,) 0 for frozen atoms, 1 for others
+    begin : launches whose results are constant during a minimization
+    evaluation : launches of an evaluation; both : launches of an iteration, for either buffer of the state
+    builds : launches that build the preconditioner, for either buffer; empty without one
+    cleared : names of arrays that are set to zero at the start of a round
     """
 
     history: ClassVar[int] = 0
@@ -83,11 +83,11 @@ class Method(ABC):
         self, passes: AnyPasses, queue: Binder, stopping: np.void, free: NDArray[np.bool_],
         constraints: BondConstraints | None = None, keeps_radii: bool = False,
     ) -> None:  # fmt: skip
-        """Make the arrays and bind the launches.
+        """Allocate the arrays and bind the launches.
 
-        passes : of the energy of one structure, with gradient; queue : makes arrays and binds launches
-        stopping : Stopping of cl/minimize/state.clh; free : (n,) atoms that move
-        keeps_radii : whether the Born radii of a structure stay as they are when it begins
+        passes : energy passes with gradient; queue : makes arrays and binds launches
+        stopping : Stopping of cl/minimize/state.clh; free : (n,) moving atoms
+        keeps_radii : whether Born radii stay fixed at their initial values
         """
         n, real, coordinate = passes.n_atoms, queue.dtype, passes.encoding.dtype
         self.n_atoms, self.queue, self.stopping, self.passes = n, queue, stopping, passes
@@ -112,22 +112,22 @@ class Method(ABC):
         self.sharing = min(self.shape.sharing, -(-n_blocks // self.n_chunks))
         self.n_rows = self.history + 2 + self.sharing
         self.sums = queue.empty(4 * self.n_rows * self.n_chunks, self.fine)
-        # P g and P y of a trial, between two launches, of two blocks for each atom; 0 where there is but one.
+        # P g and P y of a trial, kept between two launches, from two blocks per atom; 0 where there is only one.
         is_softened = ("softened", "changes") if self._preconditioner else ()
         self.softened: Arguments = {name: queue.zeros(6 * n) for name in is_softened}  # of Stepped
         self.free = queue.upload_each(free.astype(real))
         self.cleared: tuple[str, ...] = ()
         held = () if constraints is None else constraints.launches(passes, queue, self.arrays["base"], self.free)
-        evaluated, stepped = held[:1], held[1:]  # what follows an evaluation and a step
+        evaluated, stepped = held[:1], held[1:]  # launches after an evaluation and after a step
         either = ("state", "next_state"), ("next_state", "state")
-        self._measuring: list[Launch] = []  # what `measure` bound
-        self._moving: list[Launch] = []  # what `moving` bound
+        self._measuring: list[Launch] = []  # bound by `measure`
+        self._moving: list[Launch] = []  # bound by `moving`
         self.both = [[*self.evaluation, *evaluated, *self._checked_step(*names), *stepped] for names in either]
         self.builds = self.builds_of()
-        del self.passes  # of which the launches have what they need
+        del self.passes  # no longer needed
 
     def own_arrays(self, n_atoms: int) -> Mapping[str, int]:
-        """Count the reals of a structure in further arrays, by name; they are zeros when a structure begins."""
+        """Reals per structure in the method's arrays, by name; initially zero."""
         return {}
 
     @classmethod
@@ -137,14 +137,14 @@ class Method(ABC):
 
     @abstractmethod
     def init(self, state: NDArray[Any]) -> None:
-        """Set what the method has in a structure's state (state_size,), of zeros, when it begins."""
+        """Set the method's entries in a structure's initial state (state_size,), which is zero."""
 
     @abstractmethod
     def step(self, before: str, after: str) -> list[Launch]:
         """Bind the launches that follow an evaluation. before, after : names of the states"""
 
     def _checked_step(self, before: str, after: str) -> list[Launch]:
-        """Return the launches of `step`. Raises PeleError if one decides from sums that none before it makes."""
+        """Return the launches of `step`. Raises PeleError if one needs sums that no earlier launch computes."""
         launches, has_sums = self.step(before, after), False
         measuring, moving = (set(map(id, bound)) for bound in (self._measuring, self._moving))
         for launch in launches:
@@ -157,11 +157,11 @@ class Method(ABC):
         return launches
 
     def builds_of(self) -> list[Launch]:
-        """Launches that build the blocks at the bases, for either state."""
+        """Launches that build the preconditioner at `base`, for either buffer of the state."""
         return [self.build("base", state) for state in ("state", "next_state")] if self._preconditioner else []
 
     def build(self, positions: str, state: str) -> Launch:
-        """Bind the launch that builds the blocks at positions of this name."""
+        """Bind the launch that builds the preconditioner at the positions in a named array."""
         assert self._preconditioner is not None
         names = {"positions": positions, "state": state, "inverses": "inverses"}
         there = self.arrays | self.passes.named("positions")
@@ -169,7 +169,7 @@ class Method(ABC):
         return self._preconditioner.launch(self.passes, self.queue, buffers, self.shape.items, **self.macros)
 
     def measure(self) -> Launch:
-        """Bind the launch that sums over the atoms at the trials."""
+        """Bind the launch of the sums over atoms at trial positions."""
         arguments = dict(step=self.passes.encoding.step, **self.counts, **self.blocks, **self.named(
             "free", "sums", "positions", "results", "base", "base_gradient", "history"))  # fmt: skip
         launch = self.bind(
@@ -179,9 +179,9 @@ class Method(ABC):
         return launch
 
     def moving(self, file: str | Path, name: str, before: str, after: str, **arguments: Any) -> Launch:
-        """Bind a kernel that decides on a trial and moves atoms, a group for each `moved` of them.
+        """Bind a kernel that accepts or rejects a trial step and moves atoms, with one group per `moved` atoms.
 
-        It takes what STEP of cl/minimize/method.clh has, and further arguments.
+        It has the parameters of STEP in cl/minimize/method.clh, and further ones.
         """
         common = dict(
             n_atoms=self.n_atoms, **self.passes.result_sizes, moved=self.shape.moved, n_chunks=self.n_chunks,
@@ -198,9 +198,9 @@ class Method(ABC):
         self, file: str | Path, name: str, groups: tuple[int, int], arguments: Arguments, *, width: int = 1,
         **macros: int,
     ) -> Launch:  # fmt: skip
-        """Bind a kernel of so many groups.
+        """Bind a kernel for a number of groups.
 
-        file : the Path of a kernel file anywhere, or the name of one of cl/; arguments : by the names of its parameters
+        file : Path of any kernel file, or the name of a file in cl/; arguments : by parameter name
         """
         from ..opencl.building import kernel_file
 
@@ -212,7 +212,7 @@ class Method(ABC):
 
     @property
     def macros(self) -> dict[str, int]:
-        """Build definitions of cl/minimize/state.clh and of what it includes."""
+        """Build definitions of cl/minimize/state.clh and the files that it includes."""
         return {
             "M": self.history,
             "GROUP": self.shape.items,
@@ -223,7 +223,7 @@ class Method(ABC):
         }
 
     def named(self, *names: str) -> dict[str, Array]:
-        """Choose arrays, for kernels whose parameters have the same names; of the passes positions and results."""
+        """Return arrays by the names of kernel parameters, including positions and results of the passes."""
         there = self.arrays | self.passes.named("positions", "results") | {"free": self.free, "sums": self.sums}
         return {name: there[name] for name in names}
 
@@ -249,13 +249,13 @@ class Method(ABC):
 
     @property
     def block_width(self) -> int:
-        """Reals in a vector of the kernels that take blocks."""
+        """Reals in a vector of the kernels that use preconditioner blocks."""
         if self._preconditioner is None:
             return 1
         return block_width(self.queue.device, self.queue.precision, self.shape.items)
 
     def first_state(self, n_moving: int) -> NDArray[Any]:
-        """Make the state of a structure that begins. n_moving : atoms that move"""
+        """Return the initial state of a structure. n_moving : number of moving atoms"""
         state = np.zeros(self.state_size, self.fine)
         state[StepState.MOVING], state[StepState.SHARE] = n_moving, 1
         self.init(state)

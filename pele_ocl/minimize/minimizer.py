@@ -1,4 +1,4 @@
-"""Molecules prepared for a device and minimized: one from any number of conformations, or different ones together."""
+"""Minimizers: for one molecule with any number of conformations, or for different molecules together."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 SHARING = CHUNK_ATOMS // 4  # atoms; smaller molecules share launches, larger ones fill a device
 
-# Called with how many structures are done, how many there are, and the largest gradient of those that go on.
+# Called with the number of structures done, the total number, and the largest rms gradient of the running ones.
 Watch = Callable[[int, int, float], None]
 EachOptions = Callable[[Atoms], Mapping[str, object]]
 Options = Mapping[str, Any]  # of a Minimizer
-Done = tuple[int, MinimizeResult | str]  # number of a molecule, and its result or why there is none
+Done = tuple[int, MinimizeResult | str]  # number of a molecule, and its result or the reason of a failure
 
 
 class Minimizer(Suggests):
-    """Minimization of one molecule, prepared once; parameters as in `minimize`.
+    """Minimizer of one molecule, prepared for repeated use; parameters as in `minimize`.
 
-    energy : the plan that computes energies and gradients
-    protocol : the method, bounds, rounds, moving atoms and restraints
+    energy : the energy plan
+    protocol : the method, stopping criteria, rounds, moving atoms and constraints
 
     It is pickled as its atoms and options, like plans.
 
@@ -93,7 +93,7 @@ class Minimizer(Suggests):
         self._make = partial(
             Energy, atoms, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=terms,
             only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
-            born="pairs",  # an energy without steps, whose gradient is its slope
+            born="pairs",  # so that the energy is smooth
             rebuild_sites=True,
         )  # fmt: skip
         self.energy = self._make(frozen=frozen)
@@ -102,12 +102,12 @@ class Minimizer(Suggests):
             fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, only_terms=only_terms, precision=precision,
             variant=self.energy.variant, device=self.energy.device, model=self.energy.model,
         )  # fmt: skip
-        self._whole: Energy | None = None  # the same, with all that frozen atoms give each other
+        self._whole: Energy | None = None  # the same plan including interactions among frozen atoms
         self.protocol = Protocol(self.energy, **own)
         self._spare = deque[tuple[Recipe, Driver]]()  # for later calls
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """Give atoms and options, the device by its title; a pickle makes the plan again on a device like it."""
+        """Return atoms and options, with the device by its name; unpickling makes a new plan on such a device."""
         return partial(type(self), **self._described), (self.atoms,)
 
     def __repr__(self) -> str:
@@ -121,20 +121,20 @@ class Minimizer(Suggests):
 
     @property
     def free(self) -> NDArray[np.bool_]:
-        """Return a mask of the moving atoms, (n,)."""
+        """Mask of the moving atoms, (n,)."""
         return self.protocol.free
 
     @property
     def constraints(self) -> BondConstraints | None:
-        """Constrained bonds; None without any."""
+        """Constrained bonds, or None."""
         return self.protocol.constraints
 
     def minimize(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> MinimizeResult:
-        """Minimize from positions (n, 3) A, by default the atoms' own.
+        """Minimize from positions (n, 3) A, by default those of the atoms.
 
-        progress : called with the fraction of the structures done, 0 or 1, whenever the host looks at the device
+        progress : called at each check with the fraction of structures done, 0 or 1
 
-        Raises InputError for positions that do not fit, and, with the reason, for a structure that cannot be minimized.
+        Raises InputError for positions of the wrong shape, and, with the reason, if minimization fails.
         """
         start = self.atoms.positions if positions is None else array("positions", positions, "iuf", "numbers")
         if start.shape != self.atoms.positions.shape:
@@ -145,10 +145,10 @@ class Minimizer(Suggests):
         self, conformations: ArrayLike, *, errors: Literal["raise", "record"] = "raise",
         progress: Progress | None = None, watch: Watch | None = None,
     ) -> MinimizeBatch:  # fmt: skip
-        """Minimize from conformations (m, n, 3) A together, with the same bits as for single ones.
+        """Minimize from conformations (m, n, 3) A together; results are bit-identical to those of single ones.
 
-        errors : "raise" for an InputError about the first failed structure, or "record" to continue
-        progress : called with the fraction of the structures done, 0 to 1
+        errors : "raise" for an InputError for the first failed structure, or "record" to continue
+        progress : called with the fraction of structures done, 0 to 1
         watch : called at each check with the number of structures done, the total number, and the largest rms gradient
             of the others, kcal/mol/A
 
@@ -184,21 +184,21 @@ class Minimizer(Suggests):
                 if watch is not None and driver.looks:
                     watch(n_done, len(given), driver.largest_rms)
         except BaseException:
-            driver.stop()  # nothing may run on when its buffers go
+            driver.stop()  # before its buffers are released
             raise
         self._spare.append((recipe, driver))
         failures.check(len(given))
         return MinimizeBatch(results, dict(sorted(failures.reasons.items())), time.perf_counter() - begin)
 
     def _plan_for(self, conformations: Floats) -> Energy:
-        """Plan of conformations (m, n, 3) A; it leaves nothing out if frozen atoms are elsewhere in any."""
+        """Return the plan for conformations (m, n, 3) A; if frozen atoms have moved, the one with all interactions."""
         if are_in_place(conformations, self.atoms, self.energy.frozen):
             return self.energy
         self._whole = self._whole or self._make()
         return self._whole
 
     def _prepared(self, plan: Energy, is_alone: bool) -> tuple[Recipe, Driver]:
-        """Lend what is prepared for a plan, and for one structure alone or several, which nobody else uses."""
+        """Lend a recipe and a driver to one call, for a plan and for one structure or several."""
         from ..opencl.queue import Queue
 
         for _ in range(len(self._spare)):
@@ -217,7 +217,7 @@ def minimize_all(
     molecules: Sequence[Atoms], each: EachOptions | None, errors: str, progress: Progress | None, watch: Watch | None,
     options: Options,
 ) -> MinimizeBatch:  # fmt: skip
-    """Minimize molecules, and give their results in order; parameters as in `minimize_many`."""
+    """Minimize molecules and return their results in order; parameters as in `minimize_many`."""
     begin = perf_counter()
     choice("errors", errors, ("raise", "record"))
     if not isinstance(molecules, Sequence):
@@ -242,7 +242,7 @@ def as_done(
     molecules: Sequence[Atoms], each: EachOptions | None, progress: Progress | None, watch: Watch | None,
     options: Options,
 ) -> Generator[Done, None, None]:  # fmt: skip
-    """Yield each molecule's number and its result, or why it has none; parameters as in `minimize_many`."""
+    """Yield numbers of molecules with results or reasons of failures; parameters as in `minimize_many`."""
     for atoms in molecules:
         if not isinstance(atoms, Atoms):
             raise InputError(f"molecules hold {type(atoms).__name__}; Atoms are needed")
@@ -250,7 +250,7 @@ def as_done(
 
 
 class Together:
-    """Different molecules on their way to their minima; parameters as in `minimize_many`."""
+    """Minimizes different molecules together; parameters as in `minimize_many`."""
 
     def __init__(
         self, molecules: Sequence[Atoms], each: EachOptions | None, options: Options,
@@ -260,19 +260,19 @@ class Together:
         self._molecules, self._each, self._options = choose_radii_of(model, molecules), each, options
         self._progress, self._watch = progress, watch
         self._done: set[int] = set()
-        self._arrived = deque[Done]()  # not taken yet
+        self._arrived = deque[Done]()  # results not yielded yet
 
     def minimized(self) -> Iterator[Done]:
-        """Minimize all: small molecules share launches, and the others come one after another.
+        """Minimize all: small molecules share launches, the others are minimized one after another.
 
-        If seconds are limited, each molecule has the device for itself.
+        With a time limit, all molecules are minimized one after another.
         """
         numbers = range(len(self._molecules))
         small = [k for k in numbers if len(self._molecules[k]) < SHARING]
         if small and self._options.get("max_seconds") is None:
             try:
                 yield from self._sharing(small)
-            except DeviceMemoryError:  # for all together; each that is not done may find room
+            except DeviceMemoryError:  # of the shared store; the remaining ones may fit alone
                 yield from self._taken()
         for k in numbers:
             if k not in self._done:
@@ -280,12 +280,11 @@ class Together:
                 yield from self._taken()
 
     def _taken(self) -> Iterator[Done]:
-        """Iterate over the results that have arrived."""
         while self._arrived:
             yield self._arrived.popleft()
 
     def _sharing(self, numbers: Sequence[int]) -> Iterator[Done]:
-        """Minimize molecules by the same launches, but for molecules that cannot be so."""
+        """Minimize molecules with shared launches, except those for which this is not possible."""
         from ..opencl.device import get_device
         from ..opencl.queue import Queue
 
@@ -305,7 +304,7 @@ class Together:
                 yield from self._taken()
 
     def _jobs(self, driver: Driver, device: Device, numbers: Sequence[int]) -> Jobs:
-        """Prepare each structure when it is asked for, with None between the parts of the work."""
+        """Prepare structures on demand, and yield None between steps of the preparation."""
         precision = self._options.get("precision", "float32")
         for k in numbers:
             recipe = None
@@ -316,7 +315,7 @@ class Together:
                     recipe = Recipe.of(minimizer.protocol, minimizer.energy)
                     _ = recipe.rows
                 yield None
-            except (DeviceError, KernelBuildError):  # alone it may do, or tells what is wrong
+            except (DeviceError, KernelBuildError):  # try alone, for a result or the error
                 recipe = None
             except PeleError as error:
                 self._keep(k, str(error))
@@ -329,7 +328,6 @@ class Together:
             yield jobs
 
     def _minimize(self, k: int) -> None:
-        """Minimize a molecule by launches of its own."""
         try:
             start = self._molecules[k].positions[np.newaxis]
             batch = self._minimizer(k).minimize_batch(start, errors="record", watch=self._tell)
@@ -339,19 +337,19 @@ class Together:
             self._keep(k, batch.errors[0] if batch.errors else batch[0])
 
     def _minimizer(self, k: int) -> Minimizer:
-        """Prepare the minimizer of a molecule. Raises PeleError if there is none."""
+        """Make the minimizer of a molecule. Raises PeleError if it cannot be minimized."""
         atoms = self._molecules[k]
         return Minimizer(atoms, **{**self._options, **({} if self._each is None else self._each(atoms))})
 
     def _keep(self, k: int, result: MinimizeResult | str) -> None:
-        """Keep the result of a molecule, or why there is none."""
+        """Store the result of a molecule, or the reason of a failure."""
         self._done.add(k)
         if not isinstance(result, str):
             result = replace(result, atoms=self._molecules[k].moved(result.positions))
         self._arrived.append((k, result))
 
     def _tell(self, done: int, _: int, gradient: float) -> None:
-        """Tell who asked how far all are. done : structures that are not kept yet; gradient : the largest under way"""
+        """Report progress. done : finished structures not yet stored; gradient : largest rms gradient of the others"""
         n_done, n = len(self._done) + done, len(self._molecules)
         if self._progress is not None:
             self._progress(n_done / n)

@@ -1,4 +1,4 @@
-"""Truncated Newton: directions by conjugate gradients, which take the curvature from differences of gradients."""
+"""Truncated Newton: search directions by conjugate gradients, with curvature from gradient differences."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class Newton(Method):
-    """Truncated Newton; cl/minimize/newton.cl. An iteration is an evaluation, of a step or along p."""
+    """Truncated Newton; cl/minimize/newton.cl. Each iteration is one evaluation, after a step or at a probe along p."""
 
-    history: ClassVar[int] = 1  # of vectors: the preconditioned residual and the direction of the conjugate gradients
+    history: ClassVar[int] = 1  # one pair of vectors: preconditioned residual and direction of conjugate gradients
     each: ClassVar[int] = 16
     holds_bonds: ClassVar[bool] = False
     title: ClassVar[str] = "truncated Newton"

@@ -1,4 +1,4 @@
-"""Methods of minimization, and bounds at which it ends."""
+"""Methods of minimization and stopping criteria."""
 
 from __future__ import annotations
 
@@ -22,24 +22,22 @@ from .constraints import KINDS, constraints_named
 if TYPE_CHECKING:
     from .method import Method
 
-METHODS = ("lbfgs", "steepest", "fire", "newton")  # each a module of this folder, whose METHOD it is
-MOST_STEP = 0.2  # A that an atom moves in an iteration at most
-RAMP = 1e4  # kcal/mol/A; while an atom's gradient is larger, steepest descent comes first
+METHODS = ("lbfgs", "steepest", "fire", "newton")  # modules of this folder, each with its class as METHOD
+MOST_STEP = 0.2  # A, largest displacement of an atom per iteration
+RAMP = 1e4  # kcal/mol/A; steepest descent is used while any atom's gradient is larger
 NEVER = -1.0
 MOST_ROUNDS = 1000
-_MOST = 1e18  # kcal/mol/A, beyond which a bound is none
+_MOST = 1e18  # kcal/mol/A, beyond which a criterion has no effect
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """Bounds of a minimization; whichever comes first ends it.
+    """Stopping criteria of a minimization; the first one met ends it. Raises InputError for invalid values.
 
-    tolerance : root mean square over the atoms that move of the length of their gradient, sqrt(sum g^2 / n), kcal/mol/A
-    max_gradient : largest gradient of an atom, kcal/mol/A; None for no such bound
-    energy_tolerance : change of the energy, kcal/mol, that three iterations in a row fall below; None for no such bound
-    max_iterations : accepted steps; max_seconds : wall time of one call, None for no such bound
-
-    Raises InputError for unknown values.
+    tolerance : root mean square gradient of the moving atoms, sqrt(sum |g|^2 / n), kcal/mol/A
+    max_gradient : largest gradient of an atom, kcal/mol/A; None to ignore
+    energy_tolerance : energy change of three consecutive iterations, kcal/mol; None to ignore
+    max_iterations : accepted steps; max_seconds : wall time of one call, None for no limit
     """
 
     tolerance: float = 0.1
@@ -59,17 +57,17 @@ class Stopping:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Stopping:
-        """Take the bounds among options of a Minimizer; the tolerance may be a text with its unit."""
+        """Make criteria from options of a Minimizer; the tolerance may be text with a unit."""
         given = {name: options[name] for name in BOUNDS if name in options}
         return cls(**{**given, "tolerance": tolerance_of(given.get("tolerance", cls.tolerance))})
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return the bounds by name, for records; None for those that do not count."""
+        """Criteria by name, for records; None for unused ones."""
         return {of.name: getattr(self, of.name) for of in fields(self)}
 
     def judge(self, states: Floats) -> None:
-        """Have structures that time ended be done by a bound that they are below. states : (m, N_STATE), changed"""
+        """Mark structures stopped by the time limit that have converged. states : (m, N_STATE), changed in place"""
         columns = states.T
         ended = (columns[StepState.STOPPED] == Stop.TIME) & (columns[StepState.EVALUATIONS] > 0)
         if self.max_gradient is not None:
@@ -91,11 +89,11 @@ class Stopping:
         )
 
 
-BOUNDS = tuple(of.name for of in fields(Stopping))  # keywords of a minimization
+BOUNDS = tuple(of.name for of in fields(Stopping))  # keyword arguments of minimizers
 
 
 def _square(value: float) -> float:
-    """Square of a bound, which is finite in float32, too: no gradient is larger."""
+    """Square of a criterion, limited so that it is finite in float32; no gradient is larger."""
     return min(float(value), _MOST) ** 2
 
 
@@ -105,9 +103,9 @@ _ANGSTROM = str.maketrans({"Å": "a", "å": "a", "\N{ANGSTROM SIGN}": "a"})
 
 
 def tolerance_of(tolerance: float | str) -> float:
-    """Return an rms gradient in kcal/mol/A: a number, or a text such as `0.1`, `1kJ/mol/nm` or `0.1 kcal/mol/Å`.
+    """Return an rms gradient in kcal/mol/A from a number, or text such as `0.1`, `1kJ/mol/nm` or `0.1 kcal/mol/Å`.
 
-    Raises InputError for a text that is none.
+    Raises InputError for invalid text.
     """
     if not isinstance(tolerance, str):
         return tolerance
@@ -123,7 +121,7 @@ def tolerance_of(tolerance: float | str) -> float:
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise InputError for options of Minimizer that do not exist, or not so, whatever the molecule is."""
+    """Raise InputError for options of Minimizer that are unknown, or invalid for any molecule."""
     known = ("method", *BOUNDS, "constraints", "bond_repair", "rounds")
     if unknown := [name for name in options if name not in known]:
         raise InputError(f"there is no option {unknown[0]} of minimization; there are {', '.join(known)}")
@@ -143,12 +141,12 @@ def require_bounds(words: Mapping[str, Any], function: Callable[..., Any]) -> No
 
 
 def rounds_of(rounds: int) -> int:
-    """Return the number of rounds. Raises InputError for others than there can be."""
+    """Return the number of rounds. Raises InputError if it is out of range."""
     return whole_number("rounds", rounds, least=1, most=MOST_ROUNDS)
 
 
 def method_of(method: object, constraints: str | None = None) -> type[Method]:
-    """Return the class of a method. Raises InputError for others, and for one that holds no bonds.
+    """Return the class of a method. Raises InputError for unknown ones, and for unsupported constraints.
 
     method : a name of METHODS, or a class derived from Method
     """
@@ -164,5 +162,5 @@ def method_of(method: object, constraints: str | None = None) -> type[Method]:
 
 
 def method_name(method: str | type[Method]) -> str:
-    """Name a method as records do, by its name in METHODS or by that of its class."""
+    """Return the name of a method for records: that in METHODS, or that of its class."""
     return method.__name__ if isinstance(method, type) else method

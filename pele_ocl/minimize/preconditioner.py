@@ -1,4 +1,4 @@
-"""Preconditioner of minimization: bonded stiffness in blocks of neighbouring atoms, inverted."""
+"""Preconditioner of minimization: stiffness of bonded terms in blocks of neighbouring atoms, inverted."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 BLOCK = 32  # atoms
-HALF = BLOCK // 2  # of which the next block has, too
+HALF = BLOCK // 2  # atoms that consecutive blocks have in common
 SIDE = 3 * BLOCK
-REST = 15.0  # kcal/mol/A^2, of all that is not bonded terms
-# What is added to it, so that noise does not decide where atoms go: as much as lets no gradient move them farther than
-# this, root mean square, and before there is a gradient so much.
+REST = 15.0  # kcal/mol/A^2, stiffness of all other terms
+# Stiffness is added so that noise does not displace atoms: steps along the gradient are at most REACH, root mean
+# square. FIRST_STIFFNESS is added before the first gradient is known.
 REACH = 0.2  # A
 FIRST_STIFFNESS = 1e4  # kcal/mol/A^2
-LOCAL_BYTES = 10 << 10  # of local memory that building a block takes beside it
-MOST_LOCAL = 48 << 10  # of a group; more would keep others away
-MOST_BYTES = 1 << 30  # of the blocks of all structures that are minimized together
+LOCAL_BYTES = 10 << 10  # local memory to build a block, in addition to the block itself
+MOST_LOCAL = 48 << 10  # per group; more would reduce occupancy
+MOST_BYTES = 1 << 30  # for the blocks of all structures that are minimized together
 
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
-    """Springs that blocks are built of; docs/theory/minimize.md, section 2. A slot is a place in the blocks.
+    """Springs from which blocks are built; docs/theory/minimize.md, section 2. A slot is a position in the blocks.
 
-    order : (n_slots,) atoms, -1 after the last one
-    rest : (n_slots,) kcal/mol/A^2, stiffness beside the springs
-    starts : (HALF * n_blocks + HALF + 1,) first entry of each atom, in the order
-    entries : 4 spring + which member of it the atom is
-    members, stands, details : (n_springs, 4) as cl/minimize/precondition.cl takes them
+    order : (n_slots,) atoms, padded with -1
+    rest : (n_slots,) kcal/mol/A^2, stiffness in addition to the springs
+    starts : (HALF * n_blocks + HALF + 1,) first entry of each atom, in the order of blocks
+    entries : 4 * spring + index of the atom among the spring's members
+    members, stands, details : (n_springs, 4) as in cl/minimize/precondition.cl
     parameters : (k, 4) of the bonded terms
     """
 
@@ -55,16 +55,16 @@ class Preconditioner:
 
     @classmethod
     def of(cls, passes: AnyPasses) -> Preconditioner:
-        """Find the springs and blocks of the molecule of some passes."""
+        """Make the springs and blocks of a molecule."""
         atoms, springs = passes.atoms, _springs(passes)
         order, n_blocks = block_order(atoms), blocks_of(len(atoms))
-        slots = HALF * np.arange(n_blocks)[:, None] + np.arange(BLOCK)  # where their atoms are in the order
+        slots = HALF * np.arange(n_blocks)[:, None] + np.arange(BLOCK)  # indices of their atoms in the order
         padded = np.full(slots.max() + 1, -1, np.int32)
         padded[: len(order)] = order
         rest = np.full(len(padded), REST)
         for kernels in passes.contents.term_kernels:
             rest[: len(atoms)] += np.broadcast_to(kernels.stiffness(atoms), len(atoms))[order]
-        stands_of = np.full(len(atoms) + 1, -1, np.int32)  # of each atom; the last one is that of no atom
+        stands_of = np.full(len(atoms) + 1, -1, np.int32)  # index of each atom in the order; last entry for padding
         stands_of[order] = np.arange(len(atoms))
         members = springs.members[:, :MEMBERS]
         stands = stands_of[members]
@@ -83,20 +83,18 @@ class Preconditioner:
 
     @property
     def n_blocks(self) -> int:
-        """Blocks of a structure."""
         return len(self.order) // BLOCK
 
     @property
     def size(self) -> int:
-        """Reals of a structure's blocks."""
         return self.n_blocks * SIDE**2
 
     def launch(
         self, passes: AnyPasses, queue: Binder, buffers: Mapping[str, Array], items: int, **macros: int
     ) -> Launch:  # fmt: skip
-        """Bind the launch that builds the blocks, by groups of so many work-items.
+        """Bind the launch that builds the blocks, with `items` work-items per group.
 
-        buffers : free, positions, state, and the inverses that it leaves
+        buffers : free, positions, state, and inverses, the output
         """
         fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         springs = ("starts", "entries", "members", "stands", "details")
@@ -113,30 +111,30 @@ class Preconditioner:
 
 
 def _fits(queue: Binder) -> bool:
-    """Return whether a block is summed in local memory: on GPUs that have enough."""
+    """Return whether blocks are summed in local memory: on GPUs where they fit."""
     taken = (SIDE + 1) * SIDE * queue.dtype.itemsize + LOCAL_BYTES
     return queue.device.kind == "GPU" and taken <= min(MOST_LOCAL, queue.device.handle.local_mem_size)
 
 
 def block_width(device: Device, precision: str, items: int) -> int:
-    """Reals in a vector of kernels that take blocks, of so many work-items per group."""
+    """Reals in a vector of kernels that use blocks, with `items` work-items per group."""
     return device.vector_width(precision) if items == 1 else 1
 
 
 def blocks_of(n_atoms: int) -> int:
-    """Count the blocks of so many atoms; each begins in the middle of the one before."""
+    """Number of blocks for `n_atoms` atoms; each begins in the middle of the previous one."""
     return max(1, -(-n_atoms // HALF) - 1)
 
 
 def has_room(passes: AnyPasses) -> bool:
-    """Return whether the blocks of all structures that are minimized together have room on the device."""
-    most = max(1, CHUNK_ATOMS // passes.n_atoms)  # structures at once; the same whether they are so many or not
+    """Return whether the blocks of all structures that are minimized together fit on the device."""
+    most = max(1, CHUNK_ATOMS // passes.n_atoms)  # largest number of structures, so that results do not depend on it
     size = most * blocks_of(passes.n_atoms) * SIDE**2 * passes.queue.dtype.itemsize
     return size <= min(MOST_BYTES, passes.queue.device.largest_buffer)
 
 
 def block_order(atoms: Atoms) -> NDArray[np.int64]:
-    """Atoms (n,) as blocks take them: in their order, but an atom with one bond follows its neighbour."""
+    """Order of atoms (n,) in blocks: the given order, but atoms with one bond follow their neighbour."""
     beside = np.arange(len(atoms))
     if atoms.bonded is not None and len(atoms.bonded.bonds):
         bonds = np.concatenate([atoms.bonded.bonds.atoms, atoms.bonded.bonds.atoms[:, ::-1]]).astype(np.int64)
@@ -147,13 +145,12 @@ def block_order(atoms: Atoms) -> NDArray[np.int64]:
 
 
 def _springs(passes: AnyPasses) -> Tasks:
-    """Springs of all bonded terms."""
     of_terms = (kernels.tasks for kernels in passes.contents.grouped if isinstance(kernels, BondedTerms))
     tasks = next(of_terms, None)
     return (Tasks.of(passes.atoms, None, passes.model, ()) if tasks is None else tasks).springs
 
 
 def has_springs(passes: AnyPasses) -> bool:
-    """Return whether a term that counts has springs."""
+    """Return whether any computed term has springs."""
     counted = (name for name in bonded_names(passes.atoms) if name in passes.contents.names)
     return any(TABLES_OF_TERMS[name].has_springs for name in counted)

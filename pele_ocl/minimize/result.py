@@ -42,10 +42,10 @@ from .options import Stopping, method_name
 
 
 def rounding_gradient(atoms: Atoms, decimals: int) -> float:
-    """Estimate the rms gradient, kcal/mol/A, of a minimum whose positions are rounded to so many decimals of an A.
+    """Estimate the rms gradient, kcal/mol/A, of a minimum whose positions, A, are rounded to a number of decimals.
 
-    It is what rounding changes in the forces of bonds and Urey-Bradley terms, the stiffest terms by far; angles and
-    near pairs add a little. 0 for atoms without bonded terms.
+    The estimate includes bonds and Urey-Bradley terms, by far the stiffest ones; angles and close pairs add a little.
+    It is 0 for atoms without bonded terms.
     """
     rounded, change = np.round(atoms.positions, decimals), np.zeros_like(atoms.positions)
     if atoms.bonded is None:
@@ -58,7 +58,7 @@ def rounding_gradient(atoms: Atoms, decimals: int) -> float:
 
 
 def _pulls(positions: Floats, pairs: NDArray[np.int32], parameters: Floats) -> Floats:
-    """Return the slopes (m, 3) of k (r - r0)^2 at the first atom of each pair, kcal/mol/A."""
+    """Gradients (m, 3) of k (r - r0)^2 at the first atom of each pair, kcal/mol/A."""
     away = positions[pairs[:, 0]] - positions[pairs[:, 1]]
     r = np.linalg.norm(away, axis=1)
     pulls: Floats = (2 * parameters[:, 0] * (r - parameters[:, 1]) / np.maximum(r, 1e-9))[:, None] * away
@@ -77,10 +77,10 @@ Row = Mapping[str, Any]  # a record in JSON form
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where a result comes from.
+    """Source of a result.
 
-    content : what files hold besides the positions, of the structure before it was minimized; None if it failed
-    record : None to make it of the result when it is asked for; options : of the Minimizer, for that
+    content : file content except positions, from the structure before minimization; None if it failed
+    record : None to make it from the result on demand; options : of the Minimizer, for that record
     """
 
     content: Content | None
@@ -90,19 +90,19 @@ class Origin:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class MinimizeResult(Reported, Suggests):
-    """One structure after its minimization.
+    """A minimized structure.
 
-    atoms : the relaxed molecule
+    atoms : the minimized molecule
     energy_before, energy_after : Terms, kcal/mol; before at the given positions, NaN if atoms overlap too much
-    gradient : (n, 3) kcal/mol/A; results read from files do not have it and raise InputError
+    gradient : (n, 3) kcal/mol/A; not available in results read from files, which raise InputError
     restored : number of bonds restored before the first step (docs/theory/minimize.md, section 4)
     rms_gradient : root mean square gradient of the moving atoms, sqrt(sum |g|^2 / n), kcal/mol/A
     largest_gradient : the largest gradient of an atom, kcal/mol/A
-    iterations : steps taken; evaluations : of energy and gradient
+    iterations : steps taken; evaluations : evaluations of energy and gradient
     stopped_by : one of REASONS; "stuck" if no step lowers the energy because of rounding
     rms_displacement : of the atoms from their initial positions, without superposition, A
-    seconds : from the start of its batch until the structure was done, including others computed with it
-    origin : of results of `pele_ocl.minimize`: file and record
+    seconds : from the start of its batch until it was finished, shared with other structures
+    origin : file and record, in results of `pele_ocl.minimize`
     error : reason of a failure, or ""; a failed structure has energies of NaN and no atoms
 
     >>> result = pele_ocl.minimize("data/structures/trialanine.pdb", max_iterations=5)
@@ -138,17 +138,17 @@ class MinimizeResult(Reported, Suggests):
         )
 
     def as_structure(self) -> Atoms:
-        """Return the minimized atoms; functions accept a result instead of a structure."""
+        """Return the minimized atoms; functions accept a result as a structure."""
         return self.atoms
 
     @property
     def name(self) -> str:
-        """Name of the structure: its file as given, "" for Atoms."""
+        """Name of the structure: its file as given, or "" for Atoms."""
         return "" if self.origin is None else self.record.structure
 
     @property
     def positions(self) -> Floats:
-        """(n, 3) A."""
+        """Minimized positions, (n, 3) A."""
         return self.atoms.positions
 
     @property
@@ -168,7 +168,7 @@ class MinimizeResult(Reported, Suggests):
 
     @property
     def converged(self) -> bool:
-        """Return whether it ended by a bound of gradient or energy, not by a limit."""
+        """Whether it was stopped by a gradient or energy criterion, not by a limit."""
         return self.stopped_by in CONVERGED
 
     @property
@@ -184,18 +184,15 @@ class MinimizeResult(Reported, Suggests):
         return [self.record]
 
     def table(self) -> Report:
-        """Return a table with one row: energies by term before and after, gradients, iterations."""
+        """Table with one row: energies by term before and after, gradients, iterations."""
         return MinimizeBatch([self], {}, self.seconds, [self.record]).table()
 
     def to_json(self) -> dict[str, Any]:
         """Return the record in JSON form (docs/records.md)."""
         return self.record.to_dict()
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the structure as PDB, mmCIF, HDF5 or NetCDF by suffix, with the B-factors of its file.
+        """Write the structure as PDB, mmCIF, HDF5 or NetCDF by suffix, with the B-factors of the input file.
 
         Raises FormatError for another suffix, and for a file that cannot be written.
         """
@@ -205,7 +202,7 @@ class MinimizeResult(Reported, Suggests):
 
     @property
     def content(self) -> Content:
-        """Content of a file of the structure."""
+        """Content of a file with the structure."""
         known = None if self.origin is None else self.origin.content
         return Content(self.atoms) if known is None else replace(known, atoms=self.atoms, n=1)
 
@@ -214,7 +211,7 @@ class MinimizeResult(Reported, Suggests):
         return renamed("MinimizeResult.to_dict", "to_json", self.numbers(name))
 
     def numbers(self, name: str = "") -> dict[str, object]:
-        """Return the numbers of a record for a structure of this name; None for values that are not finite."""
+        """Return the numbers of a record for a structure with this name; None for non-finite values."""
         return {
             "name": name,
             "energy_before": _finite_columns(self.energy_before),
@@ -231,7 +228,7 @@ class MinimizeResult(Reported, Suggests):
 
 
 class _Unloaded(MinimizeResult):
-    """A result whose atoms are read when they are first asked for, and whose gradient is not known."""
+    """A result whose atoms are loaded on first use, and whose gradient is not known."""
 
     _load: Callable[[], Atoms]
 
@@ -248,7 +245,7 @@ class _Unloaded(MinimizeResult):
 
 
 def result_of_record(row: Row, load: Callable[[], Atoms], origin: Origin) -> MinimizeResult:
-    """Make the result of a record that did not fail; load : reads its atoms"""
+    """Make a result from a successful record. load : reads its atoms"""
     before, after = (_terms_of(row[which]) for which in ("energy_before", "energy_after"))
     names = [of.name for of in fields(MinimizeResult) if of.name in row and of.name not in ("seconds", "error")]
     values = {name: row[name] for name in names} | {"energy_before": before, "energy_after": after}
@@ -256,7 +253,7 @@ def result_of_record(row: Row, load: Callable[[], Atoms], origin: Origin) -> Min
 
 
 def failed_result(reason: str, terms: Sequence[str], origin: Origin | None = None) -> MinimizeResult:
-    """Make the result of a structure that failed: NaN, and no atoms. terms : of the others"""
+    """Make the result of a failed structure, with NaN and no atoms. terms : names of the terms"""
     nothing = Terms(tuple(terms), np.full(len(terms), np.nan))
     counts = dict.fromkeys(("iterations", "evaluations", "restored"), 0)
     numbers = dict.fromkeys(("rms_gradient", "largest_gradient", "rms_displacement", "seconds"), float("nan"))
@@ -272,7 +269,7 @@ def _unloaded(load: Callable[[], Atoms], values: Mapping[str, Any]) -> MinimizeR
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Raises InputError in place of reading atoms."""
+    """Raises InputError instead of loading atoms."""
 
     reason: str
 
@@ -292,13 +289,13 @@ def _finite_columns(terms: Terms) -> dict[str, float | None]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MinimizeBatch(Sequence[MinimizeResult], Reported):
-    """Results of m structures, in order: `batch[i]` is the MinimizeResult of one, its properties are arrays.
+    """Results of m structures, in order: `batch[i]` is the MinimizeResult of one structure; properties are arrays.
 
     results : the MinimizeResult of each structure, None if it failed
-    errors : reasons why structures failed, by index from 0
-    seconds : of all
-    records : of results of `pele_ocl.minimize`: a Record of each
-    whole : for conformations of one molecule: their common Record
+    errors : reasons for failed structures, by index from 0
+    seconds : total time
+    records : the Record of each structure, in results of `pele_ocl.minimize`
+    whole : their common Record, for conformations of one molecule
 
     Arrays have NaN, False, 0 or "" for failed structures; their `batch[i]` has NaN and `error`, and raises InputError
     for atoms.
@@ -335,7 +332,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
     @property
     def good(self) -> Iterator[tuple[int, MinimizeResult]]:
-        """Successful structures, with their numbers."""
+        """Numbers and results of the successful structures."""
         return ((k, result) for k, result in enumerate(self.results) if result is not None)
 
     def __repr__(self) -> str:
@@ -350,7 +347,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
     @cached_property
     def records(self) -> Sequence[Record]:
-        """A Record of each structure, as in files and journals."""
+        """Record of each structure, as in files and journals."""
         if self.given:
             return self.given
         return [
@@ -363,18 +360,14 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
         return [record.to_dict() for record in self.records] if self.whole is None else self.whole.to_dict()
 
     def table(self) -> Report:
-        """Return a table with a row for each structure: energies by term before and after, or the reason of a
-        failure."""
+        """Table with one row per structure: energies by term before and after, or the reason of a failure."""
         return table_of(self.records, self.whole)
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
 
     def save(self, output: str | PathLike[str]) -> None:
         """Write the successful structures.
 
-        output : a folder or a name such as "minima/{name}.cif" for separate structures; a file for conformations of one
-            molecule or a single structure
+        output : a folder, or a name such as "minima/{name}.cif", for separate structures; a file for a single
+            structure or conformations of one molecule
 
         Raises FormatError for an unsupported suffix, and for a file that cannot be written.
         """
@@ -396,7 +389,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
     @property
     def _names(self) -> tuple[str, ...]:
-        """Terms of the structures that did not fail."""
+        """Names of the terms of the successful structures."""
         done = [result.energy_after for _, result in self.good]
         return self._terms(done).names if done else ()
 
@@ -412,12 +405,12 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
     @property
     def terms(self) -> Terms:
-        """Final energies, of shape (m, n_terms), kcal/mol; 0 for terms that a molecule does not have."""
+        """Final energy terms, (m, n_terms) kcal/mol; 0 for terms that a molecule does not have."""
         return self._terms([None if result is None else result.energy_after for result in self.results])
 
     @property
     def terms_before(self) -> Terms:
-        """Energies of the given positions, of shape (m, n_terms), kcal/mol."""
+        """Energy terms at the given positions, (m, n_terms) kcal/mol."""
         return self._terms([None if result is None else result.energy_before for result in self.results])
 
     @property
@@ -432,12 +425,12 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """True for structures that ended by a bound of gradient or energy, not by a limit, (m,)."""
+        """Whether each was stopped by a gradient or energy criterion, not by a limit, (m,)."""
         return self._column("converged", False)
 
     @property
     def stopped_by(self) -> Strings:
-        """Reasons why each ended, (m,) of REASONS."""
+        """Stopping reasons, (m,) of REASONS."""
         return self._column("stopped_by", "")
 
     @property
@@ -471,11 +464,11 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
         return self._column("rms_displacement", np.nan)
 
     def _column(self, name: str, failed: object) -> NDArray[Any]:
-        """One value of each structure, (m,). failed : where there is none"""
+        """One value per structure, (m,). failed : value for failed ones"""
         return np.array([failed if result is None else getattr(result, name) for result in self.results])
 
     def _stacked(self, arrays: list[Floats | None]) -> Floats | list[Floats | None]:
-        """(m, n, 3), NaN where there is none; the list where arrays differ in shape, or none is there."""
+        """Stack arrays, with NaN for failed structures; return the list if shapes differ or all failed."""
         shapes = {array.shape for array in arrays if array is not None}
         if len(shapes) != 1:
             return arrays
@@ -483,7 +476,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
         return np.stack([nowhere if array is None else array for array in arrays])
 
     def _terms(self, each: Sequence[Terms | None]) -> Terms:
-        """Terms of all structures, under the names of any, in the order of results."""
+        """Terms of all structures, with the names of all, in the order of results."""
         named = dict.fromkeys(name for terms in each if terms is not None for name in terms.names)
         names = (*(name for name in ALL_TERMS if name in named), *(name for name in named if name not in ALL_TERMS))
         values = np.full((len(each), len(names)), np.nan)
@@ -494,28 +487,28 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
 
 def table_of(records: Sequence[Record], whole: Record | None = None) -> Report:
-    """Make the table of records; whole : the record of the structure of which they are the conformations"""
+    """Make the table of records. whole : the common record, if they are conformations of one molecule"""
     rows = [record.to_dict() for record in records]
     facts = settings_of_rows(rows if whole is None else [whole.to_dict()])
     return Report(f"Minima of {len(rows):,} structure{'' if len(rows) == 1 else 's'}", _columns(rows), facts)
 
 
 def settings_of_rows(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the settings of the first record that is done; force fields and sets of radii of all, each once."""
+    """Settings of the first successful record; force fields and radii sets of all records, without repetition."""
     found = [row["settings"] for row in rows if row.get("settings")]
     names = ("forcefield", "gb_radii_set")
     several = {name: ", ".join(dict.fromkeys(of[name] for of in found if of.get(name))) for name in names}
     return {**found[0], **several} if found else {}
 
 
-_HEADS = {  # of the columns that people see; files have all
+_HEADS = {  # of the columns that are displayed; files have all columns
     "energy_before_total": "before", "energy_after_total": "after", "rms_gradient": "rms gradient",
     "iterations": "iterations", "rms_displacement": "moved", "seconds": "seconds",
 }  # fmt: skip
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Column | ArrayLike]:
-    """Columns of a table with a row for every structure."""
+    """Columns of a table with one row per structure."""
     columns: dict[str, Column | ArrayLike] = {"name": np.array([row["structure"] for row in rows])}
 
     def add(name: str, values: list[float | None], unit: str, form: str) -> None:
@@ -533,14 +526,14 @@ def _columns(rows: Sequence[Row]) -> dict[str, Column | ArrayLike]:
 
 
 def _figure(row: Row, name: str) -> float | None:
-    """Return a number of a row, None if it failed; of its seconds the total."""
+    """Return a number from a row, None if it failed; for `seconds` the total."""
     value = row.get(name)
     found: float | None = value["total"] if isinstance(value, dict) else value
     return found
 
 
 def record_of_atoms(result: MinimizeResult) -> Record:
-    """Make the record of a result whose structure is of no file."""
+    """Make the record of a result for Atoms."""
     origin = result.origin
     if origin is None or origin.content is None:
         values = {"n_atoms": len(result.atoms), "composition": composition_as_json(result.atoms), **result.numbers()}
@@ -552,7 +545,7 @@ def record_of_atoms(result: MinimizeResult) -> Record:
 
 
 def facts_of_molecule(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts that a record has once, as all conformations of a molecule share them; options : of pele_ocl.Minimizer"""
+    """Facts that all conformations of a molecule have in common. options : of pele_ocl.Minimizer"""
     return {
         "n_atoms": len(atoms),
         "composition": composition_as_json(atoms),
@@ -568,12 +561,10 @@ def facts_of_molecule(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any
 
 
 def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool, target: Path | None) -> dict[str, Any]:
-    """Facts that each conformation has, with the findings about its start.
+    """Facts of one conformation, with findings about its initial positions. Raises InputError for findings if `strict`.
 
-    `rounding_gradient` is the rms gradient, kcal/mol/A, that the decimals of the file `target` add to the minimum's; 0
-    without a file.
-
-    Raises InputError if strict refuses them.
+    `rounding_gradient` is the rms gradient, kcal/mol/A, caused by rounding positions in the file `target`; 0 without a
+    file.
     """
     values = result.numbers()
     del values["name"]

@@ -1,4 +1,4 @@
-"""Runs of `pele_ocl.minimize` over atoms, files, trajectories and several of them."""
+"""Runs of `pele_ocl.minimize` on atoms, files and trajectories."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .options import Stopping, method_of
 from .result import CONVERGED, MinimizeBatch, MinimizeResult, Origin, failed_result, result_of_record
 from .spec import MinimizeSpec
 
-MINIMIZED = "minimized structures"  # the kind of a journal
+MINIMIZED = "minimized structures"  # kind of journal
 Path_ = str | PathLike[str]
 
 
@@ -45,11 +45,11 @@ Path_ = str | PathLike[str]
 class Run:
     """A call of `pele_ocl.minimize`.
 
-    spec : how structures are minimized and written; frames : of a molecule, None without; models : "one" or "all"
-    table : file of the table, None without; resume : True to continue an earlier run
-    place : where it is computed; shard : the part of the structures, None for all
-    errors : "raise" or "record"; watch : called with the structures done, their number, and the slowest one's rms
-        gradient, kcal/mol/A
+    spec : how to minimize and write structures; frames : of a molecule, or None; models : "one" or "all"
+    table : file for the table, or None; resume : True to continue an earlier run
+    place : where to compute; shard : part of the structures, None for all
+    errors : "raise" or "record"; watch : called with the number of structures done, the total number, and the largest
+        rms gradient, kcal/mol/A
     """
 
     spec: MinimizeSpec
@@ -74,11 +74,11 @@ class Run:
 
     @property
     def are_many(self) -> bool:
-        """True if one structure has many conformations."""
+        """Whether one structure has many conformations."""
         return self.frames is not None or self.models == "all"
 
     def minimized(self, what: Any) -> MinimizeResult | MinimizeBatch:
-        """Minimize what was given, and write what was asked for."""
+        """Minimize the given structures, and write the requested files."""
         if isinstance(what, Atoms):
             found = self._atoms(what)
         elif isinstance(what, Sequence) and not isinstance(what, str) and any(isinstance(each, Atoms) for each in what):
@@ -124,7 +124,7 @@ class Run:
         return batch
 
     def _require_written(self, molecules: Sequence[Atoms]) -> None:
-        """Raise FormatError before the work for an output that atoms could not be written to."""
+        """Raise FormatError if atoms cannot be written to the output, before any work."""
         if not self.spec.output:
             return
         if len(molecules) == 1:
@@ -152,7 +152,7 @@ class Run:
         return self._structures(paths, targets, is_one and len(paths) == 1)
 
     def _targets(self, paths: Sequence[Path], inputs: Sequence[Path]) -> OutputTargets | None:
-        """Plan what is written, and refuse what would be overwritten."""
+        """Return the output files. Raises an error if files would be overwritten."""
         if not self.spec.output:
             if self.resume or self.shard is not None:
                 raise KeywordError(f"`{'resume' if self.resume else 'shard'}` needs files of results; give `output`")
@@ -184,7 +184,7 @@ class Run:
     def _structures(
         self, paths: Sequence[Path], targets: OutputTargets | None, is_one: bool
     ) -> MinimizeResult | MinimizeBatch:  # fmt: skip
-        """Minimize structures that have files of their own; give the result of one, or the results of several."""
+        """Minimize structures with separate files; return one result or a batch."""
         wanted = list(paths if self.shard is None else self.shard.part(paths, "structures"))
         settings = self.spec.settings()
         overwritten = "" if self.resume or targets is None else files_of_other_run(targets, settings)
@@ -217,7 +217,7 @@ class Run:
         return MinimizeBatch(results, errors, seconds, records)
 
     def _save_table(self, found: MinimizeResult | MinimizeBatch) -> None:
-        """Write the table, unless nothing was minimized for one reason."""
+        """Write the table, unless all structures failed for the same reason."""
         reasons = {record.error for record in found.records}
         if self.table is not None and (len(reasons) > 1 or "" in reasons):
             self.spec.provenance.save(found.table(), self.table)
@@ -233,13 +233,13 @@ def described_by(
     function: Callable[..., Any], words: Mapping[str, Any], model: SolventModel | int | None, reading: Reading | None,
     what: object, trajectory: FirstFrame | None = None,
 ) -> tuple[SolventModel, Reading]:  # fmt: skip
-    """Sort further keywords of a function into the solvent and the way in which files are read.
+    """Return the solvent model and the reading options for further keywords of a function.
 
-    function : the public one; words : `like` and fields of SolventModel, and fields of Reading
+    function : the public function; words : `like` and fields of SolventModel, and fields of Reading
     model : a SolventModel, or the number of the model to read; what : the structures
-    trajectory : whose first frame has the positions of a topology
+    trajectory : trajectory whose first frame has the positions of a topology
 
-    Raises TypeError for a keyword that does not exist, and InputError for those that do not go together.
+    Raises TypeError for unknown keywords, and InputError for keywords that exclude each other.
     """
     door = Door.of(function, words if reading is None else {**words, "reading": reading}, model)
     if reading is not None:
@@ -250,7 +250,7 @@ def described_by(
 
 
 def note_unconverged(records: Sequence[Record], kind: str) -> None:
-    """Note how many structures stopped before they converged. kind : what one of them is, such as "pose\""""
+    """Note how many structures did not converge. kind : name of a structure, such as "pose\""""
     limited = sum(not record.failed and not record["converged"] for record in records)
     if limited:
         note(
@@ -260,7 +260,7 @@ def note_unconverged(records: Sequence[Record], kind: str) -> None:
 
 
 def require_options(options: Mapping[str, Any]) -> None:
-    """Raise InputError or DeviceError for options of the Minimizer with which no structure can be minimized."""
+    """Raise InputError or DeviceError for Minimizer options that are invalid for any structure."""
     Stopping.of(options)
     method_of(options.get("method", "lbfgs"), options.get("constraints"))
     require_near(options.get("cutoff"))
@@ -269,7 +269,7 @@ def require_options(options: Mapping[str, Any]) -> None:
 
 
 def tell(records: Sequence[Record], tolerance: float) -> None:
-    """Note what records need: changed starts, findings, limits, and rounding in files."""
+    """Give notes about records: restored bonds, findings, limits, and rounding in files."""
     rows, n = [record.result for record in records if not record.failed], f"{len(records):,}"
     restored = sum(bool(row["restored"]) for row in rows)
     if restored:
@@ -297,7 +297,7 @@ _LIMITS = {
 
 
 def tell_findings(records: Sequence[Record]) -> None:
-    """Note the findings of the given starts, the first by its name; records have all."""
+    """Give a note with the first finding about the initial structures; records have all findings."""
     found = [record for record in records if record.result.get("findings")]
     if found:
         more = f"; and {_counted(len(found) - 1)} more" if len(found) > 1 else ""
@@ -309,7 +309,7 @@ def _counted(n: int) -> str:
 
 
 def _files_read(spec: MinimizeSpec, frames: OpensFrames | None) -> list[Path]:
-    """List the files that are read beside the structures."""
+    """List the files that are read in addition to the structures."""
     found = list[Path]()
     for of in (spec.reading, spec.held, frames):
         for value in vars(of).values() if of is not None and hasattr(of, "__dict__") else ():
@@ -326,7 +326,7 @@ def _files_read(spec: MinimizeSpec, frames: OpensFrames | None) -> list[Path]:
 
 
 def _loaded(record: Record, spec: MinimizeSpec) -> MinimizeResult:
-    """Make the result of a record, whose atoms are read from its file when they are asked for."""
+    """Make a result from a record; its atoms are read from file on demand."""
     return result_of_record(record.result, _OfFile(record.structure, spec), Origin(None, record))
 
 
@@ -350,9 +350,9 @@ class _OfFile:
 
 @dataclass(eq=False)
 class _Count:
-    """Counts structures done of a run, for a watch.
+    """Counts finished structures of a run, for a watch.
 
-    n : structures; is_elsewhere : whether other processes compute, which are counted as they are computed
+    n : number of structures; is_elsewhere : whether other processes compute, so that progress is counted by records
     """
 
     n: int
@@ -362,21 +362,20 @@ class _Count:
     done: int = 0
 
     def earlier(self, n: int) -> None:
-        """Note how many an earlier run did."""
+        """Set the number of structures done by an earlier run."""
         self.first = self.done = n
         self.watch(0, self.n, 0.0)
 
     def begin(self, n: int) -> None:
-        """Note that n of this run's structures are done, and the next are minimized together."""
+        """Set the number of structures done by this run when the next group starts."""
         self.done = self.first + n
 
     def watch(self, n_done: int, _: int, gradient: float) -> None:
-        """Tell of the structures that are minimized together."""
         if self.tell is not None:
             self.tell(self.done + n_done, self.n, gradient)
 
     def counted(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Yield the records; if other processes compute, report each."""
+        """Yield the records; report each one if other processes compute."""
         for k, record in enumerate(records, 1):
             yield record
             if self.is_elsewhere and self.tell is not None:

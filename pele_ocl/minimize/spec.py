@@ -1,4 +1,4 @@
-"""Structures moved to their minima, a record and a file each."""
+"""Minimization of structures as a job, with one record and one file per structure."""
 
 from __future__ import annotations
 
@@ -35,22 +35,23 @@ from .minimizer import as_done
 from .options import tolerance_of
 from .result import MinimizeResult, Origin, facts_of_model, facts_of_molecule
 
-ATOMS_TOGETHER = {"GPU": 1 << 21}  # of the structures that are minimized together: many times what it has at once
-_LEAST_GROUPS, _MOST_FILES = 64, 64  # of files that a worker takes at a time
+ATOMS_TOGETHER = {"GPU": 1 << 21}  # atoms of structures minimized together, many more than run at a time
+_LEAST_GROUPS, _MOST_FILES = 64, 64  # groups of files for workers, and files per group
 _Waiting = tuple[StructurePath, InputFile, Atoms, Content]
 
 
 @dataclass(frozen=True, eq=False)
 class MinimizeSpec(Spec[StructurePath]):
-    """Minimize structures, and write each: to a folder, or to a name such as 'relaxed/{name}.cif'.
+    """Minimize structures, and write each to a folder, or to a name such as 'relaxed/{name}.cif'.
 
     output : "" to write no files
-    reading : how files are read
-    options : of pele_ocl.Minimizer, the same for all; strict : True to refuse what otherwise only causes a note
+    reading : how to read files
+    options : of pele_ocl.Minimizer, for all structures
+    strict : True to raise an error where otherwise only a note is given
     held : restraints and frozen atoms of each structure, or a function that returns them as options of Minimizer
-    provenance : facts for files
-    watch, tell, keep : only in this process; watch is called with progress, as pele_ocl.minimize_many does; tell is
-        called with the number of structures started before; keep with each structure and its result
+    provenance : facts to write to files
+    watch, tell, keep : callbacks, not pickled: watch is called with progress, as in pele_ocl.minimize_many; tell with
+        the number of structures done before those that start; keep with each structure and its result
 
     >>> spec = pele_ocl.MinimizeSpec(output="{name}-min.pdb", options={"max_iterations": 2})
     >>> next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))["iterations"]
@@ -71,7 +72,7 @@ class MinimizeSpec(Spec[StructurePath]):
         return super().__getstate__() | {"watch": None, "tell": None, "keep": None}
 
     def settings(self) -> dict[str, str]:
-        """Return everything that results depend on as texts, by keyword; files are represented by their content."""
+        """Return all settings that results depend on as text, by keyword; files are represented by their content."""
         options = {**self.options, "tolerance": tolerance_of(self.options.get("tolerance", 0.1))}
         model = options.pop("model", None) or SolventModel()
         given = {**model.settings, **options, "strict": self.strict, **_fields_of(self.reading)}
@@ -82,21 +83,21 @@ class MinimizeSpec(Spec[StructurePath]):
 
     @property
     def each(self) -> Callable[[Atoms], Mapping[str, Any]] | None:
-        """Function that returns further options for the atoms of one structure; None if there are none."""
+        """Function that returns further options for the atoms of a structure, or None."""
         return self.held.each if isinstance(self.held, Held) else self.held
 
     def facts(self) -> dict[str, object]:
-        """Name the device."""
+        """Return the device as a fact of records."""
         return {"device": str(get_device(self.options.get("device")))}
 
     def target(self, item: StructurePath) -> Path | None:
-        """Name the file of a minimized structure; None if none is written."""
+        """Return the output file of a structure; None if no files are written."""
         return OutputNames.of(self.output).name(Path(item)) if self.output else None
 
     def still_counts(self, record: Record, item: StructurePath) -> bool:
-        """True if an earlier record is still valid: the structure and its output file are unchanged.
+        """Return whether an earlier record is valid: the structure and its output file are unchanged.
 
-        Workers replace files before the journal is written. After a kill, a file may belong to a run without a record.
+        Workers replace files before the journal is written, so that after a crash files may lack a record.
         """
         target = self.target(item)
         if target is None:
@@ -115,23 +116,22 @@ class MinimizeSpec(Spec[StructurePath]):
         return dict(record.result)
 
     def groups(self, items: Sequence[StructurePath]) -> Iterator[Sequence[StructurePath]]:
-        """Group consecutive files; the size depends on their number."""
+        """Divide files into groups for workers; the group size depends on their number."""
         size = max(1, min(-(-len(items) // _LEAST_GROUPS), _MOST_FILES))
         return (items[first : first + size] for first in range(0, len(items), size))
 
     @property
     def atoms_together(self) -> int:
-        """Number of atoms of files that are minimized together; 1 for single files.
+        """Number of atoms for which files are minimized together; 1 to minimize files one by one.
 
-        A GPU needs many structures at a time; on a CPU this has no advantage. Each result depends on its structure
-        alone.
+        A GPU needs many structures at a time, a CPU does not. Results do not depend on it.
         """
         return ATOMS_TOGETHER.get(get_device(self.options.get("device")).kind, 1)
 
     def records(self, items: Iterable[StructurePath], begin: Callable[[], None]) -> Iterator[Record]:
-        """Read files until they are enough for the device, then minimize them together.
+        """Read enough files for the device, then minimize them together.
 
-        begin : begins the journal, before a structure is written
+        begin : begins the journal, called before the first structure is written
         """
         waiting: list[_Waiting] = []
         enough, every = self.atoms_together, list(items)
@@ -143,7 +143,7 @@ class MinimizeSpec(Spec[StructurePath]):
                 target = self.target(item)
                 content = self.content(source, atoms, 1, target)
                 if target is not None:
-                    layout_of(target, content)  # which says now what it could not write
+                    layout_of(target, content)  # raises an error before the work
                 waiting.append((item, source, atoms, content))
             except PeleError as error:
                 yield Record.failed_by(error, item)
@@ -155,7 +155,7 @@ class MinimizeSpec(Spec[StructurePath]):
                 waiting.clear()
 
     def _together(self, read: Sequence[_Waiting], begin: Callable[[], None]) -> Iterator[Record]:
-        """Structures that were read, minimized, and each written once it is done."""
+        """Minimize structures, and write each when it is done."""
         molecules = [atoms for _, _, atoms, _ in read]
         for k, result in as_done(molecules, self.each, None, self.watch, self.options):
             item, source, atoms, content = read[k]
@@ -181,7 +181,7 @@ class MinimizeSpec(Spec[StructurePath]):
                 yield record
 
     def content(self, source: InputFile | None, atoms: Atoms, n: int, target: Path | None) -> Content:
-        """Return the content of a file with n conformations, with the occupancies and B-factors of the source."""
+        """Content of a file with n conformations, with the occupancies and B-factors of the source."""
         precision = self.options.get("precision", "float32")
         if source is None:
             return Content(atoms, n, precision=precision, attributes=self.provenance.of_call())
@@ -191,7 +191,7 @@ class MinimizeSpec(Spec[StructurePath]):
 
 
 def _fields_of(reading: Reading) -> dict[str, object]:
-    """Fields of a way to read structures, but for the structures themselves."""
+    """Non-default reading options, without the structures."""
     passed_over = ("structures", "trajectory", "solvent")  # the solvent is that of the minimization
     return {
         of.name: getattr(reading, of.name)
@@ -201,7 +201,7 @@ def _fields_of(reading: Reading) -> dict[str, object]:
 
 
 def setting_text(name: str, value: object) -> str:
-    """Write the value of a keyword as in a journal: files and folders by what they hold, wherever they are."""
+    """Text of a setting for a journal; files and folders are represented by their content."""
     if name == "forcefield":  # names of force fields, and of files
         value = tuple(map(Path, str(value).split(",")))
     if isinstance(value, Selection):
@@ -211,7 +211,7 @@ def setting_text(name: str, value: object) -> str:
 
 
 def _write(target: Path, content: Content, begin: Callable[[], None]) -> str:
-    """Write a structure, and give the SHA-256 of its file; begin : called just before it takes its place"""
+    """Write a structure and return the SHA-256 of its file. begin : called before the file is moved into place"""
     layout = layout_of(target, content)
     make_folder(target.parent)
     with replacing(target) as temporary:

@@ -1,4 +1,4 @@
-"""Steepest descent: L-BFGS that keeps no pairs, without a preconditioner."""
+"""Steepest descent: L-BFGS without history and preconditioner."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .preconditioner import Preconditioner
 
 
 class Steepest(Lbfgs):
-    """Directions that are the gradient."""
+    """Steps along the negative gradient."""
 
-    history: ClassVar[int] = 1  # its kernels have room for a pair, which never counts
+    history: ClassVar[int] = 1  # kernels need at least one pair, which is not used
     descent: ClassVar[Descent] = Descent.STEEPEST
 
     @classmethod

@@ -70,39 +70,37 @@ def nonbond(
     write_pairs: str | PathLike[str] | None = None,
     **words: Any,
 ) -> Any:
-    """Lennard-Jones, Coulomb and GB energy of the pairs of a list, and the gradient at fixed Born radii.
+    """Compute Lennard-Jones, Coulomb and GB energies over a pair list, and the gradient at fixed Born radii.
 
-    docs/theory/nonbond.md has the formulas. Use Nonbond to evaluate one list many times.
+    The formulas are in docs/theory/nonbond.md. Use Nonbond to evaluate one list many times.
 
     >>> import pele_ocl
     >>> result = pele_ocl.nonbond("data/structures/trialanine.pdb", cutoff=8.0)
     >>> print(result.n_pairs, "pairs")
     297 pairs
 
-    atoms : Atoms with charges, lj_sigma and lj_epsilon. Or the path of a file, which is read and checked as the command
-        does; or several paths
+    atoms : Atoms with charges, lj_sigma and lj_epsilon. Or a file path, read and checked as by the command; or several
+        paths
     pairs : PairList or AllPairs, in any order. By default the pairs within `cutoff`; "all"; "split" for PELE's short
         list; or for a file the path of a list
     born_radii : (n,) A; by default computed by `solvent`
     solvent : "gb", the default, or "vacuum" for no GB term
     variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder
     precision, device, model, progress : as in `solvent`
-    internal_dielectrics : (n,) internal dielectric of each atom; a pair uses the larger (PELE's VDGBNP). By default the
-        model's solute dielectric
-    cutoff : A, 12 by default; one_four : "exclude" pairs of atoms three bonds apart, or "scale" them
-    internal_dielectric : "vdgbnp" for PELE's dielectric of each residue
+    internal_dielectrics : (n,) internal dielectric of each atom; pairs use the larger one (PELE's VDGBNP). By default
+        the model's solute dielectric
+    cutoff : A, 12 by default; one_four : "exclude" pairs separated by three bonds, or "scale" them
+    internal_dielectric : "vdgbnp" for PELE's dielectric constants by residue
     models, strict : as in `energy`; write_pairs : file for the list, .h5, .npz or text
-    words : keywords about a file, the options of `pele-ocl nonbond` with underscores. Of the reading: `forcefield`,
-        `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
-        and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also be given instead of
-        the structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and `ionic_strength`. Of the run:
-        `trajectory`, `frames`, `topology` and `image`; `output`, a file to write; `resume`, `workers`, `scheduler`,
-        `shard`
+    words : further options of `pele-ocl nonbond`, with underscores: for reading, solvent and run, as in `energy`;
+        `output`, a file to write
 
-    Returns a NonbondResult, kcal/mol and A. For all models an Evaluation, `found[i]`; for a trajectory FrameEnergies;
-    for several paths Structures. Each has `table()`, `to_json()`, `text()` and `save(path)`. Cost: pairs. Raises
-    InputError for options or arrays that do not fit, coincident atoms, and DeviceError if the device does not support
-    it.
+    Returns a NonbondResult, kcal/mol and A. Returns an Evaluation with one result per model for all models,
+    FrameEnergies for a trajectory, and Structures for several paths. Each has `table()`, `to_json()`, `text()` and
+    `save(path)`. Time scales with the number of pairs.
+
+    Raises InputError for coincident atoms, and for options or arrays that do not fit,
+    and DeviceError for a request that the device does not support.
     """
     if isinstance(atoms, Atoms):
         refuse_for_atoms(models=models != "one", strict=strict, write_pairs=write_pairs)
@@ -126,7 +124,7 @@ def nonbond(
     )  # fmt: skip
 
 
-if not TYPE_CHECKING:  # names by the file that has them
+if not TYPE_CHECKING:  # names by module
     __getattr__ = lazy_names(
         __name__,
         {"plan": "Nonbond", "result": "NonbondBatch NonbondResult", "variants": "VARIANTS choose_variant"},

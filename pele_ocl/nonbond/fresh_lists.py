@@ -1,4 +1,4 @@
-"""Nonbonded energies of frames, each with a pair list of its own."""
+"""Nonbonded energies of frames, with a new pair list for each."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def evaluate_with_fresh_lists(
     plan: Plan[Any, Any], list_of: Callable[[Atoms], PairList], over_pairs: Callable[[Atoms, PairList], Any],
     has_gb: bool,
 ) -> Evaluate[FrameResults]:  # fmt: skip
-    """Make the function that evaluates each frame over the pairs of its own list; `n_pairs` is a column of its own.
+    """Return a function that evaluates each frame with a new pair list, with `n_pairs` as an additional column.
 
-    plan : of the molecule at its own positions; list_of : makes the pairs of atoms
-    over_pairs : makes the same plan of atoms at other positions, over another list; has_gb : if Born radii are needed
+    plan : at the molecule's positions; list_of : makes the pair list of atoms
+    over_pairs : makes the same plan for other positions and another list; has_gb : whether Born radii are needed
 
-    The Born radii of all frames of a piece come from one batch.
+    Born radii of all frames of a piece are computed in one batch.
     """
     exact = choose_variant(plan.device.kind, len(plan.atoms))
     solvent = (

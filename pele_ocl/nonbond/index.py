@@ -1,4 +1,4 @@
-"""Index structures over a pair list, built on the device: prefix sums, sorted keys, segments by atom, full rows."""
+"""Index structures of a pair list, built on the device: prefix sums, sorted keys, segments by atom, full rows."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
-ITEMS = 64  # of a group where the group does not matter
+ITEMS = 64  # per group, where the group size does not matter
 
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Pairs by atom: indices offsets[i] to offsets[i + 1] of `pairs` belong to atom i.
+    """Pairs by atom: entries offsets[i] to offsets[i + 1] of `pairs` belong to atom i.
 
     offsets : buffer (n_atoms + 1) int32
     pairs : buffer of pair numbers, int32
-    neighbours : buffer of the other atoms with their ONE_FOUR bit, uint32; only in rows
+    neighbours : buffer of the other atoms with their ONE_FOUR bit, uint32; only for full rows
     """
 
     offsets: Buffer
@@ -31,7 +31,7 @@ class Segments:
 
 
 def prefix_sum(queue: Queue, values: Buffer, n: int) -> None:
-    """Replace n int32 by their exclusive prefix sum, in place; their sum must fit 31 bits."""
+    """Replace n int32 values by their exclusive prefix sum, in place; the total must fit 31 bits."""
     scan, group = queue.group_kernel("nonbond/scan.cl", "scan_blocks", local_reals=2, most=256)
     block = 2 * group
     n_blocks = max(1, -(-n // block))
@@ -47,9 +47,9 @@ def prefix_sum(queue: Queue, values: Buffer, n: int) -> None:
 def segments_by_counting(
     queue: Queue, pairs: Buffer, n_pairs: int, n_atoms: int, role: Role, tile: int = 1
 ) -> Segments:
-    """Count, prefix sum, fill, and put each segment in order. With role BOTH the segments are full rows.
+    """Sort pairs by atom, by counting, prefix sum, and sorting within segments. Role BOTH makes full rows.
 
-    tile : atoms that share a segment
+    tile : number of atoms that share a segment
     """
     n_keys = 2 * n_pairs if role == Role.BOTH else n_pairs
     n_segments = -(-n_atoms // tile)
@@ -70,7 +70,7 @@ def segments_by_counting(
 
 
 def split_keys(queue: Queue, keys: Buffer, n: int, rows: bool) -> tuple[Buffer, Buffer | None]:
-    """Lower and upper halves of the keys: pair numbers, and in rows the neighbours."""
+    """Split keys into pair numbers, the lower halves, and for full rows neighbours, the upper halves."""
     low, high = queue.empty(n, np.int32), queue.empty(n, np.uint32)
     if n:
         split = queue.kernel("nonbond/pair_index.cl", "split_keys")

@@ -1,4 +1,4 @@
-"""A pair list prepared for a variant, a longer one piece by piece, and the conformations computed with it."""
+"""Pair lists prepared for a variant on a device, as a whole or in pieces, and their evaluation."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class ListPipeline(Pipeline):
-    """Takes conformations, with their Born radii, through the passes of a pair list.
+    """Pipeline of conformations and their Born radii through the passes of a pair list.
 
-    prepare_seconds : kernels' time that it took to prepare the list
+    prepare_seconds : kernel time of preparing the list
     """
 
     passes: AnyPasses
@@ -35,9 +35,9 @@ class ListPipeline(Pipeline):
     def __init__(self, atoms: Atoms, passes: AnyPasses, explain: Explain, prepare_seconds: float) -> None:
         super().__init__(atoms, passes, explain)
         self.prepare_seconds = prepare_seconds
-        self._radii: Floats | None = None  # (n,) that are on the device, for all conformations
-        self._coming: Floats | None = None  # that are to be brought there
-        self._writing: list[tuple[Event, NDArray[Any]]] = []  # kept until all is done
+        self._radii: Floats | None = None  # (n,) on the device, for all conformations
+        self._coming: Floats | None = None  # to be written to the device
+        self._writing: list[tuple[Event, NDArray[Any]]] = []  # kept until the end
 
     def take_radii(self, born_radii: Floats | None) -> None:
         known = self._radii is not None and born_radii is not None and np.array_equal(self._radii, born_radii)
@@ -62,7 +62,7 @@ class ListPipeline(Pipeline):
         super()._start(chunk, conformations, failures, tell)
 
     def _bring_radii(self, chunk: Chunk) -> None:
-        """Have the device read the Born radii of a chunk, unless they are there."""
+        """Write the Born radii of a chunk to the device if they have changed."""
         coming = self._coming
         if coming is None:
             return
@@ -76,9 +76,9 @@ class ListPipeline(Pipeline):
 
 @dataclass(frozen=True, eq=False)
 class DeviceList:
-    """A pair list on its device with what a variant built from it, which evaluators share and only read.
+    """A pair list on a device with the data built from it by a variant; evaluators share it, read-only.
 
-    seconds : that the kernels took to build it
+    seconds : kernel time of building it
     """
 
     passes: type[AnyPasses]
@@ -93,7 +93,7 @@ class DeviceList:
         cls, passes: type[AnyPasses], device: Device, precision: str, molecule: MoleculeRecords, pairs: PairList,
         gradient: bool,
     ) -> DeviceList:  # fmt: skip
-        """Make a list ready for the passes of a variant."""
+        """Prepare a list for the passes of a variant."""
         from ..opencl.queue import Queue
 
         queue = Queue(device, precision)
@@ -106,7 +106,7 @@ class DeviceList:
         return self.task.n_pairs
 
     def pipeline(self, most: int, explain: Explain) -> ListPipeline:
-        """An evaluator for up to `most` conformations at a time."""
+        """Make an evaluator for up to `most` conformations at a time."""
         from ..opencl.queue import Queue
 
         queue = Queue(self.device, self.precision)
@@ -117,9 +117,9 @@ class DeviceList:
 
 
 class Piecewise(Evaluator):
-    """Evaluates a list piece by piece; each is made ready again and leaves the device before the next one comes.
+    """Evaluates a list in pieces; each is prepared in every call and freed before the next.
 
-    most : conformations at a time; n_pairs : in all pieces
+    most : conformations at a time; n_pairs : total number of pairs
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Piecewise(Evaluator):
             array.fill(0.0)
         m, n, n_terms = *conformations.shape[:2], found.energies.shape[1]
         own, done = Outputs.empty(m, n, n_terms, gradients=found.gradients is not None), 0
-        if not self._n_pairs:  # nobody else looks at the positions
+        if not self._n_pairs:  # no kernel checks the positions
             self._check_finite(conformations, failures)
         for piece in self._pieces():
             pipeline = piece.pipeline(self._most, self._explain)
@@ -155,18 +155,18 @@ class Piecewise(Evaluator):
             for sums, part in zip(found.arrays(), own.arrays(), strict=True):
                 sums += part
             done += len(piece)
-            del piece, pipeline  # and what they hold on the device, before the next one comes
+            del piece, pipeline  # frees their memory on the device before the next piece
         failures.check(m)
         return seconds
 
     def _check_finite(self, conformations: Floats, failures: Failures) -> None:
         for k in np.flatnonzero(~np.isfinite(conformations).all(axis=(1, 2))).tolist():
             try:
-                self._atoms.moved(conformations[k])  # names the atom
+                self._atoms.moved(conformations[k])  # the error names the atom
             except InputError as error:
                 failures.add(k, error)
 
 
 def _share(tell: Progress, begin: float, share: float) -> Progress:
-    """Progress of a part of the work that begins at `begin` and is `share` of it."""
+    """Report progress of a fraction `share` of the work that begins at `begin`."""
     return lambda done: tell(min(1.0, begin + done * share))

@@ -1,4 +1,4 @@
-"""Launches of one evaluation of a pair list: records of the atoms, pairs, sums of energies."""
+"""Launches of one evaluation of a pair list: atom records, pairs, sums of energies."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ..opencl.kernel import Arguments
     from ..opencl.queue import Queue
 
-# Energies of a conformation that come to the host: those of all groups, or of as many parts of them.
+# Number of energies per conformation that are read by the host: those of all groups, or partial sums.
 MOST_PARTS = 512
 
-GROUP, PAIRS_AN_ITEM = 128, 4  # of kernels with a work-item per pair
+GROUP, PAIRS_AN_ITEM = 128, 4  # of kernels over pairs: work-items per group, pairs per work-item
 
 Index = TypeVar("Index")
 
@@ -32,10 +32,10 @@ Index = TypeVar("Index")
 class ListPasses(Passes, Generic[Index]):
     """Kernels of a variant with their buffers, for up to `batch` conformations at a time.
 
-    index : what the variant built from the list, which only is read
+    index : data built by the variant from the list, read-only
     """
 
-    # Variants whose kernels take no more than one conformation say so.
+    # Set by variants whose kernels support only single conformations.
     most_conformations: ClassVar[int | None] = None
 
     def __init__(self, queue: Queue, task: PairListTask, index: Index) -> None:
@@ -44,7 +44,7 @@ class ListPasses(Passes, Generic[Index]):
         self.first_energy = 3 * task.n_atoms if task.gradient else 0
 
     def make(self, most: int) -> None:
-        """Make buffers for up to `most` conformations, then the launches; called once."""
+        """Allocate buffers for up to `most` conformations and bind the launches; called once."""
         molecule, queue, limit = self.task.molecule, self.queue, self.most_conformations
         self.n_slots = self._n_slots()
         self.n_groups = self._n_groups()
@@ -65,21 +65,21 @@ class ListPasses(Passes, Generic[Index]):
     @classmethod
     @abstractmethod
     def prepare(cls, queue: Queue, task: PairListTask) -> Index:
-        """Build what the variant needs once for a list."""
+        """Build the data that the variant needs once per list."""
 
     @classmethod
     def for_task(cls, task: PairListTask) -> type[ListPasses[Any]]:
-        """Choose the passes that compute what is wanted."""
+        """Return the class of passes for the requested results."""
         return cls
 
     @property
     def steps(self) -> Mapping[str, slice]:
-        """Kernels over pairs, without making records before and adding up energies of groups after."""
+        """Slice of the launches over pairs, without making records and summing energies."""
         return {"kernel": slice(*self._ends)}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         m, first = len(results), self.first_energy
-        # In float64 and one after the other in memory, so that each conformation is added up in the same order.
+        # In float64 and contiguous, so that all conformations are summed in the same order.
         by_group = results[:, first:].reshape(m, -1, 3).transpose(0, 2, 1).astype(np.float64, order="C")
         np.add.reduce(by_group, axis=2, out=found.energies[part])
         if found.gradients is not None:
@@ -89,11 +89,11 @@ class ListPasses(Passes, Generic[Index]):
 
     @abstractmethod
     def _pairs(self) -> list[Launch]:
-        """List the kernels over pairs."""
+        """Bind the launches over pairs."""
 
     @abstractmethod
     def _n_groups(self) -> int:
-        """Count the groups that leave energies."""
+        """Number of groups that write energies."""
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
         if self.queue.precision == "float32":
@@ -103,24 +103,24 @@ class ListPasses(Passes, Generic[Index]):
         return super()._from_own_middle(positions)
 
     def _sizes(self) -> dict[str, int]:
-        """Reals in each buffer of the variant's own, for one conformation."""
+        """Number of reals per conformation in each of the variant's buffers."""
         return {}
 
     def _clear(self) -> list[Launch]:
-        """List the launches that come before the kernels over pairs."""
+        """Bind the launches that precede those over pairs."""
         return []
 
     def _n_slots(self) -> int:
-        """Count the records."""
+        """Number of atom records."""
         return self.task.n_atoms
 
     def _order(self) -> NDArray[np.intp]:
-        """Return the atom in each slot, (n_slots,)."""
+        """Atom in each slot, (n_slots,)."""
         return np.arange(self.n_slots)
 
     @property
     def _are_many(self) -> bool:
-        """True if the energies of groups are summed on the device."""
+        """Whether the energies of groups are summed on the device."""
         return self.n_groups > MOST_PARTS
 
     def _common_sizes(self) -> dict[str, int]:
@@ -140,11 +140,11 @@ class ListPasses(Passes, Generic[Index]):
 
     @property
     def energies(self) -> Array:
-        """Array in which the groups leave their energies."""
+        """Array to which groups write their energies."""
         return self.buffers["energies" if self._are_many else "results"]
 
     def _place(self) -> list[Launch]:
-        """List the launch that makes the records of the atoms."""
+        """Bind the launch that makes the atom records."""
         order, gb = self._order(), self.task.molecule.gb
         arguments = dict(
             n_slots=self.n_slots, n_atoms=self.task.n_atoms, order=self.queue.upload(order, np.int32),
@@ -164,15 +164,14 @@ class ListPasses(Passes, Generic[Index]):
         return {} if self.encoding.is_fixed else dict(inv_step=1 / self.encoding.step)
 
     def _charges(self, order: NDArray[np.intp]) -> Array:
-        """Upload the charges of the atoms in each slot."""
         return self.queue.upload(self.task.molecule.traits.charges[order])
 
     def _constants(self, order: NDArray[np.intp]) -> Array:
-        """Upload the traits of the atoms in each slot, but for Born radii."""
+        """Upload the constants of the atoms in each slot, without Born radii."""
         return self.queue.upload(self.task.molecule.traits.values[order])
 
     def _add_energies(self) -> list[Launch]:
-        """List the launch that sums the energies of many groups."""
+        """Bind the launch that sums the energies of groups."""
         sizes = dict(n_groups=self.n_groups, first=self.first_energy, size=self.n_results)
         return [
             self.queue.bind(
@@ -186,13 +185,13 @@ AnyPasses = ListPasses[Any]
 
 
 class PlainPasses(ListPasses[Index]):
-    """Passes that take one conformation after the other, as the thesis has them."""
+    """Passes for one conformation at a time, as in the thesis."""
 
     most_conformations: ClassVar[int | None] = 1
 
     @property
     def _are_many(self) -> bool:
-        return True  # in a buffer of their own, that the kernels stay as plain as can be
+        return True  # in a separate buffer, which keeps the kernels simple
 
     def _list_arguments(self, task: PairListTask) -> Arguments:
         """LIST_PARAMETERS of cl/nonbond/list.clh."""
@@ -203,9 +202,9 @@ class PlainPasses(ListPasses[Index]):
 
 
 class PairPasses(PlainPasses[Index]):
-    """Passes that begin with one work-item per pair.
+    """Passes that begin with a kernel over pairs.
 
-    pair_kernel : file and name of its kernel; pair_macros : of this kernel alone
+    pair_kernel : file and name of the kernel; pair_macros : its additional build definitions
     """
 
     pair_kernel: ClassVar[tuple[str, str]]
@@ -213,7 +212,7 @@ class PairPasses(PlainPasses[Index]):
 
     def __init__(self, queue: Queue, task: PairListTask, index: Index) -> None:
         super().__init__(queue, task, index)
-        # On most GPUs float64 is slow, and is taken where it is asked for alone.
+        # On most GPUs float64 is slow, and is used only on request.
         doubles = queue.precision == "float64" or (queue.device.kind == "CPU" and queue.device.has_float64)
         self._macros = {"DOUBLES": int(doubles), **self.pair_macros, **task.macros}
         most = queue.device.ladder_group or GROUP
@@ -232,7 +231,7 @@ class PairPasses(PlainPasses[Index]):
 
 
 class EnergiesAlone(PairPasses[None]):
-    """Each pair once, no gradient."""
+    """Computes each pair once, without gradient."""
 
     pair_kernel = "nonbond/pairs.cl", "pair_energies"
 

@@ -1,4 +1,4 @@
-"""A pair list made ready for a device, to be evaluated for all conformations that it holds for."""
+"""Nonbonded energy over a pair list, prepared for repeated evaluation on a device."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def check_molecule(atoms: Atoms, pairs: Pairs, solvent: str) -> None:
-    """Raise InputError for a solvent that does not exist, missing parameters, and a list for other atoms."""
+    """Raise InputError for an unknown solvent, missing parameters, and a list for other atoms."""
     if not is_among(solvent, ("gb", "vacuum")):
         raise InputError(f"there is no solvent {described(solvent)}; choose gb or vacuum")
     require_atoms(atoms)
@@ -54,7 +54,7 @@ def check_molecule(atoms: Atoms, pairs: Pairs, solvent: str) -> None:
 
 
 def one_an_atom(name: str, given: ArrayLike, n: int) -> Floats:
-    """Positive numbers (n,), copied. Raises InputError for anything else."""
+    """Return a copy of positive numbers (n,). Raises InputError for anything else."""
     values = _numbers(given)
     if values.shape != (n,) or not _are_positive(values):
         raise InputError(f"{name} must be {n} positive numbers, one an atom")
@@ -62,7 +62,7 @@ def one_an_atom(name: str, given: ArrayLike, n: int) -> Floats:
 
 
 def one_a_conformation(name: str, given: ArrayLike, m: int, n: int) -> Floats:
-    """Positive numbers (n,) for all conformations or (m, n), copied. Raises InputError for anything else."""
+    """Return a copy of positive numbers (n,) or (m, n). Raises InputError for anything else."""
     values = _numbers(given)
     if values.shape not in ((n,), (m, n)) or not _are_positive(values):
         raise InputError(f"{name} must be positive numbers, ({n},) one an atom or ({m}, {n}) for each conformation")
@@ -70,7 +70,7 @@ def one_a_conformation(name: str, given: ArrayLike, m: int, n: int) -> Floats:
 
 
 def _numbers(given: ArrayLike) -> Floats:
-    """Copy the numbers; none if they are no numbers."""
+    """Copy numbers; return an empty array for anything else."""
     try:
         return numbers("", given).copy()
     except InputError:
@@ -78,20 +78,20 @@ def _numbers(given: ArrayLike) -> Floats:
 
 
 def _are_positive(values: Floats) -> bool:
-    return bool(values.min() > 0 and values.max() < np.inf)  # neither is true of NaN
+    return bool(values.min() > 0 and values.max() < np.inf)  # both false for NaN
 
 
-_HASHED = 1 << 20  # pairs of a list that are read at a time
-# Pairs on the device at a time. Longer lists are walked in pieces, prepared again each time.
+_HASHED = 1 << 20  # pairs hashed at a time
+# Pairs on the device at a time. Longer lists are evaluated in pieces, which are prepared again in each evaluation.
 CHUNK = 1 << 24
-BYTES_A_PAIR = 24  # of the largest buffer: three float64 of a stored gradient
+BYTES_A_PAIR = 24  # in the largest buffer: three float64 of a stored gradient
 
 
 class Nonbond(Plan[NonbondResult, NonbondBatch]):
-    """Nonbonded energy and gradient of one pair list, prepared once; parameters as in `nonbond`.
+    """Nonbonded energy and gradient over one pair list, prepared for repeated evaluation; parameters as in `nonbond`.
 
     pairs : the list; dielectrics : (n,) internal dielectric constants; gb : whether there is a solvent
-    model : SolventModel; names : of the terms, in the order of results
+    model : SolventModel; names : names of the terms, in the order of results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> plan = pele_ocl.Nonbond(atoms, pele_ocl.pairs_within(atoms, 8.0))
@@ -101,7 +101,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
     quantity = "nonbond"
     variants: ClassVar[Mapping[str, Variant[type[AnyPasses]]]] = VARIANTS
-    _elsewhere: ClassVar[str] = IN_LADDER  # for the error of a variant that there is not
+    _elsewhere: ClassVar[str] = IN_LADDER  # for errors about unknown variants
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
     @property
     def _list_rule(self) -> Callable[[Atoms], PairList] | None:
-        """Rule by which the pair list follows from positions; None if it holds for all of them."""
+        """Function that makes the pair list for given positions; None if the list is fixed."""
         return self.pairs.rule if isinstance(self.pairs, PairList) else None
 
     @property
@@ -175,7 +175,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
     @cached_property
     def _how(self) -> Mapping[str, Any]:
-        """Options that results carry: how the list was made, not the list itself."""
+        """Options stored in results: how the list was made, not the list itself."""
         model = self.model
         if not self.gb and not model.gb_model.vacuum:
             model = SolventModel(**{**{name: getattr(model, name) for name in IN_VACUUM}, "gb": "none"})
@@ -183,21 +183,21 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return {"model": model, "solvent": solvent, "variable_dielectric": varies, **_origin_of(self.pairs)}
 
     def _over_pairs(self, atoms: Atoms, pairs: Pairs) -> Nonbond:
-        """Make the same plan of the atoms at other positions, over another list."""
+        """Make the same plan for other positions and another list."""
         return type(self)(atoms, **{**self._described(), "pairs": pairs})
 
     def evaluate(
         self, positions: ArrayLike | None = None, born_radii: ArrayLike | None = None, *, profile: bool = False,
         progress: Progress | None = None,
     ) -> NonbondResult:  # fmt: skip
-        """Evaluate positions (n, 3) A, by default the atoms' own.
+        """Evaluate positions (n, 3) A, by default those of the atoms.
 
         born_radii : (n,) A; by default computed by `solvent` for the positions
-        profile : True to measure kernel times, which makes launches slower
-        progress : called with the fraction done, 0 to 1; by default the plan's own
+        profile : True to measure kernel times, which slows down launches
+        progress : called with the fraction done, 0 to 1; by default the plan's function
 
         Raises InputError for positions and radii that do not fit, and for overflowing results. In float32 a molecule
-        may extend over 4,000 A. If it grows by more than a quarter and 64 A, a new plan is made. This takes longer.
+        may extend over 4,000 A; if it grows by more than a quarter and 64 A, a new plan is made, which takes longer.
         There are no such limits in float64.
         """
         start = time.perf_counter()
@@ -213,7 +213,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
     def _evaluate(
         self, given: Floats, born_radii: ArrayLike | None, profile: bool, progress: Progress | None, start: float
     ) -> NonbondResult:
-        """Evaluate one conformation. Raises TooWideError if fixed-point coordinates do not reach so far."""
+        """Evaluate one conformation. Raises TooWideError if it exceeds the range of fixed-point coordinates."""
         failures = Failures(1)
         if born_radii is not None:
             born_radii = one_an_atom("born_radii", born_radii, len(self.atoms))
@@ -225,7 +225,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         self, conformations: ArrayLike, progress: Progress | None = None, *, born_radii: ArrayLike | None = None,
         profile: bool = False, errors: Literal["raise", "record"] = "raise",
     ) -> NonbondBatch:  # fmt: skip
-        """Evaluate conformations (m, n, 3) A together; results are the same as for single ones, bit for bit.
+        """Evaluate conformations (m, n, 3) A together; results are bit-identical to those of single ones.
 
         born_radii : (n,) A for all conformations, or (m, n); by default computed by `solvent` for each
         progress, profile, errors : as in `Energy.evaluate_batch`
@@ -243,16 +243,16 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return self._batch(given, found, failures.in_order, {**seconds, "total": time.perf_counter() - start})
 
     def _radii_for(self, given: Floats | None, conformations: Floats | None, failures: Failures) -> Floats | None:
-        """Return the Born radii of conformations, if they are needed: given or computed ones.
+        """Return given or computed Born radii of conformations, or None if they are not needed.
 
-        conformations : (m, n, 3) A, None for the atoms' own
+        conformations : (m, n, 3) A, None for the positions of the atoms
         """
         if not self.gb:
             return None
         return self._computed_radii(conformations, failures) if given is None else given
 
     def _computed_radii(self, conformations: Floats | None, failures: Failures) -> Floats:
-        """Born radii (m, n) A of conformations, by `solvent`; 1 where they cannot be computed."""
+        """Compute Born radii (m, n) A of conformations with a Solvent plan; 1 for failed ones."""
         with self._preparing:
             if self._solvent is None:
                 exact = variant_of_radii(self.device.kind, len(self.atoms))
@@ -279,7 +279,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return Piecewise(self.atoms, len(pairs), lambda: map(made_ready, pairs.chunks(most)), explain, m)
 
     def _whole(self, most: int) -> DeviceList:
-        """Return the list, which is made ready once for all evaluators."""
+        """Return the list on the device, prepared once for all evaluators."""
         with self._preparing:
             if self._listed is None:
                 (pairs,) = self.pairs.chunks(most)
@@ -287,7 +287,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             return self._listed
 
     def _made_ready(self) -> Callable[[PairList], DeviceList]:
-        """Return the function that makes a list ready, which does not hold the plan: see `Plan._prepare`."""
+        """Return a function that prepares a list, without a reference to the plan: see `Plan._prepare`."""
         passes = self.variants[self.variant].run
         return partial(DeviceList.of, passes, self.device, self.precision, self._molecule, gradient=self.gradient)
 
@@ -296,12 +296,12 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Terms of results, the first of TERMS: no GB energy in a model without solvent."""
+        """Names of the terms in results; without GB energy in a model without solvent."""
         return TERMS[:-1] if self.model.gb_model.vacuum else TERMS
 
     @property
     def _is_exact(self) -> bool:
-        """True if no update is lost: always, but in the ladder."""
+        """Whether results are exact; False for rungs of the ladder that lose updates to races."""
         return True
 
     def _result(self, atoms: Atoms, found: Outputs, seconds: Mapping[str, float]) -> NonbondResult:
@@ -339,7 +339,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
 
 def _origin_of(pairs: Pairs) -> dict[str, Any]:
-    """Say how a list was made, in the words of NonbondSpec."""
+    """Describe how a list was made, by fields of NonbondSpec."""
     if isinstance(pairs, AllPairs):
         return {"pairs": "all", "one_four": "scale" if len(pairs.one_four) else "exclude"}
     for kind, function in ("cutoff", pairs_within), ("split", pairs_split):
@@ -351,7 +351,7 @@ def _origin_of(pairs: Pairs) -> dict[str, Any]:
 
 
 def _explain(precision: str, atoms: Atoms, found: Outputs, k: int) -> InputError:
-    """Make the error of a conformation whose energy overflows."""
+    """Return the error of a conformation whose energy overflows."""
     bad = found.bad_atoms(k)
     where = f" of {atoms.describe(int(np.argmax(bad)))}" if bad.any() else ""
     return InputError(f"the energy{where} is not finite in {precision}; check charges and distances to other atoms")

@@ -1,4 +1,4 @@
-"""Atoms in the form of the nonbonded kernels, constants folded in, lengths in fixed-point steps; and pair lists."""
+"""Records of atoms for nonbonded kernels, with lengths in fixed-point steps; pair lists on a device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
-FIXED_POINT_BITS = 30  # of a coordinate, so that differences fit 32 bits
+FIXED_POINT_BITS = 30  # per coordinate, so that differences fit 32 bits
 LARGEST_SPAN_FLOAT32 = 4000.0  # A; a fixed-point step is then 4e-6 A
 
 
@@ -29,9 +29,10 @@ LARGEST_SPAN_FLOAT32 = 4000.0  # A; a fixed-point step is then 4e-6 A
 class Traits:
     """Constants of the atoms in one precision and one unit of length.
 
-    step : A, the unit
-    charges : (n,) times the root of Coulomb's constant over the internal dielectric
-    values : (n, 4) sigma/2 or its root, sqrt(4 epsilon), 1 in place of sqrt(1 / Born radius), 1 / internal dielectric
+    step : A, the unit of length
+    charges : (n,) times the square root of Coulomb's constant over the internal dielectric
+    values : (n, 4) sigma / 2 or sqrt(sigma), sqrt(4 epsilon), 1 as placeholder of sqrt(1 / Born radius), 1 / internal
+        dielectric
     model : the kernels' ListModel
     """
 
@@ -42,11 +43,11 @@ class Traits:
 
     @classmethod
     def of(cls, atoms: Atoms, internal_dielectrics: Floats, model: SolventModel, precision: str, step: float) -> Traits:
-        """Make the constants of a molecule. internal_dielectrics : (n,)"""
+        """Compute the constants of a molecule. internal_dielectrics : (n,)"""
         assert atoms.lj_sigma is not None
         assert atoms.lj_epsilon is not None
         real = np.dtype(precision)
-        # One internal dielectric is taken into the charges; what differs from atom to atom is looked up by pair.
+        # A common internal dielectric is included in the charges; different ones are looked up per pair.
         inside = 1.0 if differ(internal_dielectrics) else float(internal_dielectrics[0])
         charges = np.sqrt(model.coulomb_constant / (step * inside)) * atoms.charges
         sigma = atoms.lj_sigma / step
@@ -65,7 +66,7 @@ class Traits:
         return cls(step, rounded, np.stack(columns, axis=1, dtype=real, casting="same_kind"), kernel_model)
 
     def roots(self, born_radii: Floats) -> NDArray[Any]:
-        """sqrt(1 / Born radius) [step^-1/2] as the kernels take it, of Born radii of any shape, A."""
+        """sqrt(1 / Born radius) [step^-1/2] for kernels, from Born radii of any shape, A."""
         roots: NDArray[Any] = np.sqrt(self.step / born_radii).astype(self.charges.dtype)
         return roots
 
@@ -74,7 +75,7 @@ class Traits:
 class MoleculeRecords:
     """Atoms with the constants of their nonbonded energy.
 
-    encoding : of positions on their way to a device; its step is the unit of length of `traits`
+    encoding : of positions on the device; its step is the unit of length of `traits`
     dielectrics : (n,) internal dielectric constants
     gb : whether there is a GB term
     """
@@ -90,7 +91,7 @@ class MoleculeRecords:
     def of(
         cls, atoms: Atoms, dielectrics: Floats, model: SolventModel, precision: str, gb: bool, doubles: bool
     ) -> MoleculeRecords:
-        """Make the constants of atoms in a precision, for a device with or without float64.
+        """Compute the constants of atoms in a precision, for a device with or without float64.
 
         Raises InputError for a molecule too large for float32.
         """
@@ -101,7 +102,6 @@ class MoleculeRecords:
 
     @property
     def macros(self) -> dict[str, int]:
-        """Build definitions of the kernels."""
         return {
             "GB": int(self.gb),
             "SCREENED": int(self.gb and self.model.kappa > 0),
@@ -111,14 +111,14 @@ class MoleculeRecords:
 
 
 def differ(values: Floats) -> bool:
-    """Return whether some values are unequal."""
+    """Return whether not all values are equal."""
     return bool(np.ptp(values) > 0)
 
 
 def encoding_for(precision: str, span: float, doubles: bool) -> Encoding:
-    """Choose the encoding of positions for this span, A, with room for a quarter more and 64 A.
+    """Return the encoding for positions with a span, A; it leaves room for 25 % plus 64 A.
 
-    doubles : whether the device has float64; its kernels make steps of the positions then
+    doubles : whether the device supports float64; positions are then converted to fixed point by its kernels
 
     Raises InputError if fixed-point coordinates of 32 bits would be too coarse for close pairs.
     """
@@ -131,7 +131,7 @@ def encoding_for(precision: str, span: float, doubles: bool) -> Encoding:
 
 
 def check_float32_span(span: float) -> None:
-    """Raise InputError for atoms that span more, A, than float32 holds."""
+    """Raise InputError for a span, A, that is too large for float32."""
     if span > LARGEST_SPAN_FLOAT32:
         raise InputError(
             f"the atoms span {span:,.0f} A, more than the {LARGEST_SPAN_FLOAT32:,.0f} A that float32 holds; "
@@ -140,7 +140,7 @@ def check_float32_span(span: float) -> None:
 
 
 def _summable(values: Floats, real: np.dtype[np.floating]) -> Floats:
-    """Values rounded so that the sum of any two is exact in `real`."""
+    """Round values so that the sum of any two is exact in `real`."""
     digit = 2.0 ** (np.ceil(np.log2(max(float(values.max()), 1e-300))) - np.finfo(real).nmant)
     rounded: Floats = np.round(values / digit) * digit
     return rounded
@@ -148,10 +148,10 @@ def _summable(values: Floats, real: np.dtype[np.floating]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class PairListTask:
-    """A pair list on its device with the molecule it is for.
+    """A pair list on a device with its molecule.
 
-    pairs : buffer (n_pairs, 2) uint32; own : buffers of sigma^2 and charge products, or empty
-    gradient : whether it is wanted
+    pairs : buffer (n_pairs, 2) uint32; own : buffers of sigma^2 and charge products given by the list, or empty
+    gradient : whether to compute the gradient
     """
 
     molecule: MoleculeRecords
@@ -162,7 +162,7 @@ class PairListTask:
 
     @classmethod
     def of(cls, queue: Queue, molecule: MoleculeRecords, pairs: PairList, gradient: bool) -> PairListTask:
-        """A pair list brought to the device."""
+        """Copy a pair list to the device."""
         second = pairs.second.astype(np.uint32)
         if pairs.one_four is not None:
             second |= np.where(pairs.one_four, np.uint32(ONE_FOUR), np.uint32(0))
@@ -175,17 +175,16 @@ class PairListTask:
 
     @property
     def own_arguments(self) -> Arguments:
-        """Arguments `sigma2` and `charges` of kernels over pairs, none if all values are the atoms'."""
+        """Kernel arguments `sigma2` and `charges`; empty if the list gives no values."""
         return dict(zip(("sigma2", "charges"), self.own, strict=True)) if self.own else {}
 
     @property
     def macros(self) -> dict[str, int]:
-        """Build definitions of kernels that compute pairs."""
         return {**self.molecule.macros, "GRADIENT": int(self.gradient), "OWN_VALUES": int(bool(self.own))}
 
 
 def _own_values(queue: Queue, molecule: MoleculeRecords, pairs: PairList) -> tuple[Buffer, ...]:
-    """Buffers of what the list brings itself; what it lacks of the two is filled in from the atoms."""
+    """Upload values given by the list; if it gives only one kind, the other is computed from the atoms."""
     if pairs.sigma2 is None and pairs.charge_products is None:
         return ()
     atoms, i, j = molecule.atoms, pairs.first, pairs.second

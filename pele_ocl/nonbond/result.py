@@ -19,10 +19,10 @@ TERMS = ("lennard_jones", "coulomb", "gb_pair")
 class NonbondResult(HasFindings, TermResult):
     """Nonbonded energy of n atoms over a pair list, and how it was computed.
 
-    gradient : (n, 3) kcal/mol/A with fixed Born radii; None if not requested
-    exact : False if the variant loses updates of the gradient by races (`naive`)
-    seconds : "prepare", once for a list; "total", including overhead and compilation. If kernel times were requested
-        also "kernel", of the kernels over pairs
+    gradient : (n, 3) kcal/mol/A at fixed Born radii; None if not requested
+    exact : False if the variant loses updates of the gradient to races (`naive`)
+    seconds : "prepare", once per list; "total", including overhead and compilation; "kernel", of the kernels over
+        pairs, if kernel times were requested
 
     >>> result = pele_ocl.nonbond("data/structures/trialanine.pdb", "all")
     >>> result.n_pairs, round(result.total, 1)
@@ -40,7 +40,7 @@ class NonbondResult(HasFindings, TermResult):
 
     @property
     def net_force(self) -> float:
-        """Length of the sum of all forces, kcal/mol/A: 0 except for rounding."""
+        """Length of the sum of all forces, kcal/mol/A; 0 except for rounding."""
         return 0.0 if self.gradient is None else float(np.linalg.norm(self.gradient.sum(axis=0)))
 
 
@@ -48,10 +48,10 @@ class NonbondResult(HasFindings, TermResult):
 class NonbondBatch(TermBatch[NonbondResult]):
     """Nonbonded energies of m conformations of n atoms; `batch[i]` is the NonbondResult of one.
 
-    atoms : the molecule as in the plan; positions : (m, n, 3) A as given, not copied
+    atoms : the molecule of the plan; positions : (m, n, 3) A as given, not copied
     gradients : (m, n, 3) kcal/mol/A, None if not requested
-    exact : False if the variant loses updates of the gradients by races (`naive`)
-    errors : reasons why conformations failed, by index from 0; their results are NaN
+    exact : False if the variant loses updates of the gradients to races (`naive`)
+    errors : reasons for failed conformations, by index from 0; their results are NaN
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> plan = pele_ocl.Nonbond(atoms, pele_ocl.all_pairs(atoms), solvent="vacuum")

@@ -1,4 +1,4 @@
-"""Passes of `rows`: several work-items walk all pairs of an atom, and nothing is scattered."""
+"""Passes of `rows`: several work-items sum all pairs of an atom, without scatter."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from ..opencl.kernel import Arguments
     from ..opencl.queue import Queue
 
-GROUP, LANES = 128, 32  # work-items of a group, and of them to an atom
-# Of fewer atoms than this, whose longest list of neighbours is what takes time, there are twice as many to each; CPUs
-# take one work-item after the other.
+GROUP, LANES = 128, 32  # work-items per group and per atom
+# Below this number of atoms twice as many work-items per atom are used, since the longest neighbour list determines
+# the time; not on CPUs, which run work-items one after another.
 FEW = {"GPU": 2_000}
-# Atoms of all conformations up to which each pair makes the records of its atoms again, which leaves one launch: a gain
-# where the pairs are done at once.
+# Largest number of atoms of all conformations for which pairs compute the atom records themselves, which saves a
+# launch where all pairs run at the same time.
 MOST_WITHOUT_RECORDS = {"GPU": 16_000}
 
 
 class Rows(ListPasses[Segments]):
-    """One launch over all atoms; energies alone are had from each pair once."""
+    """One launch over all atoms. Without gradient, EnergiesAlone is used instead."""
 
     def __init__(self, queue: Queue, task: PairListTask, index: Segments) -> None:
         super().__init__(queue, task, index)
@@ -36,7 +36,7 @@ class Rows(ListPasses[Segments]):
 
     @property
     def has_records(self) -> bool:
-        """True if a launch of its own makes the records of the atoms."""
+        """Whether a separate launch makes the atom records."""
         most = MOST_WITHOUT_RECORDS.get(self.queue.device.kind, 0)
         return self._are_many or self.batch * self.task.n_atoms > most
 
@@ -45,7 +45,7 @@ class Rows(ListPasses[Segments]):
 
     @property
     def _records(self) -> Arguments:
-        """Records of the atoms, or what they are made of."""
+        """Atom records, or the data from which they are computed."""
         if self.has_records:
             return self.named("points", "traits")
         order, gb = self._order(), self.task.molecule.gb

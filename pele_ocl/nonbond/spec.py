@@ -1,4 +1,4 @@
-"""Energies over pair lists of structures, a record each, and the function `nonbond` for files."""
+"""Energies of structures over pair lists as records of a job, and the function `nonbond` for files."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 DEFAULT_CUTOFF = 12.0  # A
-GB_OF_BONDED = "gb_of_bonded_pairs"  # which exclusions leave out, and whole energies have
+GB_OF_BONDED = "gb_of_bonded_pairs"  # missing from totals over pair lists because of exclusions
 _Evaluated = tuple[Sequence[NonbondResult | None], Mapping[int, str], Pairs | None, Mapping[str, float]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NonbondEvaluation(Evaluation[NonbondResult]):
-    """Energies of a structure, or of all its models; pairs : the list of the last one"""
+    """Energies of a structure, or of all its models. pairs : list of the last one"""
 
     pairs: Pairs | None = None
 
@@ -79,12 +79,11 @@ class NonbondEvaluation(Evaluation[NonbondResult]):
 class NonbondSpec(EvaluationSpec[NonbondResult]):
     """Lennard-Jones, Coulomb and GB energy of the pairs of a list, kcal/mol.
 
-    reading : how files are read; models : "one", or "all" for every model of a file
-    pairs : "cutoff", all within it; "all"; "split", PELE's two lists; or the file of a list; "list" in the settings of
-        results of a list in memory
-    cutoff : A, 12 by default; variable_dielectric : True for the solute's dielectric by residue
-    strict : True to refuse what otherwise only causes a note
-
+    reading : how files are read; models : "one", or "all" for all models of a file
+    pairs : "cutoff" for all within the cutoff; "all"; "split" for PELE's two lists; or the file of a list; "list" in
+        the settings of results for a list in memory
+    cutoff : A, 12 by default; variable_dielectric : True for dielectric constants of the solute by residue
+    strict : True to raise an error where otherwise only a note is given
     device, gradient, one_four, variant : options of pele_ocl.Nonbond and pele_ocl.pairs_within
 
     >>> spec = pele_ocl.NonbondSpec(pairs="all", gradient=False)
@@ -105,11 +104,11 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
 
     @classmethod
     def of_plan(cls, result: NonbondResult | NonbondBatch) -> NonbondSpec:
-        """Make the job that corresponds to a result of Atoms."""
+        """Make the job that corresponds to a result for Atoms."""
         return cls(precision=result.precision, variant=result.variant, **result.how)
 
     def pairs_of(self, atoms: Atoms) -> Pairs:
-        """List the pairs of atoms."""
+        """Make the pair list of atoms."""
         if isinstance(self.pairs, Path):
             return self._listed(atoms, self.pairs)
         if self.pairs == "all":
@@ -119,7 +118,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return pairs_within(atoms, DEFAULT_CUTOFF if self.cutoff is None else self.cutoff, self.one_four)
 
     def plan(self, atoms: Atoms, pairs: Pairs, gradient: bool | None = None, first: Atoms | None = None) -> Nonbond:
-        """Plan the evaluation of atoms; first : atoms whose residues determine dielectrics, by default the same"""
+        """Make a plan. first : atoms whose residues determine dielectric constants, by default the same"""
         inside = internal_dielectrics(atoms if first is None else first) if self.variable_dielectric else None
         return having(Nonbond, self.variant)(
             atoms, pairs, solvent=self.solvent, gradient=self.gradient if gradient is None else gradient,
@@ -128,11 +127,11 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         )  # fmt: skip
 
     def plan_of_frames(self, atoms: Atoms) -> Nonbond:
-        """Plan the evaluation of frames: with one list for all, or with the pairs within the cutoff in each."""
+        """Make a plan for frames: with one list for all, or with a new list for each frame."""
         return self.plan(atoms, self.pairs_of(atoms), gradient=False)
 
     def words_of_frames(self) -> dict[str, object]:
-        """Return further settings of results of frames: how the list of each is made."""
+        """Further settings of results for frames: how pair lists are made."""
         if isinstance(self.pairs, Path) or self.pairs == "all":
             return {"pairs": "of a file" if isinstance(self.pairs, Path) else "all"}
         return {
@@ -143,7 +142,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     def evaluate(
         self, source: InputFile, progress: Progress | None = None, per_atom: bool = False
     ) -> NonbondEvaluation:
-        """Compute the energies of a file; there are no energies of atoms."""
+        """Compute the energies of a file. per_atom : has no effect"""
         molecule, checks = self._read(source)
         is_one_list = molecule.conformations is None or isinstance(self.pairs, Path) or self.pairs == "all"
         one_list, lists = self._over_one_list, self._over_lists
@@ -153,11 +152,11 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return NonbondEvaluation(**vars(found), pairs=pairs)
 
     def facts_of_molecule(self, of: NonbondResult | Nonbond) -> dict[str, Any]:
-        """Return facts of a record that all models or frames share; of : a result, or the plan of frames"""
+        """Facts that all models or frames have in common. of : a result, or the plan of frames"""
         return {"settings": self.settings_of(of.atoms)}
 
     def settings_of(self, atoms: Atoms) -> dict[str, Any]:
-        """Return the constants in use, the pairs, and the terms missing from the total."""
+        """Constants, pairs, and terms missing from the total."""
         pairs = "file" if isinstance(self.pairs, Path) else self.pairs
         reach = (DEFAULT_CUTOFF if self.cutoff is None else self.cutoff) if pairs == "cutoff" else None
         model = replace(self.model, surface="none", surface_tension=0.0)
@@ -170,7 +169,6 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return {**facts, "total_lacks": ["bonded", *of_solvent]}
 
     def facts_of_model(self, result: NonbondResult) -> dict[str, Any]:
-        """Pairs, energies and gradient of a structure or a model."""
         return {
             "n_pairs": result.n_pairs,
             "energy": result.energy,
@@ -178,7 +176,6 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         }
 
     def text_of(self, found: Evaluation[NonbondResult], verbose: bool, total: float) -> str:
-        """Return the text of a result; total : total seconds"""
         molecule, result, seconds = found.molecule, found.first, found.seconds
         facts = self.settings_of(molecule.atoms)
         lines = [headline(molecule.source.path.name, molecule.atoms), *lines_of(facts), *_pairs_lines(facts)]
@@ -196,7 +193,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return "\n".join(lines)
 
     def table_of(self, found: Evaluation[NonbondResult], call: Mapping[str, object] | None, has_arrays: bool) -> Table:
-        """Columns, units and facts of a file: the gradient of each atom, or the energies of each model."""
+        """Columns, units and attributes of a file: per-atom gradients, or energies of models."""
         molecule, result = found.molecule, found.first
         attributes: dict[str, object] = {
             **origin_of(molecule.source, molecule.coordinates, call),
@@ -230,7 +227,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return list(batch), batch.errors, pairs, seconds | dict(batch.seconds)
 
     def _over_lists(self, molecule: MoleculeRead, progress: Progress | None) -> _Evaluated:
-        """Evaluate each model over its own pair list; Born radii of all come from one batch."""
+        """Evaluate each model with its own pair list; Born radii are computed in one batch."""
         results: list[NonbondResult | None] = [None] * len(molecule.numbers)
         failed, seconds = dict[int, str](), dict[str, float]()
         radii: Floats | None = None
@@ -256,14 +253,14 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
 
     @staticmethod
     def _born_radii(plan: Nonbond, molecule: MoleculeRead) -> Floats:
-        """Compute the Born radii of all models, (m, n) A; NaN for a model that fails."""
+        """Compute the Born radii of all models, (m, n) A; NaN for failed ones."""
         assert molecule.conformations is not None
         exact = choose_variant(plan.device.kind, len(plan.atoms))
         solvent = Solvent(molecule.atoms, variant=exact, precision=plan.precision, device=plan.device, model=plan.model)
         return solvent.evaluate_batch(molecule.conformations, errors="record").born_radii
 
     def _listed(self, atoms: Atoms, path: Path) -> Pairs:
-        """Read the list of a file, less what the bonds exclude, which a note tells."""
+        """Read a pair list from a file, and remove pairs excluded by bonds, with a note."""
         notes = list[str]()
         listed = read_pairs(path, len(atoms), labels=atoms.labels, notes=notes)
         for sentence in notes:
@@ -283,14 +280,13 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return pairs
 
     def _note_oddities(self, found: Evaluation[NonbondResult]) -> None:
-        """Tell of results without any pair, and of a gradient that is wrong by design."""
+        """Give notes about results without pairs, and about gradients with lost updates."""
         if not any(of.n_pairs for of in found.results if of is not None):
             note(f"Note: there is no pair to compute, all energies are 0: {self._why_none()}")
         if not found.first.exact:
             note(f"Warning: {found.first.variant} loses updates to races by design; do not trust its gradient")
 
     def _why_none(self) -> str:
-        """Say why there is no pair."""
         if isinstance(self.pairs, Path):
             return f"{self.pairs} lists none that bonds do not exclude"
         reach = self.cutoff or DEFAULT_CUTOFF
@@ -299,12 +295,12 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
 
 
 def _rows(found: Evaluation[NonbondResult]) -> list[Model]:
-    """Return the terms and the total of each model, or why it failed."""
+    """Terms and total of each model, or the reason why it failed."""
     return [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()]
 
 
 def _pairs_lines(facts: Facts) -> list[str]:
-    """Say what pairs bonds exclude, and what the total lacks."""
+    """Text lines about excluded pairs and terms missing from the total."""
     four = "left out" if facts["one_four"] == "exclude" else "scaled"
     names = {"bonded": "bonded terms", "gb_self": "GB self energy", "nonpolar": "nonpolar term"}
     lacks = ", ".join(names[name] for name in facts["total_lacks"] if name in names)
@@ -315,7 +311,7 @@ def _pairs_lines(facts: Facts) -> list[str]:
 
 
 def recorded(result: NonbondResult | NonbondBatch) -> Evaluation[NonbondResult]:
-    """Make the record and the files of a result of Atoms, or of a batch."""
+    """Make an evaluation from a result for Atoms, or from a batch."""
     return NonbondSpec.of_plan(result).of_result(result)
 
 
@@ -328,7 +324,7 @@ def evaluated(
     models: Literal["one", "all"], strict: bool, write_pairs: str | PathLike[str] | None, words: Mapping[str, Any],
     function: Callable[..., Any],
 ) -> Any:  # fmt: skip
-    """Evaluate as `nonbond` does, which is the function."""
+    """Evaluate as `nonbond` does. function : `nonbond`, for errors about keywords"""
     words = _in_vacuum(words, solvent)
     vacuum = "solvent='vacuum'" if solvent == "vacuum" else "gb='none'"
     door = Door.of(function, {**words, "progress": progress}, model, device, vacuum, NonbondSpec)
@@ -339,7 +335,7 @@ def evaluated(
         raise KeywordError("`internal_dielectric='vdgbnp'` takes the place of `solute_dielectric`; leave one out")
     if not isinstance(atoms, Atoms):
         given: Given = matched(atoms)
-        paths_of(given)  # which refuses what is neither
+        paths_of(given)  # raises an error for other types
         atoms = given
     named = is_among(pairs, ("all", "split"))
     if not (pairs is None or named or isinstance(pairs, str | PathLike)):
@@ -375,7 +371,7 @@ def evaluated(
 
 
 def _with_pairs(door: Door, spec: NonbondSpec, given: Given, target: Path, alone: Mapping[str, object]) -> Any:
-    """Evaluate one structure, and write its list of pairs beside the output: both, or none of them."""
+    """Evaluate one structure, and write its pair list and the output: both files or neither."""
     if paths_of(given) is None:
         raise KeywordError("`write_pairs` is for one structure, as each has a list of its own")
     if spec.models == "all":
@@ -391,7 +387,7 @@ def _with_pairs(door: Door, spec: NonbondSpec, given: Given, target: Path, alone
 
 
 def _in_vacuum(words: Mapping[str, Any], solvent: str | None) -> Mapping[str, Any]:
-    """Keywords of the solvent, where `solvent="vacuum"` leaves it out."""
+    """Keywords of the solvent, with gb="none" for `solvent="vacuum"`."""
     choice("solvent", "gb" if solvent is None else solvent, ("gb", "vacuum"))
     if words.get("gb") == "none" and solvent == "gb":
         raise KeywordError("`gb='none'` has no solvent; leave out `solvent`, which would have no effect")

@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
-TILE = 8  # atoms, or a vector's lanes where these are fewer; wider vectors hold a tile several times
-ENTRIES = 4  # computed side by side
-# Work-items a compute unit, by kind of device. On a CPU more would even out what else the machine does, but each has a
-# gradient; on a GPU they hide each other's waiting.
+TILE = 8  # atoms, or the vector width if it is smaller; wider vectors hold a tile several times
+ENTRIES = 4  # computed together
+# Work-items per compute unit. On a CPU more would balance the load better, but each has its own gradient; on a GPU they
+# hide latency.
 PARTS_A_UNIT = {"CPU": 1, "GPU": 4}
-LARGEST_PARTS = 2**28  # bytes that the gradients of all parts may take
+LARGEST_PARTS = 2**28  # bytes of the gradients of all parts
 
 
 def tile_constants(width: int) -> dict[str, int]:
-    """Build definitions of the kernels that know tiles, for vectors of so many reals."""
+    """Build definitions of kernels with tiles, for vectors of `width` reals."""
     return {"ENTRIES": ENTRIES, "TILE": min(TILE, width)}
 
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """A pair list by tiles, on the device; cl/nonbond/tiled.cl says what is in the buffers.
+    """A pair list by tiles, on the device; cl/nonbond/tiled.cl describes the buffers.
 
     width : reals in a vector
-    order : (n_slots,) the atom in each slot
-    own : lane_sigma2 and lane_charges, or two buffers of one unused number
+    order : (n_slots,) atom in each slot
+    own : lane_sigma2 and lane_charges, or two unused buffers of length 1
     """
 
     width: int
@@ -52,7 +52,7 @@ class Entries:
 
 
 def entries_of(queue: Queue, task: PairListTask) -> Entries:
-    """Find the neighbours of each tile, then its entries: counted, their offsets summed, written."""
+    """Make the entries of each tile: find neighbours, count entries, sum their offsets, and write entries."""
     width = queue.device.vector_width(queue.precision)
     layout = tile_constants(width)
     tile = layout["TILE"]
@@ -60,7 +60,7 @@ def entries_of(queue: Queue, task: PairListTask) -> Entries:
     n_tiles, n_pairs = -(-task.n_atoms // tile), task.n_pairs
     slots = np.empty(task.n_atoms, np.intp)
     slots[atoms] = np.arange(task.n_atoms)
-    order = np.pad(atoms, (0, n_tiles * tile - task.n_atoms), mode="edge")  # copies fill the last tile
+    order = np.pad(atoms, (0, n_tiles * tile - task.n_atoms), mode="edge")  # pads the last tile
     slot_of = queue.upload(slots, np.int32)
     switches = {**layout, "OWN_VALUES": int(bool(task.own))}
     placed = queue.empty(2 * n_pairs, np.uint32)
@@ -94,10 +94,10 @@ def entries_of(queue: Queue, task: PairListTask) -> Entries:
 
 
 def in_tiles(positions: Floats, size: int) -> NDArray[np.intp]:
-    """Order the atoms so that every `size` consecutive atoms form a tile; (n,), the last tile may be short.
+    """Order the atoms so that every `size` consecutive atoms form a tile; (n,), the last tile may be shorter.
 
-    Boxes are halved across their longest edge until they contain one tile. The tiles are rounder than those of a
-    space-filling curve, so fewer atoms are near them.
+    Boxes are halved across their longest edge until they contain one tile. Such tiles are rounder than those along a
+    space-filling curve, and have fewer neighbours.
 
     positions : (n, 3) A
     """
@@ -115,7 +115,7 @@ def in_tiles(positions: Floats, size: int) -> NDArray[np.intp]:
 
 
 class Tiled(ListPasses[Entries]):
-    """Tiles of neighbours in vector lanes, each pair once, every part with a gradient of its own."""
+    """Tiles of neighbours in vector lanes, each pair once; each part has its own gradient."""
 
     @classmethod
     def prepare(cls, queue: Queue, task: PairListTask) -> Entries:
@@ -146,7 +146,7 @@ class Tiled(ListPasses[Entries]):
         compute = self._of_items("nonbond_tiled", self.n_groups, 1, arguments)
         if not task.gradient:
             return [compute]
-        # A work-item a part on a CPU, one an atom on a GPU.
+        # One work-item per part on a CPU, one per atom on a GPU.
         items, n_shares = (ITEMS, task.n_atoms) if self.queue.device.kind == "GPU" else (1, self.n_groups)
         arguments = dict(
             n_atoms=task.n_atoms, n_slots=self.n_slots, n_parts=self.n_groups, n_shares=n_shares, to=self.destination,
@@ -155,6 +155,6 @@ class Tiled(ListPasses[Entries]):
         return [compute, self._of_items("add_gradients", n_shares, items, arguments)]
 
     def _of_items(self, name: str, n_items: int, items: int, arguments: Arguments) -> Launch:
-        """Bind a kernel of n_items work-items, so many a group."""
+        """Bind a kernel with n_items work-items, `items` per group."""
         width, macros = self.index.width, {**tile_constants(self.index.width), **self.task.macros}
         return self.queue.bind("nonbond/tiled.cl", name, (n_items, 1), (items, 1), arguments, width=width, **macros)

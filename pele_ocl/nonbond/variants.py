@@ -1,6 +1,6 @@
-"""Ways to add up a gradient over a pair list: a table of variants, and a device's best one.
+"""Variants of nonbonded sums over pair lists, and the default choice for a device.
 
-Those of the thesis are in pele_ocl/ladder/nonbond.py.
+The variants of the thesis are in pele_ocl/ladder/nonbond.py.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
 
 
 def choose_variant(kind: str, n_pairs: int) -> str:
-    """Return the variant of `auto` on a device of this kind."""
+    """Return the variant that "auto" uses on a device of this kind."""
     return "tiled" if kind == "CPU" else "rows"

@@ -6,7 +6,6 @@ Also the properties of devices that PyOpenCL does not report, and the messages f
 from __future__ import annotations
 
 import atexit
-import ctypes
 import gc
 import os
 import platform
@@ -27,10 +26,9 @@ from numpy.typing import NDArray
 
 from ..common.errors import DeviceError, DeviceMemoryError, DeviceWarning
 from .kernel import Kernel, Program
-from .memory import Buffer, BufferBytes, ResultMemory, map_whole
-from .runtimes import find_platforms, name_processors
-
-DEVICE_VARIABLE = "PELE_OCL_DEVICE"
+from .loader import find_loader
+from .memory import Buffer, BufferBytes, ResultMemory, SpareBuffers, map_whole
+from .runtimes import DEVICE_VARIABLE, find_platforms, make_context, name_processors
 
 # From a runtime's platform name to the macro VENDOR_<NAME> that kernels may look at.
 VENDORS = {"nvidia": "NVIDIA", "portable computing": "POCL", "intel": "INTEL", "amd": "AMD", "apple": "APPLE"}
@@ -102,9 +100,10 @@ class Device:
     index : index in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
     programs, kernels : built programs and their kernels, by file, name and options
-    buffers : bytes of the device's buffers; mapped : bytes of host memory that the device reads and fills
+    buffers : bytes of the device's buffers in use; mapped : bytes of host memory that the device reads and fills
     cached : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
     tables : small buffers by their contents, dropped alike
+    spare_buffers : buffers that are not in use, dropped alike
     staging : such memory, cached for large reads and dropped alike; whoever reads takes it out meanwhile
     results : host memory of large results, reused after they are gone, dropped alike
     spare : command queues that `Queue.beside` lent and that are free; further : all that it made
@@ -121,6 +120,7 @@ class Device:
     mapped: BufferBytes = field(default_factory=BufferBytes, repr=False)
     cached: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
     tables: dict[tuple[str, bytes], Buffer] = field(default_factory=dict, repr=False)
+    spare_buffers: SpareBuffers = field(default_factory=SpareBuffers, repr=False)
     staging: deque[NDArray[np.uint8]] = field(default_factory=deque, repr=False)
     results: ResultMemory = field(default_factory=ResultMemory, repr=False)
     spare: deque[cl.CommandQueue] = field(default_factory=deque, repr=False)
@@ -174,7 +174,7 @@ class Device:
         if not self._made:
             with self._making:
                 if not self._made:
-                    context = cl.Context([self.handle])
+                    context = make_context(self.handle)
                     timing = cl.command_queue_properties.PROFILING_ENABLE
                     queues = cl.CommandQueue(context, properties=timing), cl.CommandQueue(context)
                     _in_use = True
@@ -376,8 +376,9 @@ class Device:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of all buffers and mapped arrays, of whatever plan; on CPUs both are of one memory."""
-        return self.buffers.now + self.mapped.now
+        """Bytes of all buffers, mapped arrays and registered results, of any plan; on CPUs all are of one memory."""
+        counts = self.buffers, self.spare_buffers, self.mapped, self.results.registered
+        return sum(count.now for count in counts)
 
     def require_memory(self, total: int, largest: int) -> None:
         """Raise DeviceMemoryError unless `total` more bytes, the largest buffer `largest` bytes, fit the device."""
@@ -385,6 +386,7 @@ class Device:
         if self.held_bytes + total > memory:
             self.cached.clear()
             self.tables.clear()
+            self.spare_buffers.clear()
             self.staging.clear()
             self.results.clear()
             gc.collect()  # plans that nobody can reach any more
@@ -400,18 +402,9 @@ class Device:
 
 
 def capabilities(handle: cl.Device, query: int) -> int:
-    """Ask clGetDeviceInfo for a bit field; 0 if it refuses or cannot be reached.
-
-    PyOpenCL passes on the queries that it knows, so the loader it is linked with is asked directly.
-    """
-    bits = ctypes.c_uint64(0)
-    try:
-        ask = ctypes.CDLL(cl._cl.__file__).clGetDeviceInfo
-    except (OSError, AttributeError):
-        return 0
-    ask.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p]
-    refused = ask(handle.int_ptr, query, ctypes.sizeof(bits), ctypes.byref(bits), None)
-    return 0 if refused else bits.value
+    """Ask for a bit field that PyOpenCL does not know; 0 if the device refuses or OpenCL's loader cannot be reached."""
+    loader = find_loader()
+    return 0 if loader is None else loader.bits(handle.int_ptr, query)
 
 
 def refusal(device: Device, error: cl.Error) -> DeviceError:

@@ -75,6 +75,13 @@ class ParameterType:
         vector = re.fullmatch(r"(\w+?)(2|3|4|8|16)", parameter.type)
         return cls(kernel, parameter, types.get(vector[1]) if vector else None, vector is not None)
 
+    @property
+    def argument_type(self) -> np.dtype[Any] | None:
+        """Type of the argument as in Signature.argument_types."""
+        if self.parameter.is_array or self.kind is None:
+            return None
+        return np.dtype(np.void) if self.is_vector or self.kind.kind == "V" else self.kind
+
     def array(self, value: Any) -> Argument:
         """Check an array; bytes fit every type. Raises InputError."""
         try:
@@ -131,6 +138,11 @@ class Signature:
             (of.parameter.name, of.array if of.parameter.is_array else of.number) for of in self.places
         ]  # fmt: skip
 
+    @property
+    def argument_types(self) -> tuple[np.dtype[Any] | None, ...]:
+        """Types of the arguments as PyOpenCL's `set_arg_types` takes them: None for arrays and for unknown types."""
+        return tuple(place.argument_type for place in self.places)
+
     def arguments(self, values: Arguments) -> tuple[Argument, ...]:
         """Return arguments in the order of the parameters, numbers in the types that the kernel takes.
 
@@ -151,7 +163,8 @@ class Signature:
 def types_of(precision: str, fixed_bits: int = 0, doubles: int = 0) -> Mapping[str, np.dtype[Any]]:
     """Return NumPy's types of the type names in kernels, by the macros from which cl/ chooses them.
 
-    fixed_bits : FIXED_BITS of cl/common/position.clh; doubles : DOUBLES of cl/common/total.clh
+    fixed_bits : FIXED_BITS of cl/common/position.clh
+    doubles : DOUBLES of cl/common/total.clh and of cl/potmap/sort.clh
     """
     real, double = np.dtype(precision), np.dtype(np.float64)
     chosen = {
@@ -160,6 +173,7 @@ def types_of(precision: str, fixed_bits: int = 0, doubles: int = 0) -> Mapping[s
         "position": np.dtype(np.int32) if fixed_bits else double,
         "fine": real if fixed_bits else double,
         "total": double if doubles else real,
+        "place": double if doubles else real,
         "point": np.dtype(np.int32) if precision == "float32" else double,
         "Entry": np.dtype(np.uint32),
     }
@@ -201,6 +215,9 @@ class Kernel:
     arguments, enqueues, and gives it back. Objects are kept, because making one costs more than a launch. Threads may
     use a Kernel at the same time, and finalizers may give objects back.
 
+    PyOpenCL takes 12 us to find out that an argument is a number, unless an object knows the types of its arguments.
+    To tell them takes as long as to set them once, so only objects that are borrowed for each launch know them.
+
     handle : of the device; vendor : of its compiler, `Device.vendor`
     signature : what it takes; of one that serves rows, what it takes for a structure alone
     launched : if it has run on the device
@@ -211,40 +228,50 @@ class Kernel:
     ) -> None:  # fmt: skip
         self.name, self.signature, self.launched = name, signature, False
         self._program, self._handle, self._vendor = program, handle, vendor
-        self._free = deque([cl.Kernel(program, name)])
+        self._free, self._typed = deque([cl.Kernel(program, name)]), deque[cl.Kernel]()
 
     def borrow(self) -> cl.Kernel:
-        """A kernel object that nobody else uses."""
+        """A kernel object that nobody else uses, which knows the types of its arguments."""
+        try:
+            return self._typed.pop()
+        except IndexError:
+            kernel_object = self._taken()
+            kernel_object.set_arg_types(self.signature.argument_types)
+            return kernel_object
+
+    def give_back(self, kernel_object: cl.Kernel) -> None:
+        """Give back a borrowed kernel object for reuse."""
+        self._typed.append(kernel_object)
+
+    def lend(self, owner: object) -> cl.Kernel:
+        """Return a kernel object that is reused after `owner` is deleted."""
+        kernel_object = self._taken()
+        weakref.finalize(owner, self._free.append, kernel_object).atexit = False
+        return kernel_object
+
+    def _taken(self) -> cl.Kernel:
         try:
             return self._free.pop()
         except IndexError:
             return cl.Kernel(self._program, self.name)
 
-    def give_back(self, kernel_object: cl.Kernel) -> None:
-        """Give back a borrowed kernel object for reuse."""
+    def _information(self, what: cl.kernel_work_group_info) -> Any:
+        """Ask the runtime about the kernel on the device."""
+        kernel_object = self._taken()
+        found = kernel_object.get_work_group_info(what, self._handle)
         self._free.append(kernel_object)
-
-    def lend(self, owner: object) -> cl.Kernel:
-        """Return a kernel object that is reused after `owner` is deleted."""
-        kernel_object = self.borrow()
-        weakref.finalize(owner, self.give_back, kernel_object).atexit = False
-        return kernel_object
+        return found
 
     @cached_property
     def own_group(self) -> tuple[int, ...] | None:
         """Work-items of a group along each axis, as `reqd_work_group_size` in the source says; None without it."""
-        kernel_object = self.borrow()
-        info = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
-        asked: tuple[int, ...] = tuple(kernel_object.get_work_group_info(info, self._handle))  # type: ignore[arg-type]
-        self.give_back(kernel_object)
+        asked: tuple[int, ...] = tuple(self._information(cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE))
         return asked if any(asked) else None
 
     @cached_property
     def most_items(self) -> int:
         """Work-items that a group of this kernel may have on the device."""
-        info, kernel_object = cl.kernel_work_group_info, self.borrow()
-        own = kernel_object.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, self._handle)[0]
-        limit = kernel_object.get_work_group_info(info.WORK_GROUP_SIZE, self._handle)
-        self.give_back(kernel_object)
+        info = cl.kernel_work_group_info
+        own, limit = (self._information(what) for what in (info.COMPILE_WORK_GROUP_SIZE, info.WORK_GROUP_SIZE))
         # On NVIDIA the source's own size holds; the limit is 256 there, whatever that is.
-        return int(own) if own and self._vendor == "NVIDIA" else max(1, int(limit))
+        return int(own[0]) if own[0] and self._vendor == "NVIDIA" else max(1, int(limit))

@@ -8,6 +8,7 @@ import mmap
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,12 +28,13 @@ CommandQueue = cl.CommandQueue
 class Buffer(cl.Buffer):
     """Memory of a device. PyOpenCL's own buffers take no weak references, so they cannot be counted.
 
-    dtype : of its values; is_read_only : if kernels may only read it
+    dtype : of its values; is_read_only : if kernels may only read it; counted : ends its being counted as in use
     host : its memory as an array, mapped for good where kernels work in the host's memory; not for use while they run
     """
 
     dtype: np.dtype[Any]
     is_read_only: bool
+    counted: Callable[[], object]
     host: NDArray[Any] | None = None
 
     def holds(self, array: NDArray[Any]) -> bool:
@@ -96,17 +98,52 @@ class BufferBytes:
         with self._lock:
             self.most = self._settled()
 
-    def count(self, owner: object, size: int) -> None:
-        """Count `size` bytes until their owner is deleted."""
+    def count(self, owner: object, size: int) -> Callable[[], object]:
+        """Count `size` bytes until their owner is deleted, or the function that is returned is called."""
         with self._lock:
             self._now = self._settled() + size
             self.most = max(self.most, self._now)
-        weakref.finalize(owner, self._released.append, size).atexit = False
+        end = weakref.finalize(owner, self._released.append, size)
+        end.atexit = False
+        return end
 
     def _settled(self) -> int:
         while self._released:
             self._now -= self._released.popleft()
         return self._now
+
+
+class SpareBuffers:
+    """Buffers that are not in use, left by a computation for the next one of its kind.
+
+    A GPU's driver maps the memory of a new buffer when a command first uses it, and waits for all kernels to free it.
+    Both take longer than a launch. Whoever takes buffers must use the command queues in which they were used before.
+    """
+
+    def __init__(self) -> None:
+        # Finalizers leave buffers here at any place in any thread: without a lock.
+        self._kinds: dict[str, tuple[int, dict[str, Buffer]]] = {}
+
+    @property
+    def now(self) -> int:
+        """Bytes of all buffers."""
+        return sum(size for size, _ in list(self._kinds.values()))
+
+    def take(self, kind: str) -> dict[str, Buffer]:
+        """Take the buffers of a kind, by their names."""
+        return self._kinds.pop(kind, (0, {}))[1]
+
+    def leave(self, kind: str, buffers: dict[str, Buffer], most: int) -> None:
+        """Leave buffers of a kind in place of those there are. most : bytes; buffers that have more are freed"""
+        size = sum(buffer.size for buffer in buffers.values())
+        if size <= most:
+            for buffer in buffers.values():
+                buffer.counted()
+            self._kinds[kind] = size, buffers
+
+    def clear(self) -> None:
+        """Free all buffers."""
+        self._kinds.clear()
 
 
 @dataclass(eq=False)
@@ -132,9 +169,12 @@ class ResultMemory:
     """Host memory of large results, reused when no array refers to it any more.
 
     The system allocates fresh memory page by page, which takes several times as long as a GPU takes to fill it.
+
+    registered : bytes that are registered with the driver, which takes as many on the device
     """
 
     def __init__(self) -> None:
+        self.registered = BufferBytes()
         # Finalizers put memory here at any place in any thread: without a lock, and beyond KEPT the oldest is dropped.
         self._free: deque[ResultPages] = deque(maxlen=KEPT)
 
@@ -166,7 +206,13 @@ class ResultMemory:
                 pages.buffer = Buffer(context, flags, hostbuf=pages.bytes)
             except cl.Error:  # the driver has no memory for it: results come through pinned pieces
                 return None
+            self.registered.count(pages.buffer, pages.bytes.nbytes)
         return loan.pages.buffer
+
+    def has_registered(self, array: NDArray[Any]) -> bool:
+        """Return whether the memory of an array is registered with the driver."""
+        loan = _loan_of(array)
+        return loan is not None and loan.memory is self and loan.pages.buffer is not None
 
     def clear(self) -> None:
         """Free all memory that is not in use."""

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ LARGE_SHARE = 16  # a device must have so many times the memory of a result left
 FILLED = 1 << 28  # bytes that are filled, and then copied: NVIDIA's OpenCL hangs if it fills more than 2 GiB
 
 IN_TURN, LEAST_IN_TURN = 8, 2  # arrays of host memory; fewer of larger slices, lest the host keep many times as much
+BETWEEN_LOOKS = 5e-5  # s between two looks at whether an event has come
 PAGE = 4096  # bytes of host memory that come at a time, at least
 
 MOST_PIECES = 65_535  # that one launch copies, which CUDA's devices take in the third dimension
@@ -79,6 +81,7 @@ class Queue(Binder):
 
     profile : whether times are wanted; launches are dearer then
     own_command_queue : one in which nothing of others waits; None for the one of all queues
+    turns : lock of the thread that uses the queue, which is released while it waits for the device to read an array
     allocated : bytes of all buffers made so far, gone ones included
     held : buffers that live as long as the queue
     events : of the launches, in order; firsts : indices of launches that were a kernel's first on the device
@@ -88,6 +91,7 @@ class Queue(Binder):
 
     profile: bool = True
     own_command_queue: CommandQueue | None = None
+    turns: Lock | None = None
     held: list[Buffer] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     firsts: set[int] = field(default_factory=set)
@@ -110,6 +114,18 @@ class Queue(Binder):
         if array.size == 0:  # OpenCL has no empty buffers
             return self.empty(0, dtype)
         return self._buffer(array.nbytes, array.dtype, array)
+
+    def send(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        """Upload values by a command of this queue, for launches of this queue alone.
+
+        The first launch that takes a buffer of `upload` makes the host wait for all kernels on NVIDIA's devices.
+        """
+        array = np.array(values, dtype or self.dtype)
+        if array.size == 0 or self.device.kind == "CPU":
+            return self.upload(array, array.dtype)
+        buffer = self.empty(array.size, array.dtype)
+        self.post(buffer, array)
+        return buffer
 
     def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         return self.upload(values, dtype)
@@ -180,7 +196,7 @@ class Queue(Binder):
         with self.device:
             buffer = Buffer(self.device.context, flags, size, hostbuf=values)
         buffer.dtype, buffer.is_read_only = dtype, values is not None
-        self.device.buffers.count(buffer, size)
+        buffer.counted = self.device.buffers.count(buffer, size)
         return buffer
 
     def part(self, buffer: Buffer, first: int, size: int) -> Buffer:
@@ -206,8 +222,25 @@ class Queue(Binder):
 
     def read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> None:
         """Fill the array from a buffer, from its value `first` on, once everything before is done."""
+        if self.turns is not None:
+            self._give_turns(self.turns)
         with self.device:
             cl.enqueue_copy(self.command_queue, array, buffer, src_offset=first * array.itemsize)
+
+    def _give_turns(self, turns: Lock) -> None:
+        """Let other threads use the device until everything is done.
+
+        It polls: while a thread waits in NVIDIA's runtime, launches of other threads seem to wait, too.
+        """
+        with self.device:
+            done = cl.enqueue_marker(self.command_queue)
+            self.command_queue.flush()
+        turns.release()
+        try:
+            while not self.has_come(done):
+                time.sleep(BETWEEN_LOOKS)
+        finally:
+            turns.acquire()
 
     def reaches(self, array: NDArray[Any]) -> bool:
         """Return whether the device writes a large result directly; NVIDIA's do from the second use of its memory on.
@@ -215,7 +248,11 @@ class Queue(Binder):
         The driver then takes as much memory on the device.
         """
         device = self.device
-        if device.vendor != "NVIDIA" or device.held_bytes + LARGE_SHARE * array.nbytes > device.memory:
+        if device.vendor != "NVIDIA":
+            return False
+        if device.results.has_registered(array):
+            return True
+        if device.held_bytes + LARGE_SHARE * array.nbytes > device.memory:
             return False
         with device:
             return device.results.register(device.context, array) is not None
@@ -274,9 +311,9 @@ class Queue(Binder):
             raise refusal(self.device, error) from error
 
     def has_come(self, event: Event) -> bool:
-        """Return whether an event has come."""
+        """Return whether an event has come, or never will: the status of a command that failed is negative."""
         with self.device:
-            return bool(event.command_execution_status == cl.command_execution_status.COMPLETE)
+            return bool(event.command_execution_status <= cl.command_execution_status.COMPLETE)
 
     def finish(self) -> None:
         """Wait for everything that was started."""
@@ -416,8 +453,11 @@ class Queue(Binder):
         return Queue(self.device, self.precision, profile=profile)
 
     @contextmanager
-    def beside(self) -> Iterator[Queue]:
-        """Lend a queue without profiling that nobody else uses; its commands can run concurrently with other queues."""
+    def beside(self, turns: Lock | None = None) -> Iterator[Queue]:
+        """Lend a queue without profiling that nobody else uses; its commands can run concurrently with other queues.
+
+        turns : of the queue
+        """
         spare = self.device.spare
         try:
             own = spare.pop()
@@ -426,7 +466,7 @@ class Queue(Binder):
                 own = cl.CommandQueue(self.device.context)
             self.device.further.append(own)
         try:
-            yield Queue(self.device, self.precision, profile=False, own_command_queue=own)
+            yield Queue(self.device, self.precision, profile=False, own_command_queue=own, turns=turns)
         finally:
             spare.append(own)
 
@@ -635,7 +675,7 @@ def read_without_padding(
     at_once : values that are transferred at a time, at least a slice
     """
     per_slice = math.prod(shape)
-    step = max(1, at_once // per_slice)
+    step = max(1, min(at_once // per_slice, len(values)))
     size, starts = step * per_slice * values.itemsize, range(0, len(values), step)
     under_way = deque[Future[None]]()
 

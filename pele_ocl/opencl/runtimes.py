@@ -23,6 +23,7 @@ import shutil
 import struct
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,12 +31,15 @@ from functools import cache, lru_cache
 from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import pyopencl as cl
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..common.errors import CacheWarning
+from .loader import Loader, find_loader
 
+if TYPE_CHECKING:
+    import pyopencl as cl
+
+DEVICE_VARIABLE = "PELE_OCL_DEVICE"
 VARIABLE = "OCL_ICD_VENDORS"
 WINDOWS_VARIABLE = "OCL_ICD_FILENAMES"
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
@@ -211,12 +215,58 @@ def _read(memory: BinaryIO, first: int, size: int) -> bytes:
 LEAST_FREE_BYTES = 64 << 20
 
 
+_loading: list[threading.Thread] = []  # the thread of load_runtimes
+_beginning = threading.Lock()
+_contexts: dict[int, int] = {}  # by device, pointers of both: made by load_runtimes, taken by make_context
+
+
+def load_runtimes(context_of: int = 0) -> threading.Thread:
+    """Load the runtimes in a thread, once, so that other threads work while drivers start; some start threads.
+
+    context_of : a kind of devices, such as loader.GPU; if there is one device of this kind, its context is made, too
+
+    The process waits for the thread before it forks or ends, as not every driver survives that while it starts.
+    """
+    with _beginning:
+        if not _loading:
+            _give_pocl_a_folder()
+            thread = threading.Thread(target=_start_drivers, args=(find_loader(), context_of), name="OpenCL's runtimes")
+            if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+                os.register_at_fork(before=thread.join, after_in_child=_contexts.clear)
+            thread.start()
+            _loading.append(thread)
+    return _loading[0]
+
+
+def _start_drivers(loader: Loader | None, context_of: int) -> None:
+    if loader is None:
+        return
+    with announced_runtimes():
+        platforms = loader.platforms()
+    for platform in platforms:
+        loader.devices(platform)
+    alike = [device for platform in platforms if context_of for device in loader.devices(platform, context_of)]
+    if len(alike) == 1 and (context := loader.make_context(alike[0])):
+        _contexts[alike[0]] = context
+
+
+def make_context(device: cl.Device) -> cl.Context:
+    """Make the context of a device, or take the one that load_runtimes made."""
+    import pyopencl as cl
+
+    made = _contexts.pop(device.int_ptr, None)
+    return cl.Context([device]) if made is None else cl.Context.from_int_ptr(made, retain=False)
+
+
 @lru_cache(maxsize=1)
 def find_platforms() -> tuple[cl.Platform, ...]:
-    """List the OpenCL platforms of this machine. The first call loads the runtimes; some start threads."""
-    _keep_invokers_in_memory()
-    _give_pocl_a_folder()
-    with announced_runtimes():
+    """List the OpenCL platforms of this machine. The first call loads the runtimes, unless load_runtimes did."""
+    loading = load_runtimes()
+    import pyopencl as cl
+
+    _keep_invokers_in_memory(cl)
+    loading.join()
+    with announced_runtimes():  # in case that the thread could not reach the loader
         try:
             return tuple(cl.get_platforms())
         except cl.Error:  # the loader found no runtime at all
@@ -230,9 +280,8 @@ class _Invokers(dict[Any, Any]):
         self.setdefault(key, value)
 
 
-def _keep_invokers_in_memory() -> None:
+def _keep_invokers_in_memory(module: Any) -> None:
     """Replace PyOpenCL's database of generated functions, which fails with the disk and has no checksums."""
-    module: Any = cl
     switch = getattr(module, "_PYOPENCL_NO_CACHE", None)
     module._PYOPENCL_NO_CACHE = True  # the module makes no database while it is imported
     try:

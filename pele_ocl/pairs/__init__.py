@@ -1,4 +1,4 @@
-"""Pairs of atoms: what bonds exclude, lists by distance, all pairs at once, files of pairs, and dielectrics by atom."""
+"""Pairs of atoms: exclusions, lists by distance, all pairs, files of pairs, and internal dielectric constants."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = [
     "writing_pairs",
 ]
 
-if not TYPE_CHECKING:  # names by the file that has them
+if not TYPE_CHECKING:  # names by module
     __getattr__ = lazy_names(
         __name__,
         {

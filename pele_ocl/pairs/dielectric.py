@@ -19,7 +19,7 @@ _ELSEWHERE = 1.0
 
 @dataclass(frozen=True)
 class _Rule:
-    """Atoms of a residue ("*": of any) that has some atoms and lacks others."""
+    """Dielectric constant of atoms in a residue ("*": any) that has some atoms and lacks others."""
 
     residue: str
     has: frozenset[str]
@@ -31,8 +31,8 @@ class _Rule:
 def internal_dielectrics(atoms: Atoms) -> Floats:
     """Return the internal dielectric constants of VDGBNP, (n,); a pair of atoms uses the larger one.
 
-    Protonation and terminal residues are recognized by the atoms present, in any naming convention. Residues next to a
-    gap, without the atoms of a terminal one, are treated as internal. All other atoms have 1.
+    Protonation states and terminal residues are recognized by the atoms present, in any naming convention. Residues
+    next to a gap that lack the atoms of a terminal residue are treated as internal. All other atoms have 1.
 
     Raises InputError for atoms without labels.
 
@@ -53,7 +53,7 @@ def internal_dielectrics(atoms: Atoms) -> Floats:
 
 @lru_cache(maxsize=1024)
 def _of_residue(residue: str, names: tuple[str, ...]) -> tuple[float, ...]:
-    """Look up the constants of one residue's atoms; the first rule that names an atom holds."""
+    """Return the constants of a residue's atoms; the first matching rule applies."""
     common = canonical(names)
     known = frozenset([*residue_names(residue), "*"])
     holding = [r for r in _rules() if r.residue in known and r.has <= set(common) and r.lacks.isdisjoint(common)]
@@ -77,7 +77,7 @@ def _rules() -> tuple[_Rule, ...]:
 
 
 def inverse_dielectrics(atoms: Atoms, model: SolventModel) -> Floats:
-    """Return 1/eps inside of each atom times the solute's eps, (n,); 1 if the model has one for all.
+    """Inverse internal dielectric constant of each atom, relative to the solute's, (n,); 1 if it is uniform.
 
     Raises InputError for atoms without labels in VDGBNP.
     """

@@ -1,4 +1,4 @@
-"""Files of pairs: HDF5, NumPy's .npz and text, with or without PELE's own sigma^2 and charge product of each pair."""
+"""Files of pairs: HDF5, NumPy's .npz and text, optionally with sigma^2 and charge product of each pair, as in PELE."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _BETWEEN = "\t"  # chain, residue name and number, insertion code, atom name
 
 
 def names_to_store(labels: Labels) -> NDArray[np.bytes_]:
-    """(n,) names of atoms, one text each."""
+    """Names of atoms as stored in files, (n,)."""
     columns = (labels.chains, labels.residue_names, labels.residue_numbers, labels.insertion_codes, labels.names)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return np.array([_BETWEEN.join(map(str, row)).encode() for row in rows] or [b""], np.bytes_)[: len(labels)]
 
 
 def labels_from(stored: NDArray[Any], file: InputFile) -> Labels:
-    """Labels of the atoms that a file names. Raises FormatError if they cannot be read."""
+    """Make labels from names stored in a file. Raises FormatError if they are invalid."""
     try:
         rows = [bytes(text).decode().split(_BETWEEN) for text in np.asarray(stored).ravel().tolist()]
         chains, residues, numbers, codes, names = (list(column) for column in zip(*rows, strict=True))
@@ -52,14 +52,14 @@ def labels_from(stored: NDArray[Any], file: InputFile) -> Labels:
 
 
 def digest_of(labels: Labels) -> str:
-    """Hash that identifies the names and the order of atoms."""
+    """Hash of the names and the order of atoms."""
     return hashlib.sha256(b"\n".join(names_to_store(labels).tolist())).hexdigest()[:16]
 
 
 Columns = dict[str, NDArray[Any]]
 
 _BLOCK = 65_536
-# The meaning of columns that no line names, by their number.
+# Names of the columns without a header, by their number.
 _UNNAMED = {
     2: ("first", "second"),
     3: ("first", "second", "one_four"),
@@ -69,7 +69,7 @@ _UNNAMED = {
 _NAMES = frozenset(_UNNAMED[5])
 _HEAD = re.compile(
     r"# (\d{1,18}) pairs of (\d{1,18}) atoms;(?:.*; names ([0-9a-f]{16})$)?", re.ASCII | re.MULTILINE
-)  # how write_pairs begins a text
+)  # header of texts written by write_pairs
 
 _PARSERS: dict[str, tuple[Callable[[str], Any], Any, str]] = {
     "first": (int, np.int64, "the index of an atom"),
@@ -81,9 +81,9 @@ _PARSERS: dict[str, tuple[Callable[[str], Any], Any, str]] = {
 
 
 def read_columns(path: InputFile) -> tuple[Columns, NDArray[np.int64]]:
-    """Read columns of a text by name, the line of each pair, from 1, and n_pairs and n_atoms if the header has them.
+    """Read the columns of a text, n_pairs and n_atoms from its header if present, and the line number of each pair.
 
-    Raises FormatError, naming file and line, for rows of different lengths and words that are not numbers.
+    Raises FormatError with file and line for rows of different lengths and for words that are not numbers.
     """
     names: Sequence[str] = ()
     stored: Columns = {}
@@ -102,7 +102,7 @@ def read_columns(path: InputFile) -> tuple[Columns, NDArray[np.int64]]:
             if _column_names(words):
                 rows, where = rows[1:], where[1:]
         if rows:
-            strict = any("_" in line or not line.isascii() for line in block)  # int and float take `1_0`
+            strict = any("_" in line or not line.isascii() for line in block)  # int and float accept `1_0`
             blocks.append(_parsed(path, names, rows, where, strict))
             numbers.append(where)
     names = names or _UNNAMED[2]
@@ -113,7 +113,7 @@ def read_columns(path: InputFile) -> tuple[Columns, NDArray[np.int64]]:
 
 
 def _rows(block: list[str], start: int) -> tuple[list[list[str]], NDArray[np.int64]]:
-    """Return the words of each line that holds some, and its number; a comment counts if it names the columns."""
+    """Split non-empty lines into words, and return their line numbers; a comment with column names is kept."""
     text = "".join(block)
     if "," in text:
         block = [line.replace(",", " ") for line in block]
@@ -132,14 +132,14 @@ def _uncommented(line: str) -> str:
 
 
 def _column_names(words: list[str]) -> list[str] | None:
-    """Return the words, if they are names of columns."""
+    """Return words if they are names of columns, otherwise None."""
     return words if words and words[0] in _NAMES and set(words) <= _NAMES else None
 
 
 def _parsed(
     path: InputFile, names: Sequence[str], rows: list[list[str]], where: NDArray[np.int64], strict: bool
 ) -> list[NDArray[Any]]:
-    """One array a name; strict : whether to look at each word before it is parsed."""
+    """Parse rows to one array per column. strict : whether to check each word before parsing"""
     try:
         if strict and any(number(word) is None for words in rows for word in words):
             raise ValueError
@@ -151,7 +151,7 @@ def _parsed(
 
 
 def _array(name: str, words: Sequence[str]) -> NDArray[Any]:
-    """Parse the numbers that words spell; raise ValueError, KeyError or OverflowError if one spells none."""
+    """Parse a column. Raises ValueError, KeyError or OverflowError for invalid words."""
     parse, dtype, _ = _PARSERS[name]
     values = np.array(list(map(parse, words)), dtype)
     if not np.isfinite(values).all():
@@ -160,7 +160,7 @@ def _array(name: str, words: Sequence[str]) -> NDArray[Any]:
 
 
 def _complaint(path: InputFile, names: Sequence[str], rows: list[list[str]], where: NDArray[np.int64]) -> str:
-    """A sentence about the first row that is wrong."""
+    """Error message for the first invalid row."""
     for at, words in zip(where.tolist(), rows, strict=True):
         if len(words) != len(names):
             has = "1 column" if len(words) == 1 else f"{len(words)} columns"
@@ -190,18 +190,18 @@ def read_pairs(
 ) -> PairList:  # fmt: skip
     """Read a list of pairs.
 
-    path : .h5 or .npz with the arrays `first` and `second` and, if wanted, `one_four`, `sigma2` (A^2) and
+    path : .h5 or .npz with the arrays `first` and `second` and optionally `one_four`, `sigma2` (A^2) and
         `charge_products` (e^2). Text (.txt, .dat, .csv) has one pair per line, with columns separated by blanks or
-        commas. Without a header, the columns of a text are first and second; a third one is one_four (0 or 1). Four or
-        five are first, second, sigma2, charge_products and one_four. `#` starts a comment
+        commas. Without a header, two columns are first and second, a third one is one_four (0 or 1), and four or five
+        are first, second, sigma2, charge_products and one_four. `#` starts a comment
     n_atoms : number of atoms
-    base : number of the first atom in the file; write_pairs counts from 0
-    labels : names of the atoms, for messages. A list with names is matched to these by name
-    notes : takes messages about the order of atoms
+    base : index of the first atom in the file; write_pairs uses 0
+    labels : names of the atoms, for messages. If the file has names, atoms are matched by name
+    notes : list to which messages about the order of atoms are appended
 
-    The list is not filtered; without_bonded leaves out excluded pairs.
+    The list is not filtered; use without_bonded to remove excluded pairs.
 
-    Raises FormatError for invalid files, with the line, or the pair if there are no lines.
+    Raises FormatError for invalid files, with the line, or the number of the pair in binary files.
 
     >>> pele_ocl.write_pairs("few.txt", pele_ocl.PairList(8, [0, 1], [5, 7]))
     >>> pele_ocl.read_pairs("few.txt", n_atoms=8).second.tolist()
@@ -264,14 +264,14 @@ def read_pairs(
 def _in_order(
     first: NDArray[Any], second: NDArray[Any], labels: Labels, named: Labels, source: str, notes: list[str] | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return pairs of a file with indices of the atoms with these labels; named : labels of the file's atoms."""
+    """Return pairs of a file with indices of atoms with other labels. named : labels of the atoms in the file"""
     found = correspondence(labels, named, source)
     if notes is not None:
         notes += found.notes
     if found.is_identity or not len(first) or not 0 <= min(first.min(), second.min()):
         return first, second
     if max(first.max(), second.max()) >= len(labels):
-        return first, second  # which is refused, with the pair
+        return first, second  # PairList raises the error
     places = np.argsort(found.order)
     return places[first], places[second]
 
@@ -279,8 +279,8 @@ def _in_order(
 def write_pairs(path: str | PathLike[str], pairs: Pairs, labels: Labels | None = None) -> None:
     """Write pairs in the format of read_pairs, in pieces to save memory.
 
-    path : .h5, .npz, .txt, .dat or .csv; indices count from 0
-    labels : of the atoms, whose names are stored in .h5 and .npz; texts store a hash of them
+    path : .h5, .npz, .txt, .dat or .csv; indices start at 0
+    labels : names of the atoms, stored in .h5 and .npz; texts store a hash of them
 
     Raises FormatError for an unknown suffix or a read-only folder.
 
@@ -295,7 +295,7 @@ def write_pairs(path: str | PathLike[str], pairs: Pairs, labels: Labels | None =
 
 @contextmanager
 def writing_pairs(path: str | PathLike[str], pairs: Pairs, labels: Labels | None = None) -> Iterator[None]:
-    """Write like write_pairs, but keep the file only if the block ends without an error."""
+    """Write as write_pairs does, but keep the file only if the block ends without an error."""
     suffix = require_pairs_suffix(path)
     require_pairs(pairs)
     if labels is not None and len(arguments.instance("labels", labels, Labels, "Labels")) != pairs.n_atoms:
@@ -308,7 +308,7 @@ def writing_pairs(path: str | PathLike[str], pairs: Pairs, labels: Labels | None
 
 
 def require_pairs_suffix(path: str | PathLike[str]) -> str:
-    """Return the suffix of a file of pairs, in lower case; raise FormatError unless it is one of PAIR_SUFFIXES."""
+    """Return the suffix of a file of pairs, in lower case. Raises FormatError unless it is one of PAIR_SUFFIXES."""
     suffix = arguments.file_path(path).suffix.lower()
     if suffix not in PAIR_SUFFIXES:
         raise FormatError(
@@ -338,7 +338,7 @@ def _read_npz(file: InputFile) -> tuple[Columns, None]:
                         columns[name] = npy_array(entry, info.file_size, file)
     except FormatError as error:
         raise FormatError(str(error).replace("as .npy", "as .npz", 1)) from None
-    except Exception as error:  # a damaged archive shows in errors of many types
+    except Exception as error:  # damaged archives cause errors of many types
         raise FormatError(f"{file}: cannot be read as .npz ({first_line(error)})") from None
     return columns, None
 
@@ -389,7 +389,7 @@ def _write_text(path: Path, pairs: Pairs, names: list[str], labels: Labels | Non
 
 
 def _texts(values: NDArray[Any]) -> Iterator[str]:
-    """Numbers with all the digits they need; flags as 0 and 1."""
+    """Format numbers with full precision, and flags as 0 and 1."""
     return map(repr, (values.astype(np.int8) if values.dtype == np.bool_ else values).tolist())
 
 

@@ -13,10 +13,10 @@ from ..atoms.combining import mean_sigma, scaled_pairs
 
 @dataclass(frozen=True, eq=False)
 class NonbondedPairs:
-    """Pairs that the sums leave out, and the energies of 1-4 pairs that take their place.
+    """Excluded pairs, and 1-4 pairs with their parameters.
 
-    excluded : (k, 2) pairs one or two bonds apart, and 1-4 pairs
-    one_four : OneFourPairs, which are among them
+    excluded : (k, 2) pairs separated by one or two bonds, and 1-4 pairs
+    one_four : OneFourPairs, a subset of the excluded pairs
     """
 
     excluded: Ints
@@ -24,7 +24,7 @@ class NonbondedPairs:
 
 
 def nonbonded_pairs(atoms: Atoms) -> NonbondedPairs:
-    """Return the pairs of atoms.bonded or, without it, of bonds, scales and combining rule."""
+    """Return the pairs of atoms.bonded or, without it, those from bonds, scale factors and combining rule."""
     if atoms.bonded is not None:
         one_four = atoms.bonded.one_four
         return NonbondedPairs(np.concatenate([atoms.bonded.excluded, one_four.atoms]), one_four)
@@ -33,12 +33,12 @@ def nonbonded_pairs(atoms: Atoms) -> NonbondedPairs:
 
 
 def own_lj_pairs(atoms: Atoms) -> LennardJonesPairs:
-    """Return the pairs of atoms.bonded that have Lennard-Jones parameters of their own (NBFIX)."""
+    """Return the pairs of atoms.bonded with their own Lennard-Jones parameters (NBFIX)."""
     return LennardJonesPairs() if atoms.bonded is None else atoms.bonded.lj_pairs
 
 
 def lj_corrections(atoms: Atoms, pairs: LennardJonesPairs) -> tuple[Floats, Floats]:
-    """Return sigma A and epsilon kcal/mol of pairs, (k, 2): their own, and the ones that sums over all pairs take."""
+    """Return sigma, A, and epsilon, kcal/mol, of pairs, (k, 2): their own, and those from the combining rule."""
     assert atoms.lj_sigma is not None
     assert atoms.lj_epsilon is not None
     i, j = pairs.atoms.T
@@ -47,8 +47,7 @@ def lj_corrections(atoms: Atoms, pairs: LennardJonesPairs) -> tuple[Floats, Floa
 
 
 def has_scaled_pairs(atoms: Atoms) -> bool:
-    """Return whether the energies of all 1-4 pairs follow from the atoms' own parameters and the scales
-    atoms.one_four."""
+    """Return whether all 1-4 energies follow from the atoms' parameters and the scale factors atoms.one_four."""
     if atoms.bonded is None or atoms.lj_sigma is None or atoms.lj_epsilon is None:
         return True
     table = atoms.bonded.one_four
@@ -59,7 +58,7 @@ def has_scaled_pairs(atoms: Atoms) -> bool:
 
 
 def _scaled(atoms: Atoms, pairs: Ints) -> OneFourPairs:
-    """Pairs (k, 2) with the parameters of their atoms, combined and scaled."""
+    """1-4 pairs (k, 2) with combined and scaled parameters of their atoms."""
     assert atoms.lj_sigma is not None
     assert atoms.lj_epsilon is not None
     return scaled_pairs(pairs, atoms.charges, atoms.lj_sigma, atoms.lj_epsilon, atoms.combining, atoms.one_four)

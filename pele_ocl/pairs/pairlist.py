@@ -1,6 +1,6 @@
-"""Pairs of atoms: as arrays, PairList, or every pair but the excluded ones, made while they are asked for, AllPairs.
+"""Pairs of atoms: PairList with arrays of pairs, and AllPairs, which generates all but excluded pairs on demand.
 
-Pairs is the interface of both.
+Pairs is their common interface.
 """
 
 from __future__ import annotations
@@ -19,37 +19,36 @@ from ..common.readonly import ReadOnlyArrays, read_only
 
 Codes = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-Indices = NDArray[np.signedinteger[Any]]  # int32 once they are in a list
+Indices = NDArray[np.signedinteger[Any]]  # stored as int32
 
 
 class Pairs(Protocol):
-    """Pairs of n_atoms atoms that come in pieces, so that no more than a device holds exist at a time."""
+    """Pairs of n_atoms atoms, generated in pieces to limit memory."""
 
     @property
     def n_atoms(self) -> int:
-        """Atoms that the pairs are taken from; indices are 0 to n_atoms - 1."""
+        """Number of atoms; indices are 0 to n_atoms - 1."""
 
     def __len__(self) -> int: ...
 
     def chunks(self, most: int) -> Iterator[PairList]:
-        """Yield the pairs in order, at most `most` at a time."""
+        """Yield the pairs in order, in lists of at most `most`."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairList(ReadOnlyArrays):
-    """p pairs of atoms in any order, the two atoms of a pair in any order.
+    """List of p pairs of atoms; the order of pairs, and of the two atoms in a pair, does not matter.
 
     n_atoms : number of atoms
     first, second : (p,) indices from 0
-    one_four : (p,) True for pairs three bonds apart, whose energies are scaled, optional
+    one_four : (p,) True for pairs separated by three bonds, whose energies are scaled, optional
     sigma2 : (p,) A^2, squared Lennard-Jones sigma of each pair instead of the combined one, optional
     charge_products : (p,) e^2, instead of the product of the two charges, optional
-    rule : function that makes the list at other positions, as for pairs_within and pairs_split; None for a constant
-        list
+    rule : function that makes the list for other positions, set by pairs_within and pairs_split; None for a fixed list
     labels : names of the atoms, only for messages
 
-    The arrays are copied and made read-only. Raises InputError for unequal lengths and for numbers that are not
-    integers or not finite. Nonexistent atoms, atoms paired with themselves, and repeated pairs are also refused.
+    The arrays are copied and made read-only. Raises InputError for unequal lengths, values that are not integers or
+    not finite, unknown atoms, atoms paired with themselves, and repeated pairs.
 
     >>> pele_ocl.PairList(4, first=[0, 1], second=[2, 3])
     PairList(2 pairs of 4 atoms)
@@ -95,12 +94,12 @@ class PairList(ReadOnlyArrays):
         return f"PairList({len(self):,} pairs of {self.n_atoms:,} atoms{flagged}{own})"
 
     def chunks(self, most: int) -> Iterator[PairList]:
-        """Yield the pairs in order as views, at most `most` at a time."""
+        """Yield the pairs in order as views, in lists of at most `most`."""
         for start in range(0, len(self), require_most(most)):
             yield self._taken(slice(start, start + most))
 
     def shuffled(self, seed: int = 0) -> PairList:
-        """Shuffle the pairs, and exchange the two atoms in half of them."""
+        """Return the pairs in random order, with the two atoms exchanged in half of them."""
         rng = np.random.default_rng(arguments.whole_number("seed", seed))
         mixed = self._taken(rng.permutation(len(self)))
         exchange = rng.random(len(self)) < 0.5
@@ -117,7 +116,7 @@ class PairList(ReadOnlyArrays):
         object.__setattr__(self, name, array)
 
     def _flags(self) -> Flags:
-        """one_four as booleans; 0 is False, 1 is True."""
+        """Return one_four as booleans; 0 and 1 are accepted."""
         values = self._per_pair("one_four")
         if values.dtype == np.bool_:
             return values.copy()
@@ -143,7 +142,7 @@ class PairList(ReadOnlyArrays):
 
 
 class Fault(NamedTuple):
-    """First pair, counted from 0, that no list may hold, and why."""
+    """First invalid pair, counted from 0, and the error message."""
 
     position: int
     sentence: str
@@ -152,10 +151,10 @@ class Fault(NamedTuple):
 def find_fault(
     n_atoms: int, first: Codes, second: Codes, *, base: int = 0, labels: Labels | None = None
 ) -> Fault | None:
-    """Find a pair of a missing atom, of an atom with itself, or repeated; None if all are right.
+    """Find an unknown atom, an atom paired with itself, or a repeated pair; None if there is none.
 
     first, second : (p,) indices from 0
-    base : number of the first atom in messages
+    base : index of the first atom in messages
     labels : names of the atoms, for messages
     """
 
@@ -185,7 +184,7 @@ def find_fault(
 
 
 def require_pairs(pairs: object) -> None:
-    """Raise InputError for anything but pairs: a path, an array."""
+    """Raise InputError for anything but pairs, such as a path or an array."""
     if not hasattr(pairs, "chunks") or not hasattr(pairs, "n_atoms"):
         raise InputError(
             f"pairs are {arguments.described(pairs)}; a list is needed: pairs_within(atoms, 12), all_pairs(atoms), "
@@ -194,7 +193,7 @@ def require_pairs(pairs: object) -> None:
 
 
 def pair_codes(first: NDArray[Any], second: NDArray[Any]) -> Codes:
-    """Each pair as one number, the lower index in the upper 32 bits: equal pairs, equal codes; sorted by atoms."""
+    """Encode pairs as integers with the lower index in the upper 32 bits; equal pairs have equal codes."""
     low, high = np.minimum(first, second), np.maximum(first, second)
     codes: Codes = low.astype(np.int64)
     codes <<= 32
@@ -203,7 +202,7 @@ def pair_codes(first: NDArray[Any], second: NDArray[Any]) -> Codes:
 
 
 def pairs_of(codes: Codes) -> tuple[Ints, Ints]:
-    """Return the lower and the higher atoms of codes, (p,) each."""
+    """Return the lower and the higher atom of codes, (p,) each."""
     return (codes >> 32).astype(np.int32), (codes & 0xFFFFFFFF).astype(np.int32)
 
 
@@ -217,7 +216,7 @@ def unchecked(
     *,
     rule: Callable[[Atoms], PairList] | None = None,
 ) -> PairList:
-    """A PairList of arrays known to be right, neither copied nor looked at again."""
+    """Make a PairList from valid arrays, without copying or checking them."""
     pairs = object.__new__(PairList)
     object.__setattr__(pairs, "n_atoms", n_atoms)
     object.__setattr__(pairs, "rule", rule)
@@ -236,7 +235,7 @@ def unchecked(
 
 
 def whole_numbers(name: str, values: ArrayLike) -> Codes:
-    """Indices (p,) as int64; raises InputError for fractions and other shapes."""
+    """Return indices (p,) as int64. Raises InputError for fractions and other shapes."""
     array = arguments.array(name, values, "iuf", "indices of atoms")
     if array.ndim != 1:
         raise InputError(f"{name} has shape {array.shape}; (p,) is needed, one index a pair")
@@ -248,7 +247,7 @@ def whole_numbers(name: str, values: ArrayLike) -> Codes:
 
 
 def require_most(most: int) -> int:
-    """`most`, or InputError unless it is a number of pairs that a piece can have."""
+    """Return a number of pairs per piece. Raises InputError unless it is a positive integer."""
     if not isinstance(most, int | np.integer):
         raise InputError(f"pieces are of {arguments.described(most)} pairs; a whole number is needed")
     if most < 1:
@@ -260,18 +259,18 @@ def _no_pairs() -> Ints:
     return np.empty((0, 2), np.int32)
 
 
-MOST_ATOMS = 100_000_000  # a list of the pairs' first ranks takes 8 bytes per atom
+MOST_ATOMS = 100_000_000  # the ranks of the first pairs of rows take 8 bytes per atom
 
 
 @dataclass(frozen=True, eq=False)
 class AllPairs(ReadOnlyArrays):
     """All pairs i < j of n_atoms atoms, row by row, except excluded ones.
 
-    n_atoms : atoms
+    n_atoms : number of atoms
     excluded : (m, 2) pairs to leave out, indices from 0, in any order
     one_four : (k, 2) pairs to flag
 
-    Needs memory only for the excluded pairs and one piece. Raises InputError for pairs of atoms that do not exist.
+    Memory is needed only for the excluded pairs and one piece. Raises InputError for pairs with unknown atoms.
 
     >>> len(pele_ocl.AllPairs(4))
     6
@@ -280,7 +279,7 @@ class AllPairs(ReadOnlyArrays):
     n_atoms: int
     excluded: Ints = field(default_factory=_no_pairs)
     one_four: Ints = field(default_factory=_no_pairs)
-    _starts: Codes = field(init=False, repr=False)  # rank of the first pair of each row; a last one behind them all
+    _starts: Codes = field(init=False, repr=False)  # rank of the first pair of each row, and the number of all pairs
     _skipped: Codes = field(init=False, repr=False)
     _flagged: Codes = field(init=False, repr=False)
 
@@ -301,19 +300,19 @@ class AllPairs(ReadOnlyArrays):
         return f"AllPairs({len(self):,} pairs of {self.n_atoms:,} atoms{flagged})"
 
     def chunks(self, most: int) -> Iterator[PairList]:
-        """Yield the pairs in order, at most `most` at a time."""
+        """Yield the pairs in order, in lists of at most `most`."""
         for start in range(0, len(self), require_most(most)):
             yield self._between(start, min(start + most, len(self)))
 
     def _pairs(self, name: str) -> Codes:
-        """Return the pairs of a field, (m, 2), lower index first."""
+        """Return the pairs of a field, (m, 2), with the lower index first."""
         given = arguments.array(name, getattr(self, name), "iuf", "pairs of indices")
         if given.size and (given.ndim != 2 or given.shape[1] != 2):
             raise InputError(f"{name} has shape {given.shape}; (m, 2) is needed")
         return np.sort(whole_numbers(name, given.reshape(-1)).reshape(-1, 2), axis=1)
 
     def _ranks(self, name: str, pairs: Codes) -> Codes:
-        """Rank pairs among all pairs, excluded ones included, sorted and unique."""
+        """Sorted unique ranks of pairs among all pairs, including excluded ones."""
         i, j = pairs.T
         wrong = (i < 0) | (j >= self.n_atoms) | (i == j)
         if wrong.any():
@@ -324,7 +323,7 @@ class AllPairs(ReadOnlyArrays):
         return np.unique(self._starts[i] + j - i - 1)
 
     def _between(self, start: int, stop: int) -> PairList:
-        """Return pairs number `start` to `stop` - 1 among the ones that are not excluded."""
+        """Return pairs `start` to `stop` - 1 of those that are not excluded."""
         low, high = self._rank(start), self._rank(stop - 1) + 1
         rows = np.arange(self._row(low), self._row(high - 1) + 1)
         begin, end = np.maximum(self._starts[rows], low), np.minimum(self._starts[rows + 1], high)
@@ -339,10 +338,7 @@ class AllPairs(ReadOnlyArrays):
         return unchecked(self.n_atoms, first, second, flags)
 
     def _rank(self, number: int) -> int:
-        """Rank a pair among all pairs.
-
-        It comes after as many excluded ones as have at most `number` others before.
-        """
+        """Rank among all pairs of pair `number` of those that are not excluded."""
         others_before = self._skipped - np.arange(len(self._skipped))
         return number + int(np.searchsorted(others_before, number, side="right"))
 
@@ -351,7 +347,7 @@ class AllPairs(ReadOnlyArrays):
 
 
 def _marked(ranks: Codes, low: int, high: int) -> NDArray[np.bool_]:
-    """(high - low,) True at the ranks in this range."""
+    """Mask of the ranks within a range, (high - low,)."""
     marks = np.zeros(high - low, np.bool_)
     marks[ranks[np.searchsorted(ranks, low) : np.searchsorted(ranks, high)] - low] = True
     return marks

@@ -1,4 +1,4 @@
-"""Lists of pairs from positions and bonds: within a cutoff, or PELE's split cutoffs, and all."""
+"""Pair lists from positions and bonds: within a cutoff, within PELE's split cutoffs, and all pairs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from .pairlist import AllPairs, Codes, PairList, pair_codes, pairs_of, require_p
 
 OneFour = Literal["exclude", "scale"]
 
-# Cells are vesin's work. Where there would be very many of them vesin 0.6.2 ends the whole process (5,000 atoms, a
-# cutoff of 0.1 A and one atom 1e7 A away: floating point exception) or refuses the cutoff, so these cases are swept.
+# vesin uses cells. With very many of them vesin 0.6.2 crashes the process (5,000 atoms, a cutoff of 0.1 A and one atom
+# 1e7 A away: floating point exception) or rejects the cutoff, so a sweep is used in these cases.
 _MOST_CELLS = 1000
 _SWEEP_BLOCK = 4_000_000
 
@@ -30,16 +30,16 @@ _SWEEP_BLOCK = 4_000_000
 @checked
 @takes_structures("atoms")
 def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> PairList:
-    """List pairs of atoms closer than a cutoff, except pairs one or two bonds apart.
+    """List pairs of atoms closer than a cutoff, except pairs separated by one or two bonds.
 
     atoms : with positions and bonds
-    cutoff : A, > 0; pairs at exactly this distance are not listed
-    one_four : "exclude" leaves out pairs three bonds apart, as in PELE's routine; "scale" lists and flags them
+    cutoff : A, > 0; pairs at exactly this distance are excluded
+    one_four : "exclude" leaves out pairs separated by three bonds, as in PELE; "scale" lists and flags them
 
     Returns pairs i < j, sorted. The search takes about 50 bytes of host memory per pair: 5 GB for 100 million pairs.
-    all_pairs needs none, if the cutoff includes the whole molecule.
+    For all pairs of a molecule use all_pairs, which needs almost no memory.
 
-    Raises InputError for a cutoff that is not a positive, finite number.
+    Raises InputError for a cutoff that is not positive and finite.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> pairs = pele_ocl.pairs_within(atoms, 8.0)
@@ -54,7 +54,7 @@ def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> 
 @checked
 @takes_structures("atoms")
 def all_pairs(atoms: Atoms, one_four: OneFour = "exclude") -> AllPairs:
-    """List all pairs of atoms, except pairs one or two bonds apart; `one_four` as in pairs_within.
+    """List all pairs of atoms, except pairs separated by one or two bonds; `one_four` as in pairs_within.
 
     >>> pele_ocl.all_pairs(pele_ocl.read("data/structures/trialanine.pdb"))
     AllPairs(365 pairs of 33 atoms)
@@ -64,13 +64,14 @@ def all_pairs(atoms: Atoms, one_four: OneFour = "exclude") -> AllPairs:
 
 
 def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude") -> PairList:
-    """Remove pairs one or two bonds apart from a list, as pairs_within does; the others are unchanged.
+    """Remove pairs separated by one or two bonds from a list; the others are unchanged.
 
-    pairs : its values for pairs are kept; those of 1-4 pairs are assumed to be unscaled
+    pairs : the list; values given for pairs are kept, and those of 1-4 pairs are assumed to be unscaled
     atoms : with bonds
-    one_four : "exclude" leaves out pairs three bonds apart, "scale" flags them; flagged pairs of the list are included
+    one_four : "exclude" removes pairs separated by three bonds, "scale" flags them; also applies to pairs that are
+        already flagged
 
-    Raises InputError for a list of other atoms.
+    Raises InputError if the list is for other atoms.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> listed = pele_ocl.PairList(len(atoms), [0, 0], [1, 20])
@@ -93,14 +94,14 @@ def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude")
 
 
 def require_cutoff(name: str, cutoff: float) -> float:
-    """Return the cutoff; raise InputError unless it is positive and finite."""
+    """Return the cutoff. Raises InputError unless it is positive and finite."""
     return arguments.number(name, cutoff, "a positive, finite distance in A", above=0)
 
 
 def bonded_left_out(
     atoms: Atoms, codes: Codes, one_four: OneFour, rule: Callable[[Atoms], PairList] | None = None
 ) -> PairList:
-    """Make the list of sorted, unique codes, without what the bonds exclude; rule : of the PairList"""
+    """Make a list from sorted, unique codes, without pairs excluded by bonds. rule : of the PairList"""
     excluded, scaled = _excluded(atoms, one_four)
     kept = np.ones(len(codes), np.bool_)
     kept[_indices_of(codes, excluded)] = False
@@ -113,18 +114,18 @@ def bonded_left_out(
 
 
 def codes_within(positions: Floats, cutoff: float) -> Codes:
-    """Codes of all pairs of positions (n, 3) closer than the cutoff (A), sorted."""
+    """Sorted codes of all pairs of positions (n, 3) closer than the cutoff, A."""
     if len(positions) < 2:
         return np.empty(0, np.int64)
     extent = float(np.ptp(positions, axis=0).max())
-    cutoff = min(cutoff, 2 * extent + 1)  # longer than any distance
+    cutoff = min(cutoff, 2 * extent + 1)  # larger than any distance
     codes = _sweep(positions, cutoff) if cutoff < max(extent, 1) / _MOST_CELLS else _cells(positions, cutoff)
     codes.sort()
     return codes
 
 
 def _cells(positions: Floats, cutoff: float) -> Codes:
-    from vesin import NeighborList  # it loads torch where there is one, which takes seconds
+    from vesin import NeighborList  # imports torch if it is installed, which takes seconds
 
     search = NeighborList(cutoff=cutoff, full_list=False)
     (found,) = search.compute(points=positions, box=np.zeros((3, 3)), periodic=False, quantities="P", copy=False)
@@ -132,7 +133,7 @@ def _cells(positions: Floats, cutoff: float) -> Codes:
 
 
 def _sweep(positions: Floats, cutoff: float) -> Codes:
-    """Pair each atom along the longest edge with the next ones within the cutoff; for atoms few and far between."""
+    """Pairs within the cutoff by a sweep along the longest edge; for few atoms far apart."""
     axis = int(np.argmax(np.ptp(positions, axis=0)))
     order = np.argsort(positions[:, axis], kind="stable")
     along = positions[order, axis]
@@ -149,13 +150,13 @@ def _sweep(positions: Floats, cutoff: float) -> Codes:
 
 
 def _expanded(block: NDArray[np.intp], counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Each number k of the block with k + 1 to k + count."""
+    """Pair each number k of the block with k + 1 to k + count."""
     start = np.repeat(block, counts)
     return start, start + 1 + np.arange(len(start)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def _excluded(atoms: Atoms, one_four: OneFour) -> tuple[Ints, Ints]:
-    """Pairs to leave out and pairs to scale, (k, 2) each."""
+    """Return pairs to exclude and pairs to scale, (k, 2) each."""
     arguments.choice("one_four", one_four, get_args(OneFour))
     require_atoms(atoms)
     if atoms.bonded is not None:
@@ -171,7 +172,7 @@ def _excluded(atoms: Atoms, one_four: OneFour) -> tuple[Ints, Ints]:
 
 
 def _are_among(codes: Codes, pairs: Ints) -> NDArray[np.bool_]:
-    """Tell (p,) for each code, in any order, if it is one of the pairs (k, 2)."""
+    """Return whether each code (p,), in any order, is one of the pairs (k, 2)."""
     wanted = np.sort(pair_codes(pairs[:, 0], pairs[:, 1]))
     indices = np.minimum(np.searchsorted(wanted, codes), max(len(wanted) - 1, 0))
     found: NDArray[np.bool_] = wanted[indices] == codes if len(wanted) else np.zeros(len(codes), np.bool_)
@@ -179,7 +180,7 @@ def _are_among(codes: Codes, pairs: Ints) -> NDArray[np.bool_]:
 
 
 def _indices_of(codes: Codes, pairs: Ints) -> NDArray[np.intp]:
-    """Find the indices of pairs (k, 2) among sorted codes; missing pairs are left out."""
+    """Indices of pairs (k, 2) in sorted codes; missing pairs are skipped."""
     wanted = pair_codes(pairs[:, 0], pairs[:, 1])
     indices = np.searchsorted(codes, wanted)
     there = indices < len(codes)
@@ -188,13 +189,13 @@ def _indices_of(codes: Codes, pairs: Ints) -> NDArray[np.intp]:
     return found
 
 
-# Residues of a force field have whole charges, to the digits of their templates, except at the ends of nucleic acids.
+# Residues of a force field have integral charges up to rounding, except at the ends of nucleic acids.
 _CHARGED_E = 0.1
 
 
 @dataclass(frozen=True)
 class SplitCutoffs:
-    """Distances (A) within which two groups are listed: both neutral, one charged, both charged."""
+    """Cutoffs, A, for two groups: both neutral, one charged, both charged."""
 
     neutral: float
     mixed: float
@@ -211,16 +212,16 @@ LONG_CUTOFFS = SplitCutoffs(15.0, 20.0, 30.0)
 
 
 def pairs_split(atoms: Atoms, cutoffs: SplitCutoffs = SHORT_CUTOFFS, one_four: OneFour = "exclude") -> PairList:
-    """Pairs of atoms whose residues are within PELE's cutoffs for neutral and charged groups.
+    """List pairs of atoms whose residues are within PELE's cutoffs for neutral and charged groups.
 
     atoms : with positions, charges, bonds and labels
     cutoffs : SHORT_CUTOFFS, LONG_CUTOFFS or others
     one_four : as in pairs_within
 
-    PELE's manual gives the six distances; the rest is inferred from related programs. Groups are residues, and a group
-    is charged from 0.1 e on. All pairs of two groups are listed if any two of their atoms are closer than the cutoff.
-    Splitting a neutral group would create charges. All pairs within a residue are listed. What PELE evaluates for pairs
-    only in the long list is not public.
+    The six distances are from PELE's manual; the rest is inferred from related programs. Groups are residues; a group
+    with at least 0.1 e is charged. All pairs of two groups are listed if any two of their atoms are closer than the
+    cutoff, since splitting a neutral group would create charges. All pairs within a residue are listed. It is not
+    documented what PELE evaluates for pairs that are only in the long list.
 
     Returns pairs i < j, sorted; takes about 90 bytes of host memory per pair. Raises InputError for atoms without
     labels.
@@ -245,7 +246,7 @@ def pairs_split(atoms: Atoms, cutoffs: SplitCutoffs = SHORT_CUTOFFS, one_four: O
 def _near_groups(
     atoms: Atoms, groups: NDArray[np.intp], charged: NDArray[np.bool_], cutoffs: SplitCutoffs
 ) -> Iterator[Codes]:
-    """Codes of groups that are near enough, one set for each cutoff; charged : (n,) by atom."""
+    """Yield codes of pairs of groups within each cutoff. charged : (n,) by atom"""
     everyone = np.ones(len(atoms), np.bool_)
     searches = ((~charged, cutoffs.neutral), (charged, cutoffs.charged), (everyone, cutoffs.mixed))
     for members, cutoff in searches:
@@ -258,7 +259,7 @@ def _near_groups(
 
 
 def _atom_pairs(group_pairs: Codes, groups: NDArray[np.intp]) -> Codes:
-    """Codes of all pairs of atoms of pairs of groups; of one with itself, each pair once."""
+    """Codes of all pairs of atoms in pairs of groups; within a group each pair once."""
     order = np.argsort(groups, kind="stable")
     sizes = np.bincount(groups)
     starts = np.cumsum(sizes) - sizes

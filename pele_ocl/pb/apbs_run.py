@@ -38,14 +38,14 @@ class ApbsResult(Framed):
 
     results : PBResult of each calculation, None of mg-dummy; energies : kJ/mol, as APBS prints them
     prints : of each PRINT statement, kJ/mol
-    text : the lines that APBS prints
+    lines : what APBS prints, which `text()` joins
     """
 
     source: InputFile
     wanted: ApbsInput
     results: tuple[PBResult | None, ...]
     prints: tuple[float, ...]
-    text: str
+    lines: tuple[str, ...]
     notes: tuple[str, ...] = ()
     heard: tuple[str, ...] = ()
 
@@ -62,13 +62,14 @@ class ApbsResult(Framed):
         prints = "".join(f"; print {total:.3f}" for total in self.prints)
         return f"ApbsResult({self.source}: {energies}{prints} kJ/mol)"
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
     def table(self) -> Report:
         """Energy of each calculation."""
         names = [calculation.name for calculation in self.wanted.calculations]
         return Report(f"Energies of {self.source}, kJ/mol", {"calculation": names, "energy": self.energies})
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return the lines that APBS prints."""
+        return "\n".join(self.lines)
 
     def save(self, path: str | Path) -> None:
         """Write the energies as a table, .csv, .h5 or .json; the maps are where the input file says."""
@@ -124,7 +125,7 @@ def run_apbs(
         energies = [np.nan if result is None else result.energy_kj for result in results]
         printed = _printed(wanted, energies, print_line)
     return ApbsResult(
-        source, wanted, tuple(results), tuple(printed), "\n".join(print_line.kept), (*of_molecules, *wanted.notes),
+        source, wanted, tuple(results), tuple(printed), tuple(print_line.kept), (*of_molecules, *wanted.notes),
         tuple(heard),
     )  # fmt: skip
 

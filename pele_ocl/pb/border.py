@@ -18,6 +18,8 @@ from .launching import Launching, add_at
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
+VECTORS_OF_GPUS = 4  # points of a work-item: cl/pb/potential.cl
+
 
 @lru_cache(maxsize=4)
 def border_of(shape: tuple[int, int, int]) -> NDArray[np.int32]:
@@ -131,12 +133,15 @@ def add_spheres(
     firsts = np.cumsum([0, *n_vectors]).tolist()
     atoms, charges, places = [], [], []
     for solute, grid in zip(solutes, grids, strict=True):
-        middle, charged = (grid.origin + grid.last) / 2, solute.charges != 0
-        atoms.append(np.column_stack([solute.positions - middle, solute.radii])[charged])
+        middle, charged = (grid.origin + grid.last) / 2, np.flatnonzero(solute.charges)
+        spheres = np.empty((len(charged), 4), wide)
+        spheres[:, :3] = solute.positions[charged] - middle
+        spheres[:, 3] = solute.radii[charged]
+        atoms.append(spheres)
         charges.append(factor * solute.charges[charged])
         places += [grid.origin - middle, grid.spacing]
     x, y, z, found = (queue.empty(firsts[-1] * width, wide) for _ in range(4))
-    ranges_on_device = queue.upload(
+    ranges_on_device = queue.send(
         [(*nodes_of, *vectors_of) for nodes_of, *vectors_of in zip(ranges, firsts[:-1], n_vectors, strict=True)],
         np.int32,
     )
@@ -147,9 +152,9 @@ def add_spheres(
 
     over("place_nodes", max(n_vectors) * width, nodes=nodes, places=launching.vectors(places), **points)
     over(
-        "sum_spheres", max(n_vectors), **points,
-        first_atoms=queue.upload(np.cumsum([0, *map(len, charges)]), np.int32),
-        atoms=queue.upload(np.concatenate(atoms), wide), charges=queue.upload(np.concatenate(charges), wide),
+        "sum_spheres", -(-max(n_vectors) // (VECTORS_OF_GPUS if width == 1 else 1)), **points,
+        first_atoms=queue.send(np.cumsum([0, *map(len, charges)]), np.int32),
+        atoms=queue.send(np.concatenate(atoms), wide), charges=queue.send(np.concatenate(charges), wide),
         kappa=kappa, potential=found,
     )  # fmt: skip
     over("add_to_nodes", most, grid=colours, nodes=nodes, values=found, array=array)

@@ -45,10 +45,10 @@ class Cells:
             places.append(place)
         spheres = np.concatenate([np.column_stack(row) for row in rows])
         return cls(tuple(len(radii) for _, radii in rows), {
-            "cells_of_rows": queue.upload(cells, np.int32), "first_spheres": queue.upload(firsts, np.int32),
+            "cells_of_rows": queue.send(cells, np.int32), "first_spheres": queue.send(firsts, np.int32),
             "places": launching.vectors(np.concatenate(places)),
-            "all_starts": queue.upload(np.concatenate(starts), np.int32),
-            "cell_members": queue.upload(np.concatenate(members), np.int32), "cell_spheres": launching.vectors(spheres),
+            "all_starts": queue.send(np.concatenate(starts), np.int32),
+            "cell_members": queue.send(np.concatenate(members), np.int32), "cell_spheres": launching.vectors(spheres),
         })  # fmt: skip
 
     @property
@@ -73,16 +73,17 @@ def _sorted_by_cell(
     """
     if not len(radii):
         return [1, 1, 1], np.zeros(2, np.int64), np.zeros(0, np.int64), np.array([[0.0, 0, 0, 0], [1, 0, 0, 0]])
-    largest = float(radii.max())
+    largest, axes = float(radii.max()), np.ascontiguousarray(centres.T)
     edge = largest + 1e-6
     while True:
-        corner = centres.min(axis=0) - 2 * edge
-        cell = np.floor((centres - corner) / edge).astype(np.int64)
-        cells = cell.max(axis=0) + 3
+        corner = axes.min(axis=1) - 2 * edge
+        cell = np.floor((axes - corner[:, None]) / edge).astype(np.int64)
+        cells = cell.max(axis=1) + 3
         if float(np.prod(cells.astype(float))) <= MOST_CELLS:
             break
         edge *= 2  # spheres far apart
-    number = (cell[:, 2] * cells[1] + cell[:, 1]) * cells[0] + cell[:, 0]
-    order = np.argsort(number, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=int(cells.prod())))])
+    n_cells = int(cells.prod())
+    number = (cell[2] * cells[1] + cell[1]) * cells[0] + cell[0]
+    order = np.argsort(number.astype(np.min_scalar_type(n_cells)), kind="stable")  # short integers are sorted faster
+    starts = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=n_cells))])
     return cells.tolist(), starts, order, np.array([[*corner, largest], [edge, 0, 0, 0]])

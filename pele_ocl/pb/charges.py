@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,12 @@ class NodeWeights:
     """Nodes around atoms with their weights; some have none.
 
     atoms : (m,) indices of the atoms that have any
-    nodes : (m, w, 3) i, j, k on the grid; weights : (m, w), 0 for what would lie off it
+    axes : (3, s, m) i, j, k of the s nodes along each axis, on the grid
+    weights : (m, w) of the w = s^3 nodes of an atom, along x first and along z last; 0 for what would lie off the grid
     """
 
     atoms: NDArray[np.integer]
-    nodes: NDArray[np.integer]
+    axes: NDArray[np.integer]
     weights: Floats
     _places: NDArray[np.uint32] | None = field(default=None, init=False)
 
@@ -41,38 +42,50 @@ class NodeWeights:
 
         where : atoms "inside" the border have charges; atoms "on" the grid, its border included, have a potential
         """
-        positions, degree = problem.solute.positions, _DEGREES[problem.model.charges]
+        at, degree = problem.solute.axes, _DEGREES[problem.model.charges]
+        origin, last, spacing = (each[:, None] for each in (grid.origin, grid.last, grid.spacing))
         if degree > 1:
-            beyond = degree // 2 * grid.spacing
-            taken = ((positions > grid.origin - beyond) & (positions < grid.last + beyond)).all(axis=1)
+            beyond = degree // 2 * spacing
+            taken = ((at > origin - beyond) & (at < last + beyond)).all(axis=0)
         elif where == "inside":
-            taken = ((positions > grid.origin) & (positions < grid.last)).all(axis=1)
+            taken = ((at > origin) & (at < last)).all(axis=0)
         else:
-            taken = ((positions >= grid.origin) & (positions <= grid.last)).all(axis=1)
-        place = (positions[taken] - grid.origin) / grid.spacing
+            taken = ((at >= origin) & (at <= last)).all(axis=0)
+        place = (at[:, taken] - origin) / spacing
         low = np.floor(place).astype(np.int64)
         steps = np.arange(2) if degree == 1 else np.arange(-(degree // 2), degree // 2 + 2)
-        index = low[:, None, :] + steps[:, None]  # (m, steps, 3)
+        index = low[:, None] + steps[:, None]
         if degree > 1:
             share = _spline((degree + 1) / 2 + (index - place[:, None]), degree)
         else:
-            rest = (place - low)[:, None]
-            share = np.where(steps[:, None] == 0, 1 - rest, rest)
-        share = np.where((index >= 0) & (index < np.array(grid.shape)), share, 0)
-        index = np.clip(index, 0, np.array(grid.shape) - 1)
+            rest = place - low
+            share = np.stack([1 - rest, rest], axis=1)
+        largest = np.array(grid.shape)[:, None, None] - 1
+        share = np.where((index >= 0) & (index <= largest), share, 0)
         # In the order of nodes along x, y, z that a loop over them has, so that sums are those of the definition.
-        z, y, x = (each.ravel() for each in np.indices((len(steps),) * 3))
-        nodes = index[:, np.stack([x, y, z], axis=1), np.arange(3)]
-        u, v, w = np.ascontiguousarray(share.transpose(2, 1, 0))  # (steps, m) each
-        weights = np.stack([w[c] * v[b] * u[a] for a, b, c in zip(x, y, z, strict=True)], axis=1)
-        return cls(np.flatnonzero(taken), nodes, weights)
+        u, v, w = share
+        weights = w[:, None, None] * v[:, None] * u
+        return cls(np.flatnonzero(taken), np.clip(index, 0, largest), np.ascontiguousarray(_by_atom(weights)))
+
+    @property
+    def nodes(self) -> NDArray[np.integer]:
+        """Nodes of the weights, (m, w, 3) i, j, k."""
+        i, j, k = self.axes
+        return np.stack([_by_atom(each) for each in np.broadcast_arrays(i, j[:, None], k[:, None, None])], axis=-1)
 
     def places(self, colours: Colours) -> NDArray[np.uint32]:
         """Places of the nodes in arrays of a grid, (m, w); found once."""
         if self._places is None:
-            object.__setattr__(self, "_places", colours.index(self.nodes).astype(np.uint32))
+            i, j, k = self.axes
+            places = colours.index_of_axes(i, j[:, None], k[:, None, None]).astype(np.uint32)
+            object.__setattr__(self, "_places", np.ascontiguousarray(_by_atom(places)))
         assert self._places is not None
         return self._places
+
+
+def _by_atom(values: NDArray[Any]) -> NDArray[Any]:
+    """Values of nodes along z, y and x by atom: (s, s, s, m) to (m, s^3)."""
+    return values.reshape(-1, values.shape[-1]).T
 
 
 def _spline(t: Floats, degree: int) -> Floats:

@@ -83,7 +83,12 @@ class Colours:
 
     def index(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
         """Find the places of nodes, (..., 3) i, j, k, in an array by colours."""
-        i, j, k = (nodes[..., a] for a in range(3))
+        return self.index_of_axes(nodes[..., 0], nodes[..., 1], nodes[..., 2])
+
+    def index_of_axes(
+        self, i: NDArray[np.integer], j: NDArray[np.integer], k: NDArray[np.integer]
+    ) -> NDArray[np.integer]:
+        """Find the places of nodes i, j, k, whose shapes are broadcast, in an array by colours."""
         places: NDArray[np.integer] = ((i + j + k) & 1) * self.half + (k * self.shape[1] + j) * self.row + i // 2
         return places + self.first
 

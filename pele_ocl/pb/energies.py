@@ -93,7 +93,7 @@ def ions_of_reaction(equation: Equation, grid: Grid, number: int = 0) -> float:
     launching.prepare(
         "pb/ions.cl", "sum_ions", (n_groups * group,), (group,),
         {"GROUP": group, "CODED": coded, "LARGEST_EXPONENT": LARGEST_EXPONENT},
-        first=first, n=size, chunk=chunk, n_ions=len(ions), ions=queue.upload(ions, launching.wide),
+        first=first, n=size, chunk=chunk, n_ions=len(ions), ions=queue.send(ions, launching.wide),
         accesses=equation.coefficients.accesses, potential=equation.potential, sums=sums,
     )()  # fmt: skip
     total = float(queue.download(sums, n_groups, launching.wide).astype(np.float64).sum())

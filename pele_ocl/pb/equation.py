@@ -60,7 +60,7 @@ class Equation:
         pairs = [(ion.charge, share) for ion, share in zip(model.ions, shares, strict=bool(shares))]
         self.salt_arguments: dict[str, Any] = {
             "salt_factor": self.salt_factor, "accesses": coefficients.accesses,
-            "ions": queue.upload(np.array(pairs or [(0.0, 0.0)]), launching.wide),
+            "ions": queue.send(np.array(pairs or [(0.0, 0.0)]), launching.wide),
         }  # fmt: skip
         self._charges = charges
 
@@ -134,7 +134,7 @@ class WeightedPotentials:
         self._found, self._count, self._launching = queue.empty(count, launching.wide), count, launching
         self._launch = launching.over_list(
             "pb/weights.cl", "sum_weighted", max(count, 1), equation.macros(True), n_atoms=count, n_nodes=each,
-            nodes=queue.upload(np.concatenate(places), np.uint32), weights=queue.upload(all_weights, launching.wide),
+            nodes=queue.send(np.concatenate(places), np.uint32), weights=queue.send(all_weights, launching.wide),
             potential=equation.potential, found=self._found,
         )  # fmt: skip
 

@@ -62,7 +62,7 @@ def _with_maps(found: Coefficients, problem: PBProblem, grid: Grid) -> Coefficie
     queue, wide = launching.queue, launching.wide
 
     def uploaded(values: Floats, kind: np.dtype[np.floating]) -> Buffer:
-        return queue.upload(colours.split(values.astype(kind)), kind)
+        return queue.send(colours.split(values.astype(kind)), kind)
 
     return replace(
         found, is_coded=False, edges=tuple(uploaded(each, wide) for each in edges),

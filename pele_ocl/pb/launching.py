@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..opencl.queue import Queue
 
 GROUP = (32, 4, 1)  # work-items of a group of a GPU
-EACH = 2  # rows along x that a work-item of a GPU does: cl/pb/nodes.clh
 BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
 LIST_GROUP = 64  # work-items of groups over lists
 # Program that has the kernels of a file: each program is built by itself, so that few take less time.
@@ -181,12 +180,12 @@ class Launching:
         """Upload (n, 3) or (n, 4) numbers as wide vectors of four."""
         found = np.zeros((max(1, len(values)), 4))
         found[: len(values), : np.shape(values)[1]] = values
-        return self.queue.upload(found, self.wide)
+        return self.queue.send(found, self.wide)
 
 
 def _items(colours: Colours) -> tuple[int, int, int]:
     """Work-items of a GPU over the nodes of a colour."""
-    return colours.row, -(-colours.shape[1] // EACH), colours.shape[2]
+    return colours.row, *colours.shape[1:]
 
 
 def _blocks(colours: Colours) -> int:
@@ -217,7 +216,7 @@ class NodeValues:
     ) -> NodeValues:
         """Upload nodes (m, 3) of each grid with values (m,)."""
         queue, counts = launching.queue, tuple(map(len, nodes))
-        on_device = queue.upload(np.concatenate(nodes), np.int32), queue.upload(np.concatenate(values), launching.wide)
+        on_device = queue.send(np.concatenate(nodes), np.int32), queue.send(np.concatenate(values), launching.wide)
         return cls(counts, *on_device, ranges_of(launching, counts))
 
     @property
@@ -229,7 +228,7 @@ class NodeValues:
 def ranges_of(launching: Launching, counts: Sequence[int]) -> Buffer:
     """Upload the first and the number of each row's elements, which follow those of the row before, as int4."""
     firsts = [0, *np.cumsum(counts).tolist()]
-    return launching.queue.upload([(*each, 0, 0) for each in zip(firsts, counts, strict=False)], np.int32)
+    return launching.queue.send([(*each, 0, 0) for each in zip(firsts, counts, strict=False)], np.int32)
 
 
 def add_at(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -90,10 +90,7 @@ def solve_grids(
     geometry : new, or of other charges of the same atoms, grids and model; it keeps what further ones need
     seconds : of steps, to which these are added; keep : if the potential of the finest grid is wanted
     """
-    batch = Batch([geometry], [problem], choice, seconds)
-    for _ in batch.prepare():
-        pass
-    return batch.solve(keep)[0]
+    return Batch([geometry], [problem], choice, seconds).solve(keep)[0]
 
 
 def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Device) -> bool:
@@ -110,10 +107,6 @@ def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Dev
     )  # fmt: skip
 
 
-def nothing() -> None:
-    """Do nothing while a device computes."""
-
-
 @dataclass(eq=False)
 class Batch:
     """Problems that are solved together, each as `solve_grids` does it; several must fulfil `can_be_rows`.
@@ -125,29 +118,23 @@ class Batch:
     problems: Sequence[PBProblem]
     choice: SolverChoice
     seconds: MutableMapping[str, float] = field(default_factory=dict)
-    _levels: list[Level] = field(default_factory=list, init=False)
 
-    def prepare(self) -> Iterator[None]:
-        """Make the equation on the coarsest grids, in steps."""
-        return self._make(0, None)
-
-    def solve(self, keep: bool, meanwhile: Callable[[], None] = nothing) -> list[Solution]:
-        """Solve the equation that was made, and the ones of finer grids.
+    def solve(self, keep: bool) -> list[Solution]:
+        """Make and solve the equations, on the coarsest grids first.
 
         keep : if the potentials of the finest grids are wanted
-        meanwhile : called while the device computes; its seconds do not count
         """
         problems, seconds = self.problems, self.seconds
         around = [np.zeros(3) for _ in problems]
         found: list[list[PBLevelResult]] = [[] for _ in problems]
-        last = len(problems[0].grids) - 1
+        last, parents = len(problems[0].grids) - 1, None
         for number in range(last + 1):
-            levels = self._levels
+            levels = self._make(number, parents)
             if len(levels) == 1:
                 levels[0].prepare(seconds)
                 levels[0].solve(self.choice, seconds)
             else:
-                Level.solve_rows(levels, self.choice, seconds, meanwhile)
+                Level.solve_rows(levels, self.choice, seconds)
             for row, level in enumerate(levels):
                 with of_row(row):
                     found[row].append(level.result(around[row]))
@@ -157,8 +144,6 @@ class Batch:
                     with of_row(row):
                         around[row] = around[row] + level.outside(problems[row].grids[number + 1])
                     parents.append((level.grid, level.potential))
-                for _ in self._make(number + 1, parents):
-                    pass
         made = levels[0].made
         if keep and made.singular is not None:
             made.singular.add_to(made.equation)
@@ -170,8 +155,8 @@ class Batch:
             for level, of_row in zip(levels, found, strict=True)
         ]  # fmt: skip
 
-    def _make(self, number: int, parents: Sequence[Parent] | None) -> Iterator[None]:
-        """Make the equation on one grid of each problem, in steps.
+    def _make(self, number: int, parents: Sequence[Parent] | None) -> list[Level]:
+        """Make the equation on one grid of each problem.
 
         number : of the grids, the coarsest first; parents : the grids around them, None for the coarsest
         """
@@ -179,9 +164,6 @@ class Batch:
         grids, model, launching = [each.grids[number] for each in problems], problems[0].model, self._launching()
         begun = time.perf_counter()
         coefficients = self._coefficients(launching, number, grids)
-        seconds["surface"] = seconds.get("surface", 0) + time.perf_counter() - begun
-        yield
-        begun = time.perf_counter()
         # While a device may still compute the surface.
         inside = [NodeWeights.of(*each) for each in zip(problems, grids, strict=True)]
         # A reaction has the singular part's charges in place of these.
@@ -211,13 +193,13 @@ class Batch:
         if not is_reaction:
             weights = [NodeWeights.of(*each, "on") for each in zip(problems, grids, strict=True)]
         made = Made(equation, singular, WeightedPotentials.of(equation, weights))
-        self._levels = [
+        levels = [
             Level(made, row, problem, self.geometries[row], number, self.choice, charges[row], weights[row])
             for row, problem in enumerate(problems)
         ]  # fmt: skip
         launching.let_go()
         seconds["equation"] = seconds.get("equation", 0) + time.perf_counter() - surface
-        yield
+        return levels
 
     def _launching(self) -> Launching:
         """Launches over all problems; of one problem those of its geometry."""
@@ -314,27 +296,16 @@ class Level:
         seconds["solver"] = seconds.get("solver", 0) + time.perf_counter() - begun
 
     @staticmethod
-    def solve_rows(
-        levels: Sequence[Level], choice: SolverChoice, seconds: MutableMapping[str, float],
-        meanwhile: Callable[[], None],
-    ) -> None:  # fmt: skip
-        """Find the potentials of several problems in one set of launches. meanwhile : of Batch.solve"""
-        begun = time.perf_counter()
-
-        def elsewhere() -> None:
-            nonlocal begun
-            left = time.perf_counter()
-            meanwhile()
-            begun += time.perf_counter() - left
-
-        made = levels[0].made
+    def solve_rows(levels: Sequence[Level], choice: SolverChoice, seconds: MutableMapping[str, float]) -> None:
+        """Find the potentials of several problems in one set of launches."""
+        begun, made = time.perf_counter(), levels[0].made
 
         def watch(rows: Sequence[int]) -> None:
             potentials = made.at_atoms.read()
             for row in rows:
                 levels[row]._watch(potentials)
 
-        done = solve_rows(made.equation, choice.tolerance, choice.max_iterations, watch, elsewhere)
+        done = solve_rows(made.equation, choice.tolerance, choice.max_iterations, watch)
         potentials = made.at_atoms.read()
         for level, own in zip(levels, done, strict=True):
             level._done = own

@@ -181,7 +181,7 @@ class Multigrid:
         solving = max(LEAST_SOLVING, 2 * max(self.grids[-1].shape))
         return self.launching.prepare(
             "pb/tail.cl", "solve_coarse", (self._group * self.launching.rows,), (self._group,), self._coarse_macros,
-            grids=self.launching.queue.upload(table, table.dtype), first=first - 1, n_grids=len(table),
+            grids=self.launching.queue.send(table, table.dtype), first=first - 1, n_grids=len(table),
             smoothings=SMOOTHINGS, solving=solving, **self._problem(1), right=self._right, values=self._values,
             residual=self._residual,
         )  # fmt: skip

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import cycle
+from itertools import pairwise
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,15 +36,16 @@ from .charges import NodeWeights
 from .equation import StoppedError
 from .given_maps import charges_on, coefficients_on
 from .launching import Launching
-from .levels import Batch, Geometry, Solution, SolverChoice, can_be_rows, nothing, solve_grids
+from .levels import Batch, Geometry, Solution, SolverChoice, can_be_rows, solve_grids
 from .probes import probe_points
 from .reaction import require_room
 from .result import PBErrors, PBResult
-from .rows import most_rows, rows_at_once
+from .rows import most_rows, rows_at_once, sets_at_once
 from .solvers import SOLVERS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from ..opencl.queue import Queue
 
 COARSE = 0.5  # A: with twice a larger spacing atoms are not resolved
 # Where the grids with twice the spacing lie that tell an error, in their steps; on coarse grids "edges" needs more.
@@ -219,7 +222,7 @@ class PoissonBoltzmann(Settled):
 
         conformations : (m, n, 3) A; grids : of each; by default the plan's own
         rows : largest number per set of launches; by default 1 on CPUs, else limited by the device's memory. On a GPU
-            the next ones are prepared at the same time, which doubles the memory
+            up to three sets are solved concurrently, which needs as many times the memory
         progress : called with the fraction done, 0 to 1
 
         Returns m results of PBResult. Raises InputError for a conformation that does not fit its grid, and PeleError if
@@ -288,59 +291,63 @@ class PoissonBoltzmann(Settled):
         """Solve problems, as many as are alike and fit the device in one set of launches; seconds are shared out.
 
         geometry : of all, if they differ in charges alone; by default each has its own, which goes with its solution
-        rows : how many at most; by default as rows_at_once tells. The next ones are made beside them
+        rows : how many at most; by default as rows_at_once tells
 
         Raises StoppedError with the number of the problem.
         """
-        with ExitStack() as stack:
-            parts = self._batches(problems, rows)
-            batches = self._made(parts, problems, geometry, stack)
-            following = next(batches, None)
-            steps = iter(()) if following is None else following.prepare()
-            for own in parts:
-                current = following
-                assert current is not None
-                for _ in steps:  # the ones that are left
-                    pass
-                following = next(batches, None)
-                steps = iter(()) if following is None else following.prepare()
-                try:
-                    found = current.solve(False, _beside(current, steps, geometry))
-                except StoppedError as error:
-                    error.row += own.start
-                    raise
-                seconds = {**current.seconds, "total": sum(current.seconds.values())}
-                del current  # and so its memory
-                for each in found:
-                    yield each, {name: value / len(found) for name, value in seconds.items()}
-
-    def _made(
-        self, parts: Sequence[slice], problems: Sequence[PBProblem], geometry: Geometry | None, stack: ExitStack
-    ) -> Iterator[Batch]:
-        """Make the batches, which take turns with two command queues on a GPU. geometry : of _in_rows"""
+        parts = self._batches(problems, rows)
         launching = self._geometry().launching if geometry is None else geometry.launching
-        is_cpu, queues = launching.is_cpu, [launching.queue]
-        if geometry is None and len(parts) > 1 and not is_cpu:
-            queues += [stack.enter_context(queues[0].beside())]
-        for own, queue in zip(parts, cycle(queues), strict=False):
-            if geometry is None:
-                launching = Launching(queue, keeps=not is_cpu)
-                geometries = [Geometry(launching) for _ in problems[own]]
-            else:
-                geometries = [geometry] * len(problems[own])
-            yield Batch(geometries, problems[own], self._choice)
+        sizes = [(part.stop - part.start) * max(map(len, problems[part.start].grids)) for part in parts]
+        n_threads = 1 if geometry else min(len(parts), sets_at_once(self.device, max(sizes, default=1)))
+        if n_threads <= 1:
+            for part in parts:
+                yield from self._solved_part(problems, part, geometry, launching.queue)
+            return
+
+        turns = Lock()  # with Python's lock alone, a thread that launches without a pause hardly lets another work
+
+        def in_queue_of_its_own(part: slice) -> list[tuple[Solution, dict[str, float]]]:
+            with turns, launching.queue.beside(turns) as queue:
+                return self._solved_part(problems, part, None, queue)
+
+        pool = ThreadPoolExecutor(n_threads)
+        try:
+            for found in pool.map(in_queue_of_its_own, parts):
+                yield from found
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _solved_part(
+        self, problems: Sequence[PBProblem], part: slice, geometry: Geometry | None, queue: Queue
+    ) -> list[tuple[Solution, dict[str, float]]]:
+        """Solve the problems of a part in one set of launches. geometry : of _in_rows"""
+        own, launching = problems[part], Launching(queue)
+        launching.keeps = not launching.is_cpu
+        batch = Batch([geometry or Geometry(launching) for _ in own], own, self._choice)
+        try:
+            found = batch.solve(False)
+        except StoppedError as error:
+            error.row += part.start
+            raise
+        seconds = {**batch.seconds, "total": sum(batch.seconds.values())}
+        return [(each, {name: value / len(found) for name, value in seconds.items()}) for each in found]
 
     def _batches(self, problems: Sequence[PBProblem], rows: int | None) -> list[slice]:
-        """Cut problems into as many as are solved at once. rows : how many at most"""
+        """Cut problems into parts that are solved together; parts of problems alike have equal sizes.
+
+        rows : how many at most
+        """
         found: list[slice] = []
         while (done := found[-1].stop if found else 0) < len(problems):
-            largest = max(problems[done].grids, key=len)
-            most, count = min(rows or rows_at_once(self.device, len(largest)), most_rows(largest)), 1
-            while count < min(most, len(problems) - done) and can_be_rows(
-                [problems[done], problems[done + count]], self._choice, self.device
+            first, count = problems[done], 1
+            while done + count < len(problems) and can_be_rows(
+                [first, problems[done + count]], self._choice, self.device
             ):
                 count += 1
-            found.append(slice(done, done + count))
+            largest = max(first.grids, key=len)
+            n_parts = -(-count // min(rows or rows_at_once(self.device, len(largest)), most_rows(largest)))
+            bounds = [done - (-k * count // n_parts) for k in range(n_parts + 1)]
+            found += [slice(*ends) for ends in pairwise(bounds)]
         return found
 
     def _without_map(self, atoms: Atoms, solved: Solution, seconds: dict[str, float]) -> PBResult:
@@ -463,12 +470,6 @@ class PoissonBoltzmann(Settled):
             spread = float(np.std(energies, ddof=1)) / shifts**0.5 if shifts > 1 else None
             errors = replace(errors, shifted=float(np.mean(energies)), shifts=spread)
         return errors
-
-
-def _beside(batch: Batch, steps: Iterator[None], geometry: Geometry | None) -> Callable[[], None]:
-    """Return what the host does while a GPU solves a batch: a step of the next batch. On CPUs that is nothing."""
-    is_alone = geometry is not None or batch.geometries[0].launching.is_cpu
-    return nothing if is_alone else lambda: next(steps, None)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import numpy as np
 from ..atoms import Floats
 from ..pb_model import SMALL, PBModel, PBSolute
 from .cells import Cells
-from .launching import Launching
+from .launching import LIST_GROUP, Launching
 from .scan import add_up
 
 if TYPE_CHECKING:
@@ -82,10 +82,11 @@ def probes_of_rows(launching: Launching, solutes: Sequence[PBSolute], model: PBM
     points, chunks = len(sphere), -(-len(sphere) // POINTS[launching.is_cpu])
     cells = Cells.of(launching, [(each.positions, each.radii + model.probe) for each in solutes])
     count, most = cells.count, max(cells.counts)
-    has_points = queue.upload(np.concatenate([each.radii for each in solutes]) >= SMALL, np.uint8)
+    has_points = queue.send(np.concatenate([each.radii for each in solutes]) >= SMALL, np.uint8)
+    atoms = _with_neighbours(launching, cells)
     exposed, counts = queue.empty(count * points, np.uint8), queue.empty(count * chunks, np.int32)
     common: dict[str, Any] = {
-        "n_points": points, "n_chunks": chunks, **cells.arguments, "exposed": exposed,
+        "n_points": points, "n_chunks": chunks, **atoms, "exposed": exposed,
         "sphere": launching.large(("sphere", wanted), lambda: launching.vectors(sphere)),
     }  # fmt: skip
 
@@ -95,7 +96,8 @@ def probes_of_rows(launching: Launching, solutes: Sequence[PBSolute], model: PBM
 
     over("find_exposed", has_points=has_points, counts=counts)
     starts, found = add_up(launching, counts, count * chunks)
-    circles = _Circles.of(launching, cells, has_points, model) if model.way == "cuts" and most > 1 else None
+    has_circles = model.way == "cuts" and most > 1
+    circles = _Circles.of(launching, cells.counts, atoms, has_points, model) if has_circles else None
     total = found + (circles.count if circles else 0)
     centres, of_rows = queue.empty(4 * max(1, total), launching.wide), queue.empty(max(1, total), np.int32)
     probes = {"probes": centres, "rows_of_probes": of_rows}
@@ -103,6 +105,26 @@ def probes_of_rows(launching: Launching, solutes: Sequence[PBSolute], model: PBM
     if circles:
         circles.write(found, probes)
     return Probes(launching, total, model.probe, centres, of_rows, cells)
+
+
+def _with_neighbours(launching: Launching, cells: Cells) -> dict[str, Any]:
+    """List the neighbours of each atom, whose spheres meet its own: arguments of kernels that take ATOMS."""
+    counts = launching.queue.empty(cells.count, np.int32)
+
+    def over(kernel: str, **values: Any) -> None:
+        launching.prepare(
+            "pb/probes.cl", kernel, (max(cells.counts), 1, len(cells.counts)), (LIST_GROUP,), {}, **cells.arguments,
+            **values,
+        )()  # fmt: skip
+
+    over("count_neighbours", counts=counts)
+    starts, length = add_up(launching, counts, cells.count)
+    neighbours = launching.queue.empty(max(1, length), np.int32)
+    over("list_neighbours", neighbour_starts=starts, neighbours=neighbours)
+    return {
+        "first_atoms": cells.arguments["first_spheres"], "atoms": cells.spheres, "neighbour_starts": starts,
+        "neighbours": neighbours,
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,18 +135,23 @@ class _Circles:
     write: Callable[[int, dict[str, Buffer]], None]
 
     @classmethod
-    def of(cls, launching: Launching, cells: Cells, has_points: Buffer, model: PBModel) -> _Circles:
-        """Count them. Neighbours on a circle are as far apart as points of the density, or nearer."""
-        lanes, queue = LANES[launching.is_cpu], launching.queue
-        counts = queue.empty(cells.count * lanes, np.int32)
+    def of(
+        cls, launching: Launching, of_rows: Sequence[int], atoms: dict[str, Any], has_points: Buffer, model: PBModel
+    ) -> _Circles:
+        """Count them. Neighbours on a circle are as far apart as points of the density, or nearer.
+
+        of_rows : number of atoms of each row; atoms : of _with_neighbours
+        """
+        lanes, n_counts = LANES[launching.is_cpu], sum(of_rows) * LANES[launching.is_cpu]
+        counts = launching.queue.empty(n_counts, np.int32)
 
         def over(kernel: str, **values: Any) -> None:
             group = (1, 1) if launching.is_cpu else (lanes, GROUP // lanes)
             launching.prepare(
-                "pb/probes.cl", kernel, (lanes, max(cells.counts), len(cells.counts)), group, {}, n_lanes=lanes,
-                **cells.arguments, has_points=has_points, step=model.density**-0.5, probe=model.probe, **values,
+                "pb/probes.cl", kernel, (lanes, max(of_rows), len(of_rows)), group, {}, n_lanes=lanes,
+                **atoms, has_points=has_points, step=model.density**-0.5, probe=model.probe, **values,
             )()  # fmt: skip
 
         over("count_circle_points", counts=counts)
-        starts, count = add_up(launching, counts, cells.count * lanes)
+        starts, count = add_up(launching, counts, n_counts)
         return cls(count, lambda first, probes: over("list_circle_points", starts=starts, first=first, **probes))

@@ -31,8 +31,10 @@ def require_room(problem: PBProblem) -> None:
     for number, grid in enumerate(problem.grids):
         margin = np.maximum(grid.spacing, problem.grids[max(number - 1, 0)].spacing)
         spread = reach_of(model.charges) * grid.spacing
-        reach = np.maximum((solute.radii + model.probe)[:, None] + margin, spread)
-        if (solute.positions - reach < grid.origin).any() or (solute.positions + reach > grid.last).any():
+        reach = np.maximum(solute.radii + model.probe + margin[:, None], spread[:, None])
+        if ((solute.axes - reach).min(axis=1) < grid.origin).any() or (
+            (solute.axes + reach).max(axis=1) > grid.last
+        ).any():
             raise InputError(
                 "a grid does not hold the whole molecule with a probe and a step around it, as reaction potentials "
                 "need; give a larger grid, or reaction=False"
@@ -54,7 +56,7 @@ class SingularPart:
         self._launching, self._colours = launching, coefficients.colours
         self._size = launching.rows * self._colours.size
         self._coefficients, self._macros = coefficients, coefficients.macros
-        self._edges = coefficients.wide_arguments | {"solutes": queue.upload(coefficients.solutes, launching.wide)}
+        self._edges = coefficients.wide_arguments | {"solutes": queue.send(coefficients.solutes, launching.wide)}
         self._factor = model.charge_factor / (4 * np.pi * model.solute_dielectric)
         self._solutes, self._grids = [each.solute for each in problems], grids
         self._around = around
@@ -95,13 +97,13 @@ class SingularPart:
         colours, found = self._colours, []
         last = np.array(colours.shape) - 1
         for row, around in enumerate(self._around):
-            chosen, (lowest, highest) = around.weights != 0, (around.nodes[:, 0], around.nodes[:, -1])
-            if (lowest < 1).any() or (highest >= last).any():
+            chosen = around.weights != 0
+            if (around.axes[:, 0] < 1).any() or (around.axes[:, -1].T >= last).any():
                 chosen &= ((around.nodes > 0) & (around.nodes < last)).all(axis=-1)
             found.append(around.places(colours.of_row(row))[chosen])
         places = np.concatenate(found)
         self._over_list(
-            "include_nodes", len(places), n_places=len(places), places=self._launching.queue.upload(places, np.uint32),
+            "include_nodes", len(places), n_places=len(places), places=self._launching.queue.send(places, np.uint32),
             region=region, accesses=self._coefficients.accesses,
         )  # fmt: skip
 

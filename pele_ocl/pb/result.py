@@ -20,11 +20,13 @@ from ..common.variant import Progress
 from ..common.writing import refuse_target
 from ..contract import Finding
 from ..formats import require_map_suffix, write_map, write_pqr
+from ..gb_models.radii_of_models import radii_words
 from ..grid import Grid, Map
 from ..jobs.facts import composition_as_json, names_of_residues, notes_of
 from ..jobs.provenance import Call, provenance, record_head
+from ..jobs.texts import duration, forcefield_line, headline
 from ..pb_model import PBModel
-from ..report import Column, Framed, Report
+from ..report import Column, Framed, Report, text_table
 from .border import between_nodes
 
 
@@ -66,7 +68,7 @@ class PBLevelResult:
 class PBErrors:
     """Errors of an energy, kcal/mol; None if not requested.
 
-    solver : change by the last correction of the potential
+    solver : change of the energy by the last correction of the potential, which estimates the error of the solver
     grid : upper estimate of the error from spacing, probe density and boundary, from the change on coarser grids
         (docs/theory/poisson-boltzmann.md, section 7). It covers 95 % of the errors
     extrapolated : energy for a spacing of 0, and `extrapolation`, its difference from the next pair of grids
@@ -223,13 +225,61 @@ class PBResult(Framed):
         of = self.residue_shares()
         return Report(title, {"residue": list(of), "energy": Column(list(of.values()), "kcal/mol")}, facts)
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
     @property
     def settings(self) -> dict[str, Any]:
         """All constants by name."""
         return model_facts(self.model) | {"forcefield": self.atoms.forcefield, "radii_set": self.atoms.gb_radii_set}
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return the text that the command prints; verbose : with the grid; total : total seconds to report"""
+        grid, model, seconds = self.levels[-1].grid, self.model, self.seconds
+        shape = " x ".join(map(str, grid.shape))
+        spacing = " x ".join(f"{h:.3g}" for h in dict.fromkeys(grid.spacing.tolist()))
+        salt = f"{model.ionic_strength:g} mol/L salt, Debye length {model.debye_length:.2f} A"
+        lines = [
+            headline(self.source, self.atoms),
+            *([forcefield_line(self.atoms.forcefield)] if self.atoms.forcefield else []),
+            f"Grid of {shape} points, {spacing} A; surface {model.surface}, "
+            f"radii {radii_words(self.atoms.gb_radii_set)}, dielectrics {model.solute_dielectric:g} and "
+            f"{model.solvent_dielectric:g}, {salt if model.has_salt else 'no salt'}, "
+            f"{'nonlinear' if model.is_nonlinear else 'linear'} equation",
+            "",
+            f"Energy of solvation {self.solvation:14,.3f} kcal/mol",
+            *self._error_lines(),
+        ]
+        if self.with_residues:
+            rows = [(name, f"{share:.3f}") for name, share in self.residue_shares().items()]
+            lines += ["", text_table(("residue", "kcal/mol"), rows, "<>")]
+        lines += [
+            "",
+            f"{self.solver}, {self.iterations} iterations to a residual of {self.levels[-1].residual:.1e}, "
+            f"on {self.device}: surface {duration(seconds['surface'])}, solver {duration(seconds['solver'])}, "
+            f"in all {duration(seconds['total'] if total is None else total)}",
+        ]
+        if verbose:
+            low, high = (", ".join(f"{x:.3f}" for x in end) for end in (grid.origin, grid.last))
+            how = f"boundary {model.boundary}, charges {model.charges}, probe {model.probe:g} A"
+            lines += ["", f"Grid from ({low}) to ({high}) A; {how}"]
+        return "\n".join(lines)
+
+    def _error_lines(self) -> list[str]:
+        """Say the errors that are known, and what each is."""
+        errors = self.errors
+        solver = f"{errors.solver:14,.3g} change of the energy by the last correction of the solver"
+        lines = [f"  {'solver':<17} {solver}"]
+        if errors.grid is not None:
+            lines.append(f"  {'grid':<17} {errors.grid:14,.3f} an upper estimate, from the change on coarser grids")
+        if errors.extrapolated is not None and errors.extrapolation is not None:
+            to = f"to a spacing of 0, +- {errors.extrapolation:.3f}"
+            lines.append(f"  {'extrapolated':<17} {errors.extrapolated:14,.3f} {to}")
+        if errors.shifted is not None:
+            spread = f", +- {errors.shifts:.3f}, which says nothing of the grid's error"
+            mean = f"mean{'' if errors.shifts is None else spread}"
+            lines.append(f"  {'shifted grids':<17} {errors.shifted:14,.3f} {mean}")
+        if self.alone is not None:
+            both = f"{self.energy_kj:,.3f} less {self.alone.energy_kj:,.3f} kJ/mol"
+            lines.append(f"  as APBS computes it: {both}; no error is known")
+        return lines
 
     def to_json(self) -> dict[str, Any]:
         """Record of the energy, as printed as JSON, without seconds."""

@@ -37,7 +37,8 @@ SOLVER = "mgcg"  # that does rows
 MOST_NUMBERS = 2**31 - 1  # of an array of all rows: kernels count them in 32 bits
 MOST_NODES = 1 << 26  # of the rows together: larger launches gain nothing
 BYTES = 160  # that a node of a row needs at most, together with its equation
-MEMORY_SHARE = 4  # part of a device's memory that rows take at most: the next ones are made while these are solved
+MEMORY_SHARE = 4  # part of a device's memory that rows take at most
+MOST_AT_ONCE = 3  # sets of rows that threads solve on a GPU: while one waits for the host, the device computes another
 
 
 def rows_at_once(device: Device, n_nodes: int) -> int:
@@ -47,20 +48,25 @@ def rows_at_once(device: Device, n_nodes: int) -> int:
     return max(1, min(MOST_NODES // n_nodes, device.memory // MEMORY_SHARE // (BYTES * n_nodes)))
 
 
+def sets_at_once(device: Device, n_nodes: int) -> int:
+    """Count the sets of rows with so many nodes that a device solves concurrently; CPUs gain nothing: 1."""
+    if device.kind == "CPU":
+        return 1
+    return max(1, min(MOST_AT_ONCE, device.memory * MOST_AT_ONCE // MEMORY_SHARE // (BYTES * n_nodes)))
+
+
 def most_rows(grid: Grid) -> int:
     """Count the problems on a grid whose arrays can be numbered together."""
     return max(1, MOST_NUMBERS // Colours(grid.shape).size)
 
 
 def solve_rows(
-    equation: Equation, tolerance: float, most_iterations: int, watch: Callable[[Sequence[int]], None],
-    meanwhile: Callable[[], None],
-) -> list[Convergence]:  # fmt: skip
+    equation: Equation, tolerance: float, most_iterations: int, watch: Callable[[Sequence[int]], None]
+) -> list[Convergence]:
     """Solve the rows of an equation by "mgcg", each as `solve` does it alone; their potentials are the solutions.
 
     equation : on a device with float64
     watch : called with the numbers of the rows that were corrected, after each round
-    meanwhile : called while the device does an iteration
 
     Raises StoppedError if the solver of a row does not get there.
     """
@@ -99,7 +105,7 @@ def solve_rows(
             part = REDUCTION if is_linear else np.clip(share_left, REDUCTION, MOST_REDUCTION)
             goals = np.maximum(part * left, (ENOUGH if is_linear else ENOUGH_OF_NEWTON) * wanted * first)
             most = most_iterations - max(done[number].iterations for number in going)
-            taken = solver.solve_rows(np.where(is_going, goals, np.inf), most, meanwhile)
+            taken = solver.solve_rows(np.where(is_going, goals, np.inf), most)
             left = take_corrections(equation, solver, norms, left, is_going, is_linear)
             share_left = np.divide(left, first, out=np.zeros_like(left), where=first != 0)
             for number in going:

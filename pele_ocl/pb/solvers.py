@@ -167,13 +167,12 @@ class ConjugateGradients(Solver):
     def solve(self, goal: float, most: int) -> int:
         return int(self.solve_rows(np.array([goal]), most)[0])
 
-    def solve_rows(self, goals: Floats, most: int, meanwhile: Callable[[], None] | None = None) -> NDArray[np.integer]:
+    def solve_rows(self, goals: Floats, most: int) -> NDArray[np.integer]:
         """Solve each row until its residual is as small as its goal, by norm; the iterations of each, (rows,).
 
         A row also stops if its norm is not finite.
 
         goals : (rows,); inf for rows that are to stay as they are
-        meanwhile : called while the device does an iteration
         """
         squares = (goals**2).astype(self.vectors.launching.wide)  # as the device compares them
         self.clear_solution()
@@ -185,9 +184,6 @@ class ConjugateGradients(Solver):
         for count in range(1, most + 1):
             for launch in self.iteration:
                 launch()
-            if meanwhile is not None:
-                self.queue.submit()
-                meanwhile()
             if count % self.looks == 0 or count == most:
                 left = self.vectors.squares()
                 has_come = is_going & ~((left > squares) & np.isfinite(left))

@@ -55,8 +55,8 @@ class Coefficients:
 
     def __post_init__(self) -> None:
         queue, table = self.launching.queue, self.table if self.is_coded else np.zeros(1)
-        self.wide_table = queue.upload(table.ravel(), self.launching.wide)
-        self.narrow_table = queue.upload(table.ravel())
+        self.wide_table = queue.send(table.ravel(), self.launching.wide)
+        self.narrow_table = queue.send(table.ravel())
 
     @property
     def macros(self) -> dict[str, int]:
@@ -190,8 +190,8 @@ def _middles(grids: Sequence[Grid]) -> Floats:
 
 
 def _is_strictly_inside(problem: PBProblem, grid: Grid) -> NDArray[np.bool_]:
-    positions = problem.solute.positions
-    inside = np.all((positions > grid.origin) & (positions < grid.last), axis=1)
+    axes = problem.solute.axes
+    inside = ((axes > grid.origin[:, None]) & (axes < grid.last[:, None])).all(axis=0)
     return np.asarray(inside & (problem.solute.radii > SMALL))
 
 
@@ -242,7 +242,7 @@ def _spline_edges(
         "pb/surface.cl", "spline_edges", colours, {}, grid=colours, **place_of(launching, grids),
         **atoms.arguments("atom"),
         degree=SURFACES[model.surface].degree, windows=launching.vectors(_windows(model)),
-        constants=queue.upload(constants, launching.wide), **_by_axis("edges", edges),
+        constants=queue.send(constants, launching.wide), **_by_axis("edges", edges),
     )()  # fmt: skip
     return edges
 
@@ -279,8 +279,9 @@ def _accesses(launching: Launching, problems: Sequence[PBProblem], grids: Sequen
         if model.has_splines:
             taken = _is_strictly_inside(each, grid)
         else:
-            near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
-            taken = (solute.radii > SMALL) & near.all(axis=1)
+            origin, last = grid.origin[:, None], grid.last[:, None]
+            near = (solute.axes >= origin - reach) & (solute.axes <= last + reach)
+            taken = (solute.radii > SMALL) & near.all(axis=0)
         spheres.append((solute.positions[taken], reach[taken]))
     if model.has_splines:
         atoms = SpheresOfBlocks.of(launching, grids, spheres, model.window, in_order=True)

@@ -1,3 +1,3 @@
-"""Plan that solvent, nonbond and energy build on: a molecule prepared once, evaluated in many conformations."""
+"""Base of Solvent, Nonbond and Energy: a molecule prepared once and evaluated for many conformations."""
 
 from __future__ import annotations

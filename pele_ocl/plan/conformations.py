@@ -1,4 +1,4 @@
-"""Positions as users give them, checked, and as devices take them."""
+"""Checks of positions given by users, and their encoding for devices."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from ..atoms import Floats
 from ..common.arguments import array, numbers
 from ..common.errors import InputError
 
-LARGEST_SPAN = 500_000.0  # A; beyond, tiles' origins would not be exact in float32
+LARGEST_SPAN = 500_000.0  # A; for larger molecules tile origins would not be exact in float32
 
-# The largest step, A, with which close pairs keep their digits in float32; wider molecules take 64 bits a coordinate.
+# Largest fixed-point step, A, that keeps float32 precision for close pairs; wider molecules use 64 bits per coordinate.
 LARGEST_STEP = 2.0**-20
 WIDE_STEP = 2.0**-28
 
-# Origins are multiples of this (A), so that their differences are exact in float32 up to 500,000 A.
+# Origins are multiples of this (A), so that differences up to 500,000 A are exact in float32.
 ORIGIN_STEP = 1 / 32
 
 
 class TooWideError(InputError):
-    """A conformation that spans more than a plan's fixed-point coordinates reach."""
+    """A conformation exceeds the range of a plan's fixed-point coordinates."""
 
 
 def as_conformations(conformations: ArrayLike, n: int) -> NDArray[Any]:
-    """Conformations (m, n, 3), float32 or float64. Raises InputError for any other shape."""
+    """Return conformations (m, n, 3), float32 or float64. Raises InputError for any other shape."""
     try:
         given = array("conformations", conformations, "iuf", "numbers")
     except InputError:
         if hasattr(conformations, "__array__") or hasattr(conformations, "__dlpack__"):
-            raise  # the library's own sentence: torch's about a tensor on a GPU
+            raise  # the library's message, such as torch's for a tensor on a GPU
         raise InputError("conformations are no array of numbers, or not all of one shape") from None
-    if given.dtype != np.float32:  # which is converted on the way
+    if given.dtype != np.float32:  # float32 is converted later
         given = numbers("conformations", given)
     if given.ndim != 3 or given.shape[1:] != (n, 3) or not len(given):
         raise InputError(f"positions have shape {given.shape}; (m, {n}, 3) is needed, m at least 1")
@@ -44,8 +44,8 @@ def as_conformations(conformations: ArrayLike, n: int) -> NDArray[Any]:
 
 
 def check_span(positions: Floats) -> None:
-    """Raise InputError if positions (..., 3) A reach farther than a molecule does."""
-    columns = np.ascontiguousarray(positions.reshape(-1, 3).T)  # ten times faster to look through
+    """Raise InputError if positions (..., 3) A span more than LARGEST_SPAN."""
+    columns = np.ascontiguousarray(positions.reshape(-1, 3).T)  # ten times faster to scan
     with np.errstate(over="ignore"):
         span = float(np.ptp(columns, axis=1).max())
     if span > LARGEST_SPAN:
@@ -54,14 +54,14 @@ def check_span(positions: Floats) -> None:
 
 @dataclass(frozen=True)
 class Encoding:
-    """Positions on their way to a device: from the molecule's middle, as float64 or as fixed-point numbers.
+    """Encoding of positions for a device, relative to the molecule's centre: float64, or fixed-point numbers.
 
-    Either holds differences of positions far better than float32 does. So kernels in float32 keep their digits wherever
-    an atom lies. Fixed-point numbers are for devices without float64.
+    Both represent differences of positions far more accurately than float32, so that float32 kernels keep their
+    precision in any part of the molecule. Fixed-point numbers are for devices without float64.
 
-    dtype : of a coordinate on its way: float64, int32, or int64 for wide molecules
-    step : A of one fixed-point unit, a power of two; where dtype is float64 the unit that kernels make themselves, or 1
-    reach : A that a coordinate may have from the middle
+    dtype : of an encoded coordinate: float64, int32, or int64 for wide molecules
+    step : A per fixed-point unit, a power of two; for float64 the unit to which kernels convert positions, or 1
+    reach : largest coordinate relative to the centre, A
     """
 
     dtype: np.dtype[Any]
@@ -70,10 +70,9 @@ class Encoding:
 
     @classmethod
     def of(cls, span: float, doubles: bool) -> Encoding:
-        """Choose the encoding for a molecule of this span, A; fixed-point ones let it become twice as wide and 128 A
-        more.
+        """Return the encoding for a molecule's span, A; fixed-point ones leave room for twice the span plus 128 A.
 
-        doubles : whether the device has float64
+        doubles : whether the device supports float64
         """
         if doubles:
             return cls(np.dtype(np.float64), 1.0, LARGEST_SPAN / 2)
@@ -85,32 +84,29 @@ class Encoding:
 
     @cached_property
     def is_fixed(self) -> bool:
-        """Return whether positions go as fixed-point numbers."""
+        """Return whether positions are encoded as fixed-point numbers."""
         return self.dtype.kind == "i"
 
     @property
     def origin_step(self) -> np.number:
-        """Unit of the origins of tiles, which are multiples of it."""
+        """Unit of tile origins, which are multiples of it."""
         step: np.number = self.dtype.type(max(1, round(ORIGIN_STEP / self.step)) if self.is_fixed else ORIGIN_STEP)
         return step
 
     @property
     def macros(self) -> dict[str, int]:
-        """Build definitions of kernels that take positions."""
         return {"FIXED_BITS": 8 * self.dtype.itemsize if self.is_fixed else 0}
 
     @cached_property
     def base(self) -> float:
-        """Number that makes fixed-point numbers of float64, 0 if positions go as float64.
+        """Number added to float64 to convert it to fixed point; 0 if positions are encoded as float64.
 
-        A float64 to which it is added is rounded to whole steps, which are then its low bits. `shift` adds it already.
+        The sum is rounded to whole steps, which are its low bits. `shift` already includes it.
         """
         return 1.5 * 2**52 * self.step if self.is_fixed else 0.0
 
     def shift(self, lowest: Floats, highest: Floats) -> Floats:
-        """Return what is subtracted from positions before `encode`: their middle in whole steps, less `base`; (3,) A.
-
-        So positions less the shift are offsets from the middle with `base` added, by one subtraction.
+        """Return the vector (3,) A to subtract from positions before `encode`: the centre in whole steps minus `base`.
 
         lowest, highest : bounds of the molecule, (3,) A
         """
@@ -118,7 +114,7 @@ class Encoding:
         return shift
 
     def encode(self, shifted: Floats, encoded: NDArray[Any]) -> None:
-        """Write offsets from the middle, A, with `base` added, into an array of this dtype and their shape."""
+        """Encode offsets from the centre, A, with `base` added, into an array of the same shape."""
         if not self.is_fixed:
             np.copyto(encoded, shifted)
         elif self.dtype == np.int32:

@@ -1,4 +1,4 @@
-"""Interface between a plan and what computes for it: the arrays to be filled, and conformations that fail."""
+"""Interface between plans and evaluators: output arrays and failed conformations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..common.variant import Progress
 
 
 def untold(share: float) -> None:
-    """Take no notice of progress that nobody asked for."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,6 @@ class Outputs:
         cls, m: int, n: int, n_terms: int, *, gradients: bool = False, born_radii: bool = False, psi: bool = False,
         per_atom: bool = False,
     ) -> Outputs:  # fmt: skip
-        """Arrays to be filled."""
         return cls(
             np.empty((m, n_terms)),
             np.empty((m, n, 3)) if gradients else None,
@@ -49,7 +48,7 @@ class Outputs:
         )
 
     def arrays(self) -> Iterator[Floats]:
-        """Yield the arrays that were asked for."""
+        """Yield the requested arrays."""
         for f in fields(self):
             array = getattr(self, f.name)
             if array is not None:
@@ -61,7 +60,7 @@ class Outputs:
             array[k] = np.nan
 
     def bad_atoms(self, k: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Atoms of conformation k whose gradient is not finite or whose Born radius is not positive, (n,)."""
+        """Mask (n,) of atoms in conformation k with a non-finite result or a Born radius that is not positive."""
         bad = np.zeros(next((a.shape[1] for a in self.arrays() if a is not self.energies), 0), bool)
         if self.born_radii is not None:
             bad |= ~(np.isfinite(self.born_radii[k]) & (self.born_radii[k] > 0))
@@ -78,11 +77,11 @@ class Outputs:
 
 @dataclass(eq=False)
 class Failures:
-    """Conformations that could not be computed.
+    """Failed conformations.
 
-    count : conformations in the evaluation
-    record : False where the first failure ends the evaluation
-    reasons : sentences by the number of a conformation, from 0, in the order in which they were found
+    count : number of conformations in the evaluation
+    record : False if the first failure ends the evaluation
+    reasons : messages by index of the conformation, from 0, in the order in which failures were found
     """
 
     count: int
@@ -91,17 +90,15 @@ class Failures:
     _kinds: dict[int, type[InputError]] = field(default_factory=dict)
 
     def add(self, k: int, error: InputError) -> None:
-        """Record that conformation k failed."""
         self.reasons.setdefault(k, str(error))
         self._kinds.setdefault(k, type(error))
 
     @property
     def in_order(self) -> dict[int, str]:
-        """Reasons in the order of the conformations."""
         return dict(sorted(self.reasons.items()))
 
     def check(self, done: int) -> None:
-        """Raise InputError for the first of the `done` conformations that failed, where that ends the evaluation."""
+        """Raise InputError for the first failure among the first `done` conformations, unless failures are recorded."""
         if self.record or not self.reasons:
             return
         k = min(self.reasons)
@@ -111,36 +108,36 @@ class Failures:
 
 
 class Evaluator(ABC):
-    """Buffers and kernels of one plan, which one evaluation uses at a time."""
+    """Buffers and kernels of a plan, used by one evaluation at a time."""
 
     def takes(self, m: int) -> bool:
-        """Return whether its buffers serve m conformations, or as many as are ever computed together."""
+        """Return whether the buffers are large enough for m conformations, or for the largest possible chunk."""
         return True
 
     @abstractmethod
     def compute(
         self, conformations: Floats, found: Outputs, failures: Failures, *, profile: bool, tell: Progress
     ) -> Mapping[str, float]:
-        """Fill `found` for conformations (m, n, 3) A, float32 or float64.
+        """Compute `found` for conformations (m, n, 3) A, float32 or float64.
 
-        profile : whether to time kernels; then their seconds are returned by name, including "kernel"
-        tell : called with the fraction done; it may compute with other evaluators
+        profile : whether to time kernels; seconds are then returned by name, including "kernel"
+        tell : called with the fraction done; may use other evaluators
 
-        Invalid positions and results are added to `failures`, which is checked whenever conformations are done.
+        Invalid positions and results are added to `failures`, which is checked as conformations finish.
         """
 
     def start(self, conformation: Floats, failures: Failures) -> None:
-        """Start to compute one conformation (1, n, 3) A, and leave the device at work where it works by itself."""
+        """Start computing one conformation (1, n, 3) A, without waiting for the device."""
         self._started = conformation
 
     def finish(self, found: Outputs, failures: Failures) -> Mapping[str, float]:
-        """Fill `found` for the conformation that was started. Returns seconds as `compute` does without times."""
+        """Wait for the started conformation and fill `found`. Returns seconds as `compute` does without profiling."""
         return self.compute(self._started, found, failures, profile=False, tell=untold)
 
     def take_radii(self, born_radii: Floats | None) -> None:
-        """Take the Born radii, A, of the conformations to be computed next: (n,) for all of them, (m, n), or None."""
+        """Set the Born radii, A, of the next conformations: (n,) for all of them, (m, n), or None."""
         raise TypeError("only evaluators of a list of pairs are given Born radii")
 
     def repeat(self, count: int) -> None:
-        """Compute what was computed last so many times more, with positions and results left on the device."""
+        """Repeat the last computation `count` times, with positions and results left on the device."""
         raise InputError("this variant passes by the host in each evaluation; it cannot be repeated on the device")

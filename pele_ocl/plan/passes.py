@@ -1,4 +1,4 @@
-"""Kernels with their arguments and buffers: what a pipeline takes conformations through."""
+"""Kernels with their arguments and buffers: the launches of one evaluation."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Event, Queue
 
-# Bytes that one batch of conformations may take on a device, unless one alone takes more.
+# Largest size of the buffers for a batch of conformations, in bytes, unless a single conformation needs more.
 BATCH_BYTES = 1 << 30
 
-# Conformations in one launch, of which each is a layer of groups in the third dimension: CUDA's devices take so many.
+# Conformations in one launch, along the third dimension; the limit of CUDA devices.
 MOST_CONFORMATIONS = 65_535
 
-# Numbers that BLAS adds up in one thread: with more it starts its own, which wait for each other and spin meanwhile.
+# Length up to which BLAS uses one thread; for more it starts its own threads, which spin while they wait.
 _BLOCK = 8192
+_MOST_BLOCKS = 16  # of larger arrays, parts are summed by threads
 
-# The error of a conformation whose results are not finite, from its atoms and what was found of it.
+# Makes the error of a conformation with non-finite results, from the atoms, the results and the index.
 Explain = Callable[[Atoms, Outputs, int], InputError]
 
 
 class Passes(ABC):
-    """Launches of one evaluation, in order, and how positions go to them and results come from them.
+    """Launches of one evaluation, in order, with transfers of positions and results.
 
-    Nothing comes back to the host between launches.
+    Between launches nothing is transferred to the host.
 
-    queue : what makes the arrays and binds the launches: a queue, in which they can be launched, or the record of a row
-    batch : conformations that are computed together; most_at_once : what it could be at most
-    n_results : reals of a conformation that the host reads
-    buffers : by name; "positions" (batch, 3 n) and "results" (batch, n_results) among them
-    movable : whether the energy stays the same where all atoms move together
-    uncut, most_uncut : launches that may follow one another at once, for up to so many conformations
+    queue : makes arrays and binds launches: a queue, which can also run them, or a recorder for rows
+    batch : conformations computed together; most_at_once : the largest possible batch
+    n_results : reals per conformation that the host reads
+    buffers : by name, including "positions" (batch, 3 n) and "results" (batch, n_results)
+    movable : whether the energy is invariant to translation
+    uncut, most_uncut : launches that can be enqueued together, for up to this many conformations
     """
 
     launches: Sequence[Launch]
@@ -60,15 +61,15 @@ class Passes(ABC):
         self._middle_less_base = np.tile(encoding.shift(*atoms.bounds()), len(atoms))[np.newaxis]
         own = norm2(atoms.positions.reshape(1, -1) - self._middle_less_base)
         self._squared_reach = 0.0 if encoding.is_fixed else encoding.reach * encoding.reach
-        self._by_squares = own < self._squared_reach  # else no sum would tell that each coordinate is within reach
+        self._by_squares = own < self._squared_reach  # else sums of squares do not show if coordinates are in range
 
     def allocate(
         self, sizes: Mapping[str, int], most: int, types: Mapping[str, np.dtype[Any]] | None = None
     ) -> None:  # fmt: skip
-        """Make buffers for up to `most` conformations.
+        """Allocate buffers for up to `most` conformations.
 
-        sizes : reals of one conformation in each buffer; "results" must be among them
-        types : of buffers that hold other numbers, of the size of a real
+        sizes : reals per conformation in each buffer, including "results"
+        types : data types of buffers that do not hold reals, of the same size as a real
         """
         queue, n_atoms, encoding = self.queue, self.n_atoms, self.encoding
         self.n_results = sizes["results"]
@@ -85,17 +86,17 @@ class Passes(ABC):
 
     @property
     def steps(self) -> Mapping[str, slice]:
-        """Launches that are timed separately, by name."""
+        """Slices of the launches that are timed separately, by name."""
         return {}
 
     def start(
         self, queue: Queue, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
     ) -> Sequence[Event]:
-        """Have the device read encoded positions (m, 3 n), make all passes, and fill results (m, n_results).
+        """Write encoded positions (m, 3 n), run all passes, and read results (m, n_results), asynchronously.
 
-        tell : called with the fraction done, where launches are so long that they come in parts
+        tell : called with the fraction done, if launches are long enough to be divided
 
-        Returns events to keep; when the last one has come all is done.
+        Returns events to keep; the last one signals the end.
         """
         if not queue.profile and tell is None and len(positions) <= self.most_uncut:
             source, launches, target = self._straight
@@ -106,7 +107,7 @@ class Passes(ABC):
 
     @cached_property
     def host_arrays(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Positions (batch, 3 n) and results (batch, n_results) in memory that the host shares; None if it does not."""
+        """Positions (batch, 3 n) and results (batch, n_results) in memory shared with the host; None if not shared."""
         positions, results = self.buffer("positions").host, self.buffer("results").host
         if positions is None or results is None:
             return None
@@ -114,7 +115,7 @@ class Passes(ABC):
 
     @cached_property
     def _straight(self) -> tuple[Buffer, Sequence[BoundLaunch], Buffer]:
-        """Where positions go, launches that may follow one another, and where results are."""
+        """Buffer of positions, launches that can be enqueued together, and buffer of results."""
         return self.buffer("positions"), bound(self.uncut), self.buffer("results")
 
     @cached_property
@@ -122,11 +123,11 @@ class Passes(ABC):
         return bound(self.launches)
 
     def launch(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
-        """Make all passes for the first n_conformations on the device."""
+        """Run all passes for the first n_conformations on the device."""
         queue.launch_bound(self._bound, n_conformations, tell)
 
     def buffer(self, name: str) -> Buffer:
-        """Return a buffer on the device, of passes that a queue made."""
+        """Return a buffer on the device, of passes made with a queue."""
         from ..opencl.memory import Buffer
 
         buffer = self.buffers[name]
@@ -134,20 +135,20 @@ class Passes(ABC):
         return buffer
 
     def seconds(self, queue: Queue) -> Mapping[str, float]:
-        """Seconds of a queue's kernels by name, "kernel" among them."""
+        """Seconds of a queue's kernels by name, including "kernel"."""
         return {name: queue.elapsed(part) for name, part in {"kernel": slice(None), **self.steps}.items()}
 
     @abstractmethod
     def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
-        """Write results (m, n_results) where they belong: in part `part` of what is found."""
+        """Copy results (m, n_results) to part `part` of the outputs."""
 
     def unpack_and_check(
         self, results: NDArray[Any], part: slice, conformations: NDArray[Any], found: Outputs, failures: Failures,
         reason: Callable[[NDArray[Any], Outputs, int], InputError],
     ) -> None:  # fmt: skip
-        """Put the results (m, n_results) of part `part` of the conformations where they belong; explain bad ones.
+        """Unpack results (m, n_results) of part `part` of the conformations, and add failed ones to `failures`.
 
-        reason : gives the error of a conformation from its positions, what was found of all, and its number
+        reason : makes the error of a conformation from its positions, the outputs and its index
         """
         self.unpack(results, part, found)
         if not self.is_plausible(results, part, found):
@@ -156,9 +157,9 @@ class Passes(ABC):
                     failures.add(k, reason(conformations[k], found, k))
 
     def encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures) -> None:
-        """Encode positions for the passes: from the molecule's middle, or out of its reach from their own."""
+        """Encode positions relative to the molecule's centre, or to their own centre if they are out of range."""
         encoding = self.encoding
-        # Offsets from the middle, with `base` added. In float64 they are what is sent, and are written in place.
+        # Offsets from the centre, with `base` added. As float64 they are the encoded positions, computed in place.
         offsets = self._offsets[: len(encoded)] if encoding.is_fixed else encoded
         given = conformations[part].reshape(offsets.shape)
         if offsets.shape[1] < LEAST:
@@ -166,7 +167,7 @@ class Passes(ABC):
             squares = norm2(offsets) if self._by_squares else np.inf
         else:
             squares = self._offsets_in_parts(given, offsets)
-        # Each coordinate is within reach if the root of all squares is. With NaN neither is true.
+        # The root of the sum of squares is an upper bound of each coordinate; NaN fails the comparison.
         if not squares < self._squared_reach:
             self._put_within_reach(conformations, part, offsets, failures)
         if encoding.is_fixed:
@@ -175,12 +176,12 @@ class Passes(ABC):
     def encoded(
         self, positions: Floats, out: NDArray[Any] | None = None
     ) -> tuple[NDArray[Any], Floats, dict[int, str]]:
-        """Encode positions (m, n, 3) A of structures that are one by one.
+        """Encode positions (m, n, 3) A of separate structures.
 
-        out : (m, 3 n) to be filled
+        out : (m, 3 n), output array
 
-        Returns them, (m, 3 n); how far each is from where it is computed, (m, 3) A; and why some cannot be, by their
-        numbers, which are encoded as the molecule itself.
+        Returns encoded positions, (m, 3 n); offsets of the positions from those on the device, (m, 3) A; and reasons of
+        failures by index. Failed structures are encoded with the molecule's positions.
         """
         encoding = self.encoding
         failures, start = Failures(len(positions), record=True), np.asarray(positions, np.float64)
@@ -197,20 +198,20 @@ class Passes(ABC):
 
     @cached_property
     def _offsets(self) -> Floats:
-        """Offsets (batch, 3 n) that fixed-point numbers are made of; float64 offsets are written in place."""
+        """Temporary offsets (batch, 3 n) for fixed-point encoding."""
         return np.empty((self.batch if self.encoding.is_fixed else 0, 3 * self.n_atoms))
 
     def _put_within_reach(
         self, conformations: NDArray[Any], part: slice, offsets: NDArray[Any], failures: Failures
     ) -> None:
-        """Write again the offsets (m, 3 n) of conformations that reach too far, from their own middle.
+        """Recompute the offsets (m, 3 n) of conformations out of range, relative to their own centre.
 
-        Conformations that cannot be go to `failures`, and get the offsets of the molecule's own positions.
+        Conformations that cannot be encoded are added to `failures`, and get the molecule's positions.
         """
         encoding = self.encoding
         lowest, highest = encoding.base - encoding.reach, encoding.base + encoding.reach
         least, most = np.minimum.reduce(offsets, axis=None), np.maximum.reduce(offsets, axis=None)
-        if least >= lowest and most <= highest:  # neither is true of NaN
+        if least >= lowest and most <= highest:  # both false for NaN
             return
         within = (offsets.min(axis=1) >= lowest) & (offsets.max(axis=1) <= highest)
         for k in np.flatnonzero(~within).tolist():
@@ -218,22 +219,22 @@ class Passes(ABC):
                 offsets[k] = self._from_own_middle(conformations[part.start + k]) + encoding.base
             except InputError as error:
                 failures.add(part.start + k, error)
-                # Something has to be computed.
+                # A valid placeholder, since the kernels compute all conformations.
                 offsets[k] = self.atoms.positions.ravel() - self._middle_less_base[0]
 
     def _offsets_in_parts(self, given: NDArray[Any], offsets: NDArray[Any]) -> float:
-        """Fill the offsets of many positions. Returns the sum of their squares, or infinity if it is of no use."""
+        """Compute offsets of many positions in threads. Returns the sum of their squares, or infinity if not used."""
 
         def fill(columns: slice) -> float:
-            of_part = self._middle_less_base[:, : columns.stop - columns.start]  # the same three for every atom
+            of_part = self._middle_less_base[:, : columns.stop - columns.start]  # repeats for every atom
             filled = np.subtract(given[:, columns], of_part, out=offsets[:, columns])
             return norm2(filled) if self._by_squares else np.inf
 
         return sum(in_parts(offsets.shape[1], fill))
 
     def decode(self, encoded: NDArray[Any]) -> Floats:
-        """Positions (m, n, 3) A from the encoded ones of the passes, (m, 3 n), counted from the molecule's middle."""
-        encoding, is_small = self.encoding, encoded.size < LEAST  # few numbers are faster in new memory
+        """Decode positions (m, n, 3) A from encoded ones, (m, 3 n), relative to the molecule's centre."""
+        encoding, is_small = self.encoding, encoded.size < LEAST  # small arrays are faster in new memory
         decoded = np.empty(encoded.shape) if is_small else self.queue.device.results.array(encoded.shape, np.float64)
         middle = self._middle_less_base[:, : encoded.shape[1]] + encoding.base
 
@@ -248,13 +249,13 @@ class Passes(ABC):
         return decoded.reshape(len(encoded), -1, 3)
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
-        """Take positions (n, 3) as (3 n) from their middle. Raises InputError if no molecule has them."""
+        """Return offsets (3 n) of positions (n, 3) from their own centre. Raises InputError for invalid positions."""
         columns = np.ascontiguousarray(positions.T, np.float64)
         lowest, highest = columns.min(axis=1), columns.max(axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
             span = float((highest - lowest).max())
         if not np.isfinite(span):
-            self.atoms.moved(positions)  # names the atom
+            self.atoms.moved(positions)  # raises an error that names the atom
         check_span(positions)
         if not self.movable:
             raise InputError(
@@ -269,18 +270,18 @@ class Passes(ABC):
         return offsets
 
     def named(self, *names: str) -> dict[str, Array]:
-        """Choose buffers, for kernels whose parameters have the same names."""
+        """Return buffers by the names of kernel parameters."""
         return {name: self.buffers[name] for name in names}
 
     def is_plausible(self, results: NDArray[Any], part: slice, found: Outputs) -> bool:
         """Return whether all results are finite and all Born radii positive."""
-        if not math.isfinite(norm2(results)) and not np.isfinite(results).all():  # large ones have no float32 square
+        if not math.isfinite(norm2(results)) and not np.isfinite(results).all():  # squares may overflow in float32
             return False
         return found.born_radii is None or bool(np.minimum.reduce(found.born_radii[part], axis=None) > 0)
 
 
 def reason_of(atoms: Atoms, positions: NDArray[Any], found: Outputs, k: int, explain: Explain) -> InputError:
-    """Explain conformation k, at positions (n, 3) A, which overflowed or never had a value."""
+    """Return the error of conformation k, at positions (n, 3) A, with non-finite results."""
     try:
         moved = atoms.moved(positions)
         moved.require_apart()
@@ -290,7 +291,7 @@ def reason_of(atoms: Atoms, positions: NDArray[Any], found: Outputs, k: int, exp
 
 
 def bound(launches: Sequence[Launch]) -> Sequence[BoundLaunch]:
-    """Return launches that a queue bound as what they are, so that it can launch them."""
+    """Return launches that a queue has bound, after a check of their type."""
     from ..opencl.binding import BoundLaunch
 
     found = [launch for launch in launches if isinstance(launch, BoundLaunch)]
@@ -299,12 +300,16 @@ def bound(launches: Sequence[Launch]) -> Sequence[BoundLaunch]:
 
 
 def norm2(values: NDArray[Any]) -> float:
-    """Sum all squares, in a third of the time of a look at each number; not finite if one is not."""
-    if values.size <= _BLOCK:
-        return float(np.vdot(values, values))  # unlike `dot` it does not warn of overflows
+    """Sum of squares, not finite if any value is not; three times faster than a check of each value."""
+    if values.size <= _MOST_BLOCKS * _BLOCK:
+        flat, found = values.ravel(), 0.0
+        for first in range(0, len(flat), _BLOCK):
+            block = flat[first : first + _BLOCK]
+            found += float(np.vdot(block, block))  # unlike `dot` it does not warn of overflows
+        return found
     return sum(in_parts(values.shape[-1], lambda columns: _norm2_of_many(values[..., columns].ravel())))
 
 
 def _norm2_of_many(flat: NDArray[Any]) -> float:
-    """Sum by one call: threads that come back to Python for each block wait for each other."""
+    """Sum with one call, since threads that return to Python for each block wait for each other."""
     return float(np.einsum("i,i->", flat, flat))

@@ -1,4 +1,4 @@
-"""Conformations to the device and back, in chunks: while it computes one, the host takes care of two others."""
+"""Transfers of conformations to and from the device in chunks, which overlap with computation."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .passes import Explain, Passes, reason_of
 if TYPE_CHECKING:
     from ..opencl.queue import Event, Queue
 
-# Chunks under way at a time: one is encoded, one computed, one collected.
+# Number of chunks in flight: one is encoded, one computed, one collected.
 UNDER_WAY = 3
 
 
 @dataclass(eq=False)
 class Staging:
-    """Host memory of a chunk, which the device reads and fills by itself.
+    """Host memory of a chunk, used for asynchronous transfers.
 
     positions : (batch, 3 n) encoded; results : (batch, n_results)
-    events : to be kept while the device uses them; the last one says that all is done
+    events : kept while the device uses the memory; the last one signals the end
     """
 
     positions: NDArray[Any]
@@ -40,7 +40,7 @@ class Staging:
 
 @dataclass(eq=False)
 class Chunk:
-    """Conformations that are computed together, the queue that computes them, and their host memory."""
+    """Conformations that are computed together, with their queue and host memory."""
 
     part: slice
     queue: Queue
@@ -48,16 +48,15 @@ class Chunk:
 
 
 class Pipeline(Evaluator):
-    """Takes conformations of a molecule through passes, in chunks as large as their buffers are."""
+    """Evaluates conformations with passes, in chunks that fit their buffers."""
 
     def __init__(self, atoms: Atoms, passes: Passes, explain: Explain) -> None:
         self.atoms, self.passes, self._explain = atoms, passes, explain
         self.batch = passes.batch
         self._staging: list[Staging] = []
-        self._plain = self._queue(False)  # remembers nothing, and so serves all evaluations without times
+        self._plain = self._queue(False)  # stateless, and shared by all evaluations without profiling
 
     def _queue(self, profile: bool) -> Queue:
-        """Make a queue of the device, with or without times."""
         from ..opencl.queue import Queue
 
         return Queue(self.passes.queue.device, self.passes.queue.precision, profile=profile)
@@ -89,12 +88,12 @@ class Pipeline(Evaluator):
             else:
                 self._compute_several(chunks, conformations, found, failures, tell)
         except BaseException:
-            chunks[0].queue.finish()  # nothing may run on when the next evaluation begins
+            chunks[0].queue.finish()  # before the next evaluation begins
             raise
         return self._seconds(chunks) if profile else {}
 
     def repeat(self, count: int) -> None:
-        """Launch the passes so many times over, for the first conformation that lies on the device."""
+        """Repeat the passes for the first conformation on the device."""
         queue = self._queue(False)
         for _ in range(count):
             self.passes.launch(queue, 1)
@@ -103,7 +102,7 @@ class Pipeline(Evaluator):
     def _compute_several(
         self, chunks: list[Chunk], conformations: NDArray[Any], found: Outputs, failures: Failures, tell: Progress
     ) -> None:
-        """Keep as many chunks under way as may be; a second thread collects."""
+        """Keep up to UNDER_WAY chunks in flight; a second thread collects results."""
 
         def collect(chunk: Chunk) -> float:
             self._collect(chunk, conformations, found, failures)
@@ -126,17 +125,17 @@ class Pipeline(Evaluator):
 
     @cached_property
     def _single(self) -> Chunk:
-        """Chunk of one conformation without times, which is kept."""
+        """Cached chunk of one conformation, without profiling."""
         return self._chunks(1, False, True)[0]
 
     @cached_property
     def _in_place(self) -> Staging | None:
-        """Memory of the passes themselves if the host shares it."""
+        """Memory of the passes if the host shares it, otherwise None."""
         arrays = self.passes.host_arrays
         return None if arrays is None else Staging(*arrays)
 
     def _chunks(self, m: int, profile: bool, is_quiet: bool) -> list[Chunk]:
-        """Cut m conformations into chunks. is_quiet : whether no progress is reported"""
+        """Divide m conformations into chunks. is_quiet : whether no progress is reported"""
         batch, firsts, queue = self.batch, range(0, m, self.batch), self.passes.queue
         if m <= min(batch, self.passes.most_uncut) and is_quiet and not profile and self._in_place:
             return [Chunk(slice(0, m), self._plain, self._in_place)]
@@ -151,16 +150,16 @@ class Pipeline(Evaluator):
     def _start(
         self, chunk: Chunk, conformations: NDArray[Any], failures: Failures, tell: Progress | None = None
     ) -> None:
-        """Encode a chunk and give it to the device."""
+        """Encode a chunk and start computing it."""
         staging, count = chunk.staging, chunk.part.stop - chunk.part.start
-        if staging.events:  # of an evaluation that was given up
+        if staging.events:  # of an interrupted evaluation
             chunk.queue.wait(staging.events[-1])
         positions = staging.positions[:count]
         self.passes.encode(conformations, chunk.part, positions, failures)
         staging.events = self.passes.start(chunk.queue, positions, staging.results[:count], tell)
 
     def _collect(self, chunk: Chunk, conformations: NDArray[Any], found: Outputs, failures: Failures) -> None:
-        """Wait for a chunk and put its results where they belong."""
+        """Wait for a chunk and unpack its results."""
         part, staging = chunk.part, chunk.staging
         chunk.queue.wait(staging.events[-1])
         staging.events = ()

@@ -1,4 +1,4 @@
-"""A molecule prepared once for a device and evaluated in any number of conformations."""
+"""Base class of plans: a molecule prepared once for a device and evaluated for any number of conformations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 R = TypeVar("R")  # result of one conformation
-B = TypeVar("B")  # results of many
+B = TypeVar("B")  # result of a batch
 
 # Atoms of all conformations in a chunk: enough to fill any device, few enough for the host's caches.
 CHUNK_ATOMS = 1 << 17
@@ -36,7 +36,7 @@ MOST_REPEATS = 1_000_000
 
 
 class Loan:
-    """An evaluator that is one user's until the end of the block; a class, since a generator takes longer."""
+    """Context manager that lends an evaluator; a class, because a generator is slower."""
 
     def __init__(self, evaluator: Evaluator, give_back: Callable[[Evaluator], None]) -> None:
         self._evaluator, self._give_back = evaluator, give_back
@@ -47,21 +47,21 @@ class Loan:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        if not isinstance(error, DeviceError):  # after which counters may stand where a launch left them
+        if not isinstance(error, DeviceError):  # after which the evaluator's counters may be invalid
             self._give_back(self._evaluator)
 
 
 class Plan(Suggests, Settled, ABC, Generic[R, B]):
-    """Common part of `Solvent`, `Nonbond` and `Energy`: construction, checks, evaluation, batches.
+    """Base of `Solvent`, `Nonbond` and `Energy`: construction, checks, evaluation, batches.
 
-    Several threads may use a plan at once, and so may progress callbacks of its own evaluations. Each evaluation
-    borrows an evaluator, with kernels and buffers of its own.
+    Threads may share a plan, and progress callbacks may use it during its own evaluations. Each evaluation borrows an
+    evaluator with its own kernels and buffers.
 
     atoms : the molecule; precision : "float32" or "float64"
     device : Device that computes; variant : key of `variants`, never "auto"
-    quantity : name of what is computed, as in results and tunings
+    quantity : name of the computed quantity, as in results and tuning
 
-    A plan pickles by its atoms and options, and is made again on a device of the same title.
+    A plan is pickled as its atoms and options; unpickling makes a new plan on a device with the same name.
     """
 
     quantity: ClassVar[str]
@@ -74,10 +74,10 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
     ) -> None:  # fmt: skip
         """Select device, variant and layout.
 
-        size : of the work, in the unit in which the quantity is tuned
-        per_atom : whether energies of single atoms are wanted
+        size : size of the work, in the unit of tuning
+        per_atom : whether per-atom energies are requested
 
-        Raises InputError for options that do not exist, DeviceError if the device cannot do it.
+        Raises InputError for unknown options, and DeviceError if the device does not support them.
         """
         self.atoms, self.precision = atoms, precision
         selection = select(
@@ -95,12 +95,12 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         return f"{type(self).__name__}({size}, {self.variant}, {self.precision}, on {self.device})"
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """Pickle by atoms, options and the device's title: reading makes the plan again on a device like it."""
+        """Pickle as atoms, options and the name of the device."""
         return partial(type(self), **self._described()), (self.atoms,)
 
     @abstractmethod
     def _described(self) -> dict[str, Any]:
-        """Return the options of the constructor that make this plan."""
+        """Return the constructor's options for this plan."""
 
     @property
     @abstractmethod
@@ -108,33 +108,33 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         """Names of the terms, in the order of results."""
 
     def _settings_of_results(self) -> dict[str, object]:
-        """Return the options that decide on results, by which a file of them is known again."""
+        """Return the options that affect results, which identify a file of results."""
         return {"quantity": self.quantity, "terms": list(self.names)}
 
     @property
     def _is_made_anew(self) -> bool:
-        """True if each conformation of a trajectory has a plan of its own, as a pair list follows from positions."""
+        """Whether each conformation of a trajectory needs a new plan, since the pair list depends on positions."""
         return False
 
     def _frames_function(self) -> Callable[[Any, Progress | None], Any] | None:
-        """Make the function that evaluates frames of such a trajectory; None where a batch of the plan does."""
+        """Return a function that evaluates frames of such a trajectory; None if a batch of the plan does."""
         return None
 
     @cached_property
     def _how(self) -> Mapping[str, Any]:
-        """Options that results carry, with the device's title in its place."""
+        """Options stored in results, with the name of the device."""
         return {**self._described(), "device": self._title}
 
     def evaluate(
         self, positions: ArrayLike | None = None, *, profile: bool = False, progress: Progress | None = None
     ) -> R:
-        """Evaluate positions (n, 3) A, by default the atoms' own.
+        """Evaluate positions (n, 3) A, by default those of the atoms.
 
-        profile : True to measure kernel times, which makes launches slower
+        profile : True to measure kernel times, which slows down launches
         progress : called with the fraction done, 0 to 1
 
-        Raises InputError for positions that do not fit or span more than 500,000 A, and for results that overflow. On
-        devices without float64 a molecule may become twice as wide as it was and 128 A more.
+        Raises InputError for positions of the wrong shape or a span above 500,000 A, and for overflowing results. On
+        devices without float64 the span may at most double and grow by another 128 A.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> plan = pele_ocl.Energy(atoms, gradient=False)
@@ -148,7 +148,7 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         return self._evaluate_one(self._given(positions), profile, progress, Failures(1), None, start)
 
     def _given(self, positions: ArrayLike | None) -> Floats:
-        """Check the shape of positions (n, 3) A, which may still be no numbers; the atoms' own by default."""
+        """Return positions (n, 3) A, by default those of the atoms, after a check of their shape."""
         own = self.atoms.positions
         given = own if positions is None else numbers("positions", positions)
         if given.shape != own.shape:
@@ -159,12 +159,12 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         self, given: Floats, profile: bool, progress: Progress | None, failures: Failures, radii: Floats | None,
         start: float,
     ) -> R:  # fmt: skip
-        """Evaluate positions (n, 3) A that `_given` checked.
+        """Evaluate positions (n, 3) A checked by `_given`.
 
-        radii : for `Evaluator.take_radii`; start : of the time that is "total"
+        radii : for `Evaluator.take_radii`; start : start of the time "total"
 
-        With times or progress wanted, as `pele_ocl.energy` has it, the evaluator computes at once (`compute`). Without,
-        it is started and finished, and the host makes arrays and atoms in between.
+        Profiling and progress use `compute`. Otherwise `start` and `finish` are used, and the host makes arrays and
+        atoms in between.
         """
         conformations = given[np.newaxis]
         if profile or progress is not None:
@@ -180,7 +180,7 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
             atoms = self._placed(given)
             seconds = dict(evaluator.finish(found, failures))
         except DeviceError:
-            raise  # counters may stand where a launch left them, so nobody else gets the evaluator
+            raise  # the evaluator's counters may be invalid, so it is not given back
         except BaseException:
             self._give_back(evaluator)
             raise
@@ -190,20 +190,21 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         return self._result(atoms, found, seconds)
 
     def _placed(self, given: Floats) -> Atoms:
-        """Put the atoms at positions that the evaluator finds to be numbers, or found so."""
+        """Return the atoms at given positions; the evaluator checks the values."""
         return self.atoms if given is self.atoms.positions else placed(self.atoms, given)
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
         errors: Literal["raise", "record"] = "raise",
     ) -> B:  # fmt: skip
-        """Evaluate conformations (m, n, 3) A together; results are the same as for single ones, bit for bit. The batch
-        has a copy of them.
+        """Evaluate conformations (m, n, 3) A together; results are bit-identical to those of single ones.
+
+        The batch has a copy of the conformations.
 
         progress : called with the fraction of the conformations done, 0 to 1
         profile : as in `evaluate`
-        errors : "raise" for an InputError that names the first conformation that fails, or "record" to go on. Its
-            results are NaN then, and `errors` of the batch says why
+        errors : "raise" for an InputError that names the first failed conformation, or "record" to continue with NaN as
+            its results and the reason in `errors` of the batch
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> nowhere = np.full((33, 3), np.nan)
@@ -219,10 +220,10 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         return self._batch(given, found, failures.in_order, {**seconds, "total": time.perf_counter() - start})
 
     def repeat(self, count: int) -> None:
-        """Evaluate what was evaluated last so many times more, with positions and results left on the device.
+        """Repeat the last evaluation `count` times, with positions and results left on the device.
 
-        For timing: what a step costs a program that moves nothing to and fro. It takes one conformation of a batch, or
-        the atoms' own positions if nothing was evaluated yet.
+        This measures the cost of a step without transfers. It uses one conformation of a batch, or the atoms' positions
+        if nothing was evaluated before.
         """
         whole_number("count", count, least=1, most=MOST_REPEATS)
         if not self._idle:
@@ -235,26 +236,26 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
 
     @abstractmethod
     def _automatic(self, per_atom: bool) -> Automatic:
-        """Return the rule for `auto` if nothing was measured."""
+        """Return the rule for "auto" if nothing was measured."""
 
     @abstractmethod
     def _prepare(self, m: int) -> Evaluator:
-        """An evaluator for up to m conformations at a time."""
+        """Make an evaluator for up to m conformations at a time."""
 
     @abstractmethod
     def _outputs(self, m: int) -> Outputs:
-        """Arrays for the results of m conformations."""
+        """Allocate the results of m conformations."""
 
     @abstractmethod
     def _result(self, atoms: Atoms, found: Outputs, seconds: Mapping[str, float]) -> R:
-        """Make the result of the one conformation that was evaluated."""
+        """Make the result of the evaluated conformation."""
 
     @abstractmethod
     def _batch(self, positions: Floats, found: Outputs, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
-        """Make the results of a batch."""
+        """Make the result of a batch."""
 
     def _checked(self, conformations: ArrayLike, errors: str) -> tuple[Floats, Failures]:
-        """Check and copy conformations (m, n, 3) A, and make a record of failures."""
+        """Check and copy conformations (m, n, 3) A; return them with an empty Failures."""
         choice("errors", errors, ("raise", "record"))
         given = own_array(as_conformations(conformations, len(self.atoms)), conformations)
         return given, Failures(len(given), record=errors == "record")
@@ -263,15 +264,15 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         """Raise InputError for conformations (m, n, 3) A that the plan cannot compute."""
 
     def _amend(self, found: Outputs) -> None:
-        """Put right what the evaluator does not know of."""
+        """Correct results after the evaluation, such as gradients of frozen atoms."""
 
     def _compute(
         self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
         radii: Floats | None = None,
     ) -> tuple[Outputs, Mapping[str, float]]:  # fmt: skip
-        """Results of all conformations, NaN where they failed, and the kernels' seconds where wanted.
+        """Return the results of all conformations, NaN for failed ones, and kernel seconds if profiled.
 
-        radii : that `Evaluator.take_radii` takes
+        radii : for `Evaluator.take_radii`
         """
         self._check_places(conformations)
         found = self._outputs(len(conformations))
@@ -285,27 +286,27 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         return found, seconds
 
     def _lent(self, m: int) -> Loan:
-        """An evaluator for up to m conformations at a time that nobody else uses meanwhile."""
+        """Lend an evaluator for up to m conformations at a time."""
         return Loan(self._borrow(m), self._give_back)
 
     def _borrow(self, m: int) -> Evaluator:
-        """An evaluator for m conformations that nobody else uses."""
+        """Take an idle evaluator for m conformations, or make one."""
         m = min(m, self._most_together)
         with self._lock:
             for k in range(len(self._idle) - 1, -1, -1):
                 if self._idle[k].takes(m):
                     return self._idle.pop(k)
             unfit = self._idle.pop() if self._idle else None
-        del unfit  # and what it holds on the device, before more is asked for
+        del unfit  # frees its memory on the device before more is allocated
         try:
             return self._prepare(m)
         except DeviceError:
             if not self._drop_idle():
                 raise
-        return self._prepare(m)  # once the error is gone, with what it held, too
+        return self._prepare(m)  # after the error, which also holds memory, is gone
 
     def _drop_idle(self) -> bool:
-        """Free what nobody uses at the moment; whether there was anything."""
+        """Free the idle evaluators. Returns whether there were any."""
         with self._lock:
             idle, self._idle = self._idle, []
         return bool(idle)

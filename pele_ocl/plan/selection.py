@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 
-# The name of a variant, from the kind of a device and the size of the work.
+# Returns the name of a variant for a kind of device and a size.
 Automatic = Callable[[str, int], str]
 
 
-IN_LADDER = "; pele_ocl.ladder runs the rungs of the ladder"  # of errors
+IN_LADDER = "; pele_ocl.ladder runs the rungs of the ladder"  # end of error messages
 
 
 class Offering(Protocol):
-    """A class of plans with its table of variants."""
+    """A plan class with a table of variants."""
 
     variants: ClassVar[Mapping[str, Any]]
 
@@ -33,9 +33,9 @@ P = TypeVar("P", bound=Offering)
 
 
 def having(plan: type[P], variant: object) -> type[P]:
-    """Return the class of plans that has a variant: the engine's, or for any other name that of its ladder.
+    """Return the plan class that has a variant: the given class, or that of its ladder.
 
-    The engine's own class offers no rung, so that nobody gets results unasked that may lack updates.
+    The given class has no rungs of the ladder, so that results with lost updates are never returned by default.
     """
     if isinstance(variant, str) and (variant == "auto" or variant in plan.variants):
         return plan
@@ -45,7 +45,7 @@ def having(plan: type[P], variant: object) -> type[P]:
 
 @dataclass(frozen=True)
 class DeviceChoice:
-    """Device, name of the variant, and the choice that was measured to be best on the device."""
+    """Device, name of the variant, and the best choice measured on the device."""
 
     device: Device
     variant: str
@@ -55,9 +55,9 @@ class DeviceChoice:
 def check_plan_options(
     precision: str, variant: str, variants: Mapping[str, Variant[Any]], per_atom: bool = False, more: str = ""
 ) -> None:
-    """Raise InputError for a precision or a variant that does not exist or cannot do what is wanted.
+    """Raise InputError for an unknown precision or variant, or one that does not support the request.
 
-    more : where else variants are, for the error
+    more : end of the message about unknown variants
     """
     if not is_among(precision, PRECISIONS):
         raise InputError(f"there is no precision {described(precision)}; choose {' or '.join(PRECISIONS)}")
@@ -74,14 +74,14 @@ def select(
     quantity: str, variants: Mapping[str, Variant[Any]], automatic: Automatic, *, variant: str, precision: str,
     device: Device | int | str | None, size: int, per_atom: bool,
 ) -> DeviceChoice:  # fmt: skip
-    """Select the device that computes, and the variant of `auto` on it.
+    """Select the device, and the variant that "auto" uses on it.
 
-    quantity : as it is tuned; size : of the work, in the unit of the tuning
-    automatic : the rule for where nothing was measured, from the kind of device and the size
+    quantity : as in tuning; size : size of the work, in the unit of tuning
+    automatic : rule for the variant if nothing was measured, from the kind of device and the size
 
-    Raises DeviceError if the device lacks the precision.
+    Raises DeviceError if the device does not support the precision.
     """
-    # OpenCL is loaded when it is first needed: reading files and the command's help do without.
+    # Imported on first use: reading files and the command's help do not need OpenCL.
     from ..opencl.device import get_device
 
     chosen = get_device(device)

@@ -93,12 +93,13 @@ class Bins:
     @classmethod
     def of(cls, queue: Queue, atoms: DeviceAtoms, grid: BinGrid) -> Bins:
         """Sort atoms into the bins of a grid made for their problem."""
-        sorted_atoms = queue.empty(4 * atoms.n_atoms)
-        rests = queue.empty(4 * atoms.n_atoms) if atoms.has_rests else sorted_atoms
-        starts = atoms.sort(
-            queue, BINS, ("count_bins", "sort_bins"), int(np.prod(grid.shape)),
-            {"n_bins": queue.int4(*grid.shape.tolist())}, {"corner": queue.vector4(*grid.corner, grid.edge)},
-            {"atoms": sorted_atoms, "atom_rests": rests},
+        scratch, n_bins = atoms.scratch, int(np.prod(grid.shape))
+        sorted_atoms = scratch(queue, "atoms of bins", 4 * atoms.n_atoms)
+        rests = scratch(queue, "rests of bins", 4 * atoms.n_atoms) if atoms.has_rests else sorted_atoms
+        starts = scratch(queue, "starts of bins", n_bins + 1, np.int32)
+        atoms.sort(
+            queue, starts, BINS, ("count_bins", "sort_bins"), n_bins, {"n_bins": queue.int4(*grid.shape.tolist())},
+            {"corner": queue.vector4(*grid.corner, grid.edge)}, {"atoms": sorted_atoms, "atom_rests": rests},
         )  # fmt: skip
         return cls(starts, sorted_atoms, rests)
 

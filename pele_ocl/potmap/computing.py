@@ -16,13 +16,16 @@ from ..common.errors import InputError
 from ..common.variant import Progress
 from ..grid import Grid
 from ..plan.selection import having
+from .bins import BinGrid
 from .blocking import Blocking
-from .methods import SPLIT_METHODS
+from .error import sample_bytes
+from .methods import SPLIT_METHODS, SplitMethod
 from .options import MapOptions
 from .plan import Potmap, planned
 from .problem import MapProblem, require_apart
 from .result import COMBINATIONS, PotmapResult
 from .slabs import MOST_POINTS
+from .sorting import atom_bytes
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -61,19 +64,22 @@ def memory_bytes(atoms: Atoms, grid: Grid, options: MapOptions) -> int:
     Raises what `potmap` would, InputError if no nodes have room.
     """
     plan = planned(atoms, grid, options)
-    problem, slabs = plan.problem, [_largest_slab(plan.problem, device) for device in plan.devices]
-    reals_for = SPLIT_METHODS[plan.method].reals
-    reals = max(reals_for(problem, slab) + problem.components * math.prod(slab) for slab in slabs)
-    return int(reals * np.dtype(problem.precision).itemsize)
+    return max(_bytes_on(device, plan.problem, SPLIT_METHODS[plan.method]) for device in plan.devices)
 
 
-def _largest_slab(problem: MapProblem, device: Device) -> tuple[int, int, int]:
-    """Points along x, y, z that a device computes at a time by one of SPLIT_METHODS, with their padding."""
+def _bytes_on(device: Device, problem: MapProblem, method: SplitMethod) -> int:
+    """Count the bytes that a device takes for a map, at most."""
     width, precision, shape = device.vector_width(problem.precision), problem.precision, problem.grid.shape
-    pad = Blocking.of(device.kind, device.vendor, width, precision, False, shape).pad
-    nx, ny, nz = (-(-n // p) * p for n, p in zip(shape, pad, strict=True))
+    block = Blocking.of(device.kind, device.vendor, width, precision, False, shape).pad
+    nx, ny, nz = (-(-n // p) * p for n, p in zip(shape, block, strict=True))
     most = MOST_POINTS // (problem.components * nx * ny)
-    return nx, ny, min(nz, max(pad[2], most))
+    slab = nx, ny, min(nz, max(block[2], most))
+    needs = method.needs(problem, slab)
+    near = replace(problem, model=replace(problem.model, cutoff=needs.cutoff))
+    n_bins = int(np.prod(BinGrid.of(near, block).shape))
+    reals = needs.reals + problem.components * (math.prod(slab) + slab[1] * slab[2])  # the map, and squares of its rows
+    of_atoms = atom_bytes(device, precision, problem.n_atoms, n_bins, needs.n_blocks)
+    return int(reals * np.dtype(precision).itemsize) + of_atoms + sample_bytes(device, problem)
 
 
 def middle_part(grid: Grid, points: float) -> Grid:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..potential_model import PotentialModel
 from .problem import MapProblem
+from .slabs import Scratch
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -171,11 +172,24 @@ def exact_values(problem: MapProblem, indices: NDArray[np.int64], device: Device
     points = problem.corner + indices * problem.grid.spacing
     model = replace(problem.model, cutoff=None, smooth=False)
     whole = replace(problem.in_float64(), model=model, near=None)
-    few = FEW_EVALUATIONS / (FEWER_BESIDE_A_GPU if device.kind == "GPU" else 1)
-    if len(points) * problem.n_atoms > few and device.has_float64:
+    if _is_for_device(device, problem, len(points)):
         return _on_device(device, whole, points)
     found = _on_host(whole, points)
     return lambda: found
+
+
+def sample_bytes(device: Device, problem: MapProblem) -> int:
+    """Count the bytes that a sample of a map takes on a device."""
+    n_points = min(POINTS, len(problem.grid))
+    if not _is_for_device(device, problem, n_points):
+        return 0
+    n_sums = max(1, -(-problem.n_atoms // PART)) * problem.components * n_points
+    return np.dtype(np.float64).itemsize * (3 * n_points + 4 * problem.n_atoms + n_sums)
+
+
+def _is_for_device(device: Device, problem: MapProblem, n_points: int) -> bool:
+    few = FEW_EVALUATIONS / (FEWER_BESIDE_A_GPU if device.kind == "GPU" else 1)
+    return n_points * problem.n_atoms > few and device.has_float64
 
 
 def sum_of_squares(values: NDArray[Any]) -> float:
@@ -190,19 +204,20 @@ def _on_device(device: Device, problem: MapProblem, points: Floats) -> Callable[
     queue, n_atoms, width = Queue(device, problem.precision), problem.n_atoms, device.vector_width(problem.precision)
     padded = np.pad(points, ((0, -len(points) % width), (0, 0)), mode="edge")
     n_points, n_parts = len(padded), max(1, -(-n_atoms // PART))
-    sums = queue.empty(n_parts * problem.components * n_points)
+    scratch, n_sums = Scratch.kept(device, "sample"), n_parts * problem.components * n_points
     kernel = queue.kernel("potmap/direct.cl", "direct_values", width, **problem.switches)
     queue.launch(
         kernel, (n_points // width, n_parts), (32 if width == 1 else 1, 1),
         dict(
-            law=problem.law, n_points=n_points, n_atoms=n_atoms, per_part=PART, points=queue.hold(padded.T),
-            atoms=queue.hold(problem.positions.T), charges=queue.hold(problem.charges), values=sums,
+            law=problem.law, n_points=n_points, n_atoms=n_atoms, per_part=PART, points=queue.table(padded.T),
+            atoms=scratch.posted(queue, "positions", problem.positions.T),
+            charges=scratch.posted(queue, "charges", problem.charges), values=scratch(queue, "sums", n_sums),
         ),
     )  # fmt: skip
     queue.submit()
 
     def values() -> Floats:
-        parts = queue.download(sums, n_parts * problem.components * n_points)
+        parts = queue.download(scratch(queue, "sums", n_sums), n_sums)
         found: Floats = parts.reshape(n_parts, problem.components, n_points).sum(axis=0)
         return found[:, : len(points)].T
 

@@ -24,14 +24,14 @@ class SplitMethod:
     tighter : the next smaller accuracy that a problem may have; None where there is none
     finest : the smallest accuracy, by precision
     has_salt : whether it does Debye screening
-    reals : about how many numbers it needs on a device for a problem and a slab's points along x, y, z
+    needs : memory of its nodes on a device, about, for a problem and a slab's points along x, y, z
     """
 
     choices: Callable[[MapProblem], Sequence[object]]
     tighter: Callable[[MapProblem], float | None]
     finest: dict[str, float]
     has_salt: bool
-    reals: Callable[[MapProblem, tuple[int, int, int]], float]
+    needs: Callable[[MapProblem, tuple[int, int, int]], mesh.NodeNeeds]
 
     @property
     def accuracies(self) -> str:
@@ -85,14 +85,14 @@ MAP_METHODS = {
         "keeps an accuracy by multilevel summation", "msm", has_rests=True,
         split=SplitMethod(
             msm.cutoffs, msm.tighter, {"float32": msm.FINEST, "float64": msm.FINEST}, has_salt=False,
-            reals=msm.lattice_reals,
+            needs=msm.lattice_needs,
         ),
     ),
     "mesh": MapMethod(
         "keeps an accuracy by Fourier transforms", "mesh", has_rests=True,
         split=SplitMethod(
             mesh.levels, mesh.tighter, {"float32": mesh.FLOAT32_ACCURACY, "float64": mesh.FINEST}, has_salt=True,
-            reals=mesh.mesh_reals,
+            needs=mesh.mesh_needs,
         ),
     ),
     "pb": MapMethod("solves the Poisson-Boltzmann equation", ""),  # it has no variants: potmap/poisson_boltzmann.py

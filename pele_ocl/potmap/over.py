@@ -25,7 +25,8 @@ from ..grid import Grid
 from ..jobs.facts import composition_as_json, notes_of
 from ..jobs.provenance import Call, provenance, record_head
 from ..jobs.records import entries
-from ..report import Column, Report, Reported
+from ..jobs.texts import counted, duration, headline, medium_lines
+from ..report import Column, Report, Reported, text_table
 from ..trajectories.frames import FrameWords
 from ..trajectories.reading import Paths, Piece, Trajectory, opened
 from ..trajectories.recording.recorder import numbers_of
@@ -36,6 +37,7 @@ from .frames import AtomPotentials, MapFrames
 from .options import MapOptions, medium_facts
 from .result import FrameMaps
 
+_SHOWN = 20  # atoms in a text
 STATISTICS = ("mean", "sd", "min", "max")  # of values at atoms
 
 
@@ -179,6 +181,20 @@ class FramePotentials(Reported):
         columns |= {name: Column(of, self.unit) for name, of in zip(STATISTICS, values, strict=True)}
         frames = f"{len(self.frames):,} frame{'' if len(self.frames) == 1 else 's'}"
         return Report(f"Potential at atoms in {frames}", columns, {"device": self.device, **self.settings})
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return the text that the command prints; verbose : with all atoms; total : total seconds to report"""
+        names, seconds = self.names, self.seconds["total"] if total is None else total
+        rows = [(name, *(f"{value:,.3f}" for value in row)) for name, row in zip(names, self.statistics(), strict=True)]
+        shown = rows if verbose else rows[:_SHOWN]
+        rest = len(rows) - len(shown)
+        more = [f"and {rest:,} atoms more; `output='values.csv'` or .h5 has all"] if rest else []
+        return "\n".join([
+            headline(self.source, self.molecule), *(medium_lines(self.settings) if self.settings else []), "",
+            f"Potential at atoms, of all charges but their own, {self.unit}",
+            text_table(("atom", *STATISTICS), shown, "<>>>>"), *more, "",
+            f"{counted(len(self.frames), 'frame')}, on {self.device}: in all {duration(seconds)}",
+        ])  # fmt: skip
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a table, .csv, .h5 or .json: a row for each frame, in CSV with a column for each atom."""

@@ -46,6 +46,7 @@ from .slabs import (
     LAUNCH_SECONDS,
     MapSlab,
     RemainingSlabs,
+    Scratch,
     atoms_a_launch,
     evaluations_per_second,
     first_evals,
@@ -77,6 +78,7 @@ class DeviceMap:
         self._setup = self.queue()
         self.method = self._variant.run(self._setup, problem)
         self._slab: MapSlab | None = None
+        self._memory = Scratch.kept(device, "map")
 
     def queue(self) -> Queue:
         """Begin a queue of launches on the device."""
@@ -97,7 +99,7 @@ class DeviceMap:
             queue.clear(kept.map)
             return replace(kept, problem=self.problem)
         self._slab = kept = None  # frees its memory before more is taken
-        self._slab = MapSlab.on(queue, self.problem, first, last, self.method.pad)
+        self._slab = MapSlab.on(queue, self.problem, first, last, self.method.pad, self._memory)
         return self._slab
 
     def add(self, queue: Queue, slab: MapSlab, first: int, last: int) -> None:

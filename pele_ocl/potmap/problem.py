@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,12 +41,13 @@ def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str)
         distance = max(distance, APART_FLOAT32 * float(np.max(grid.last - grid.origin)))
     if min_distance >= distance:
         return
-    touching, apart2 = np.arange(len(atoms)), np.zeros(len(atoms))
+    touching = _near_planes(atoms.positions[:, 0], grid, 2 * distance)
+    apart2 = np.zeros(len(touching))
     for along, origin, spacing, n in zip(atoms.positions.T, grid.origin, grid.spacing, grid.shape, strict=True):
-        apart = (along if len(touching) == len(along) else along[touching]) - origin
+        apart = along[touching] - origin
         apart -= np.clip(np.rint(apart / spacing), 0, n - 1) * spacing
         apart2 += apart * apart
-        close = np.flatnonzero(apart2 < distance**2)  # few are left of the first axis
+        close = np.flatnonzero(apart2 < distance**2)
         touching, apart2 = touching[close], apart2[close]
     touching = touching[atoms.charges[touching] != 0]
     if len(touching) == 0:
@@ -62,6 +63,15 @@ def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str)
     )
 
 
+def _near_planes(x: Floats, grid: Grid, distance: float) -> NDArray[np.intp]:
+    """Find the coordinates along x that are so near to a plane of points, on a grid without ends [A]: few of many."""
+    steps = x - grid.origin[0]
+    steps /= grid.spacing[0]
+    steps -= np.rint(steps)
+    np.abs(steps, out=steps)
+    return np.flatnonzero(steps < distance / grid.spacing[0])
+
+
 RUN = 256  # atoms summed on their own
 NEAR = 4.0  # A, from a map within which atoms are near it
 
@@ -73,7 +83,7 @@ class MapProblem:
     All lengths are from a point in the middle of the grid. So float32 keeps its digits wherever the molecule lies.
 
     positions : (n, 3) A, one coordinate of all atoms after the other in memory, where NumPy is several times as fast
-    charges : (n,) in the map's unit times Angstrom; rounded : the charges as the kernels have them. Atoms without
+    charges : (n,) in the map's unit times Angstrom; rounding : returns them as the kernels have them. Atoms without
         charge are left out of positions and both
     corner : (3,) the first point, A; ends : (3,) the lowest and the highest coordinates of all atoms, A
     box : (3,) the lowest and the highest coordinates of all points, and of all atoms moved by `margin`, A
@@ -89,7 +99,7 @@ class MapProblem:
     corner: Floats
     positions: Floats
     charges: Floats
-    rounded: NDArray[np.floating]
+    rounding: Callable[[], NDArray[np.floating]]
     model: PotentialModel
     field: bool
     precision: str
@@ -114,11 +124,11 @@ class MapProblem:
         corner = -(np.array(grid.shape) // 2) * grid.spacing
         charged = _charged(atoms)
         charges = factor / model.dielectric * atoms.charges[charged]
-        rounded = started(len(charges), lambda: rounded_charges(charges) if precision == "float32" else charges)
+        rounding = started(len(charges), lambda: rounded_charges(charges) if precision == "float32" else charges)
         positions = _centred(atoms.positions[charged], grid, corner)
         ends = _ends(positions)
         box = _around(ends, (corner, corner + (np.array(grid.shape) - 1) * grid.spacing))
-        return cls(grid, corner, positions, charges, rounded(), model, field, precision, ends, box, accuracy)
+        return cls(grid, corner, positions, charges, cache(rounding), model, field, precision, ends, box, accuracy)
 
     def on(self, devices: Sequence[Device]) -> MapProblem:
         """Return the problem with limits on meshes that fit into the memory of each device.
@@ -142,7 +152,7 @@ class MapProblem:
 
     def in_float64(self) -> MapProblem:
         """Return the problem with nothing rounded."""
-        return replace(self, precision="float64", rounded=self.charges)
+        return replace(self, precision="float64", rounding=lambda: self.charges)
 
     def with_margin(self, margin: float) -> MapProblem:
         """Return the problem with room for atoms that move by so much, A."""
@@ -159,6 +169,11 @@ class MapProblem:
     @property
     def n_atoms(self) -> int:
         return len(self.charges)
+
+    @property
+    def rounded(self) -> NDArray[np.floating]:
+        """Charges (n,) as the kernels have them."""
+        return self.rounding()
 
     @property
     def components(self) -> int:

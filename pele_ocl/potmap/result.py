@@ -21,11 +21,12 @@ from ..common.inputfile import InputFile
 from ..common.notes import with_notes
 from ..common.variant import Progress
 from ..formats import JsonText, write_map
-from ..formats.maps.facts import map_facts
+from ..formats.maps.facts import map_facts, map_lines
 from ..grid import Map
 from ..jobs.facts import composition_as_json, notes_of
 from ..jobs.provenance import Call, origin, record_head
 from ..jobs.records import entries
+from ..jobs.texts import choice_line, counted, ending, frame_rate, headline, medium_lines
 from ..pb_model import PBModel
 from ..potential_model import PotentialModel
 from ..report import Column, Framed, Report
@@ -134,6 +135,36 @@ class PotmapResult(Framed, Suggests):
             columns[name] = Column([map_facts(of)[name] for of in maps.values()], self.unit, ",.4g")
         facts = {"settings": dict(self.settings), "device": self.device}
         return Report(f"Potential of {self.n_atoms:,} atoms at {points} points", columns, facts)
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return the text that the command prints; verbose : with the rate; total : total seconds to report"""
+        assert self.atoms is not None
+        lines = [
+            headline(self.source, self.atoms),
+            *(medium_lines(self.settings) if self.settings else []),
+            *self._several_lines(),
+            "",
+            *map_lines(self.map),
+            *error_lines(self),
+            "",
+            ending(self, self.seconds["kernel"], self.seconds["total"] if total is None else total),
+        ]
+        if verbose and MAP_METHODS[self.method].variant:
+            rate = f"Rate: {self.evals_per_second / 1e9:,.2f} billion atom evaluations per second"
+            lines += ["", rate, choice_line(self.device)]
+        return "\n".join(lines)
+
+    def _several_lines(self) -> list[str]:
+        """Number of models or frames that the map is of."""
+        if self.frames is None:
+            return [f"{self.n_models} models"] if self.n_models > 1 else []
+        facts = self.frames.facts()
+        lines = [f"{counted(len(self.frames), 'frame')}, {frame_rate(facts['per_second'])}"]
+        if "rmsd_mean" in facts:
+            lines.append(
+                f"Superposed: {facts['rmsd_mean']:.2f} A from the structure, at most {facts['rmsd_max']:.2f} A"
+            )
+        return lines
 
     def to_json(self) -> dict[str, Any]:
         """Record of the map, as printed as JSON, without seconds."""

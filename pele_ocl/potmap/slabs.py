@@ -6,6 +6,7 @@ Its cuts never change a bit of the result, as each point adds whole runs of atom
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from .problem import RUN, MapProblem
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.memory import Buffer, ResultMemory
+    from ..opencl.memory import Buffer, ResultMemory, SpareBuffers
     from ..opencl.queue import Queue
 
 
@@ -31,6 +32,8 @@ LAUNCH_SECONDS = 0.5
 MOST_POINTS = 1 << 28  # of a slab on a device, padding and field included
 MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
 AT_ONCE = 1 << 20  # values with padding that are downloaded at a time; they are copied from a cache
+MOST_LEFT = 1 << 28  # bytes that a scratch leaves on a device, at most
+FEW_MORE = 1.25  # times the memory that was wanted, at most, of a buffer that is left
 MOST_VALUES = 2**31 - 1  # in a slab: the kernels count them with an int
 
 
@@ -39,16 +42,53 @@ class Scratch:
 
     def __init__(self) -> None:
         self._buffers: dict[str, Buffer] = {}
+        self._spare: dict[str, Buffer] = {}
+        self._wanted: dict[str, int] = {}
+
+    @classmethod
+    def kept(cls, device: Device, kind: str) -> Scratch:
+        """Make a scratch that takes over what an earlier one of this kind left on the device, and leaves its own.
+
+        Commands of all such scratches follow one another in the device's queue that takes times.
+        """
+        scratch, spare = cls(), device.spare_buffers
+        scratch._spare = spare.take(kind)
+        weakref.finalize(scratch, _leave, spare, kind, scratch._buffers, scratch._wanted).atexit = False
+        return scratch
 
     def __call__(self, queue: Queue, name: str, n: int, dtype: DTypeLike | None = None) -> Buffer:
         """Return a buffer of at least n numbers, reals by default; the last step's values of this name are lost."""
-        kept = self._buffers.get(name)
-        if kept is not None and kept.size >= n * np.dtype(dtype or queue.dtype).itemsize:
-            return kept
-        del kept
-        self._buffers.pop(name, None)  # before the larger one is made
-        self._buffers[name] = queue.empty(n, dtype)
-        return self._buffers[name]
+        kind = np.dtype(dtype or queue.dtype)
+        size = max(1, n) * kind.itemsize
+        found = self._buffers.pop(name, None) or self._spare.pop(name, None)
+        if found is None or found.size < size:
+            found = None  # before the larger one is made
+            found = queue.empty(n, kind)
+        elif size > self._wanted.get(name, 0):  # as many count as in use
+            found.counted()
+            found.counted = queue.device.buffers.count(found, size)
+        found.dtype = kind
+        self._buffers[name], self._wanted[name] = found, max(size, self._wanted.get(name, 0))
+        return found
+
+    def zeros(self, queue: Queue, name: str, n: int, dtype: DTypeLike | None = None) -> Buffer:
+        """Return such a buffer, of zeros."""
+        buffer = self(queue, name, n, dtype)
+        queue.clear(buffer, size=n * buffer.dtype.itemsize)
+        return buffer
+
+    def posted(self, queue: Queue, name: str, values: NDArray[Any], dtype: DTypeLike | None = None) -> Buffer:
+        """Return such a buffer with values that are under way; nobody may write to their array."""
+        array = np.ascontiguousarray(values, dtype or queue.dtype)
+        buffer = self(queue, name, array.size, array.dtype)
+        if array.size:
+            queue.post(buffer, array)
+        return buffer
+
+
+def _leave(spare: SpareBuffers, kind: str, buffers: dict[str, Buffer], wanted: dict[str, int]) -> None:
+    """Leave the buffers of a scratch that are not much larger than was wanted."""
+    spare.leave(kind, {name: each for name, each in buffers.items() if each.size <= FEW_MORE * wanted[name]}, MOST_LEFT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +98,7 @@ class MapSlab:
     shape : (nx, ny, nz) with the padding
     axes : the points' coordinates along x, y, z, as the device has them
     buffers : the same on the device; map : buffer (components, nz, ny, nx), 0 at first
+    scratch : that has the map
     """
 
     problem: MapProblem
@@ -67,10 +108,14 @@ class MapSlab:
     axes: tuple[NDArray[np.floating], ...]
     buffers: tuple[Buffer, ...]
     map: Buffer
+    scratch: Scratch
 
     @classmethod
-    def on(cls, queue: Queue, problem: MapProblem, first: int, last: int, pad: tuple[int, int, int]) -> MapSlab:
-        """pad : points of a block along x, y, z
+    def on(
+        cls, queue: Queue, problem: MapProblem, first: int, last: int, pad: tuple[int, int, int],
+        scratch: Scratch | None = None,
+    ) -> MapSlab:  # fmt: skip
+        """pad : points of a block along x, y, z; scratch : that has the map's memory, by default one of its own
 
         Raises InputError if even a few slices have too many points.
         """
@@ -80,7 +125,9 @@ class MapSlab:
             raise InputError(f"slices of {slices} points are too large; choose a larger spacing")
         axes = tuple(problem.axis(d, first if d == 2 else 0, n) for d, n in enumerate((nx, ny, nz)))
         buffers = tuple(queue.table(axis) for axis in axes)
-        return cls(problem, first, last, (nx, ny, nz), axes, buffers, queue.zeros(problem.components * nx * ny * nz))
+        scratch = scratch or Scratch()
+        values = scratch.zeros(queue, "map", problem.components * nx * ny * nz)
+        return cls(problem, first, last, (nx, ny, nz), axes, buffers, values, scratch)
 
     @property
     def n_points(self) -> int:
@@ -118,7 +165,7 @@ class MapSlab:
         """
         (nx, ny), components = self.problem.grid.shape[:2], self.problem.components
         n_slices = self.last - self.first
-        sums = queue.empty(components * n_slices * ny)
+        sums = self.scratch(queue, "squares", components * n_slices * ny)
         kernel = queue.kernel("potmap/squares.cl", "row_squares", queue.device.vector_width(queue.precision))
         pitches = dict(zip(("pitch_x", "pitch_y", "pitch_z"), self.shape, strict=True))
         queue.launch(

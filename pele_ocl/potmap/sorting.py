@@ -10,6 +10,7 @@ from .problem import MapProblem
 from .slabs import Scratch
 
 if TYPE_CHECKING:
+    from ..opencl.device import Device
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
@@ -22,40 +23,49 @@ BINS = "potmap/bins.cl"
 class DeviceAtoms:
     """Charged atoms on a device, in the order of their problem.
 
-    positions : (3, n) A; rests : what rounding took from them, in float32; charges : (n,)
+    The host hands coordinates over in float64, which kernels round, or with what rounding took from them to a device
+    without float64.
+
+    charges : (n,)
     """
 
-    def __init__(self, queue: Queue, problem: MapProblem) -> None:
-        exact = problem.positions.T
-        rounded = exact.astype(problem.precision)
+    def __init__(self, queue: Queue, problem: MapProblem, scratch: Scratch | None = None) -> None:
+        """scratch : that has all memory of the atoms, by default one that the device keeps for further maps"""
+        self.scratch = scratch = scratch or Scratch.kept(queue.device, "atoms")
         self.n_atoms, self.has_rests = problem.n_atoms, int(problem.precision == "float32")
-        self.positions, self.charges = queue.upload(rounded), queue.upload(problem.rounded)
-        self.rests = queue.upload(exact - rounded) if self.has_rests else self.positions
-        self._scratch = Scratch()
+        self._has_doubles, exact = int(queue.device.has_float64), problem.positions.T
+        if self._has_doubles:
+            self._coordinates = dict(positions=scratch.posted(queue, "positions", exact, np.float64))
+        else:
+            rounded = exact.astype(problem.precision)
+            self._coordinates = dict(
+                positions=scratch.posted(queue, "positions", rounded),
+                rests=scratch.posted(queue, "rests", exact - rounded),
+            )
+        self.charges = scratch.posted(queue, "charges", problem.rounded)
 
     def sort(
-        self, queue: Queue, file: str, kernels: tuple[str, str], n_cells: int, cells: dict[str, Any],
+        self, queue: Queue, starts: Buffer, file: str, kernels: tuple[str, str], n_cells: int, cells: dict[str, Any],
         find: dict[str, Any], place: dict[str, Any], **defines: int,
-    ) -> Buffer:  # fmt: skip
-        """Sort by cells, and return (n_cells + 1,) where the atoms of each begin.
+    ) -> None:  # fmt: skip
+        """Sort by cells.
 
+        starts : (n_cells + 1,) takes where the atoms of each begin
         kernels : of the file: one finds the cell of each atom and counts, one writes each atom to its place
         cells : arguments of both that describe the cells; find, place : further arguments of the first, of the second
         """
-        n_parts = self._parts(queue, n_cells)
+        n_parts = parts_of(queue.device, self.n_atoms, n_cells)
         per_part = -(-self.n_atoms // n_parts)
         n_counts = -(-n_parts * n_cells // 4) * 4  # GPUs clear four at a time
         sizes = {"counts": n_counts, "homes": 4 * self.n_atoms, "totals": n_cells}
-        counts, homes, totals = (self._scratch(queue, name, size, np.int32) for name, size in sizes.items())
-        starts = queue.empty(n_cells + 1, np.int32)
+        counts, homes, totals = (self.scratch(queue, name, size, np.int32) for name, size in sizes.items())
         queue.clear(counts, size=counts.dtype.itemsize * n_counts)
         group = min(SCAN_GROUP, queue.device.largest_group) if queue.device.kind == "GPU" else 1
-        shared = dict(RESTS=self.has_rests, GROUP=group)
+        shared = dict(RESTS=self.has_rests, DOUBLES=self._has_doubles, GROUP=group)
         add_parts, begin_cells = (queue.kernel(BINS, name, **shared) for name in ("add_parts", "begin_cells"))
         count, put = (queue.kernel(file, name, **shared, **defines) for name in kernels)
         atoms = dict(
-            n_atoms=self.n_atoms, per_part=per_part, positions=self.positions, rests=self.rests, counts=counts,
-            homes=homes, **cells,
+            n_atoms=self.n_atoms, per_part=per_part, counts=counts, homes=homes, **self._coordinates, **cells,
         )  # fmt: skip
         queue.launch(count, (n_parts,), (1,), {**atoms, **find})
         queue.launch(
@@ -63,10 +73,19 @@ class DeviceAtoms:
         )
         queue.launch(begin_cells, (group,), (group,), dict(n_cells=n_cells, totals=totals, starts=starts))
         queue.launch(put, (self.n_atoms,), (GROUP,), {**atoms, "charges": self.charges, "starts": starts, **place})
-        return starts
 
-    def _parts(self, queue: Queue, n_cells: int) -> int:
-        """Parts of the atoms, each of which a work-item counts."""
-        units = queue.device.compute_units
-        parts = min(self.n_atoms // LEAST_PART, COUNTS_AN_ATOM * self.n_atoms // n_cells)
-        return max(1, parts if queue.device.kind == "GPU" else min(units, parts))
+
+def parts_of(device: Device, n_atoms: int, n_cells: int) -> int:
+    """Parts of the atoms, each of which a work-item counts."""
+    parts = min(n_atoms // LEAST_PART, COUNTS_AN_ATOM * n_atoms // n_cells)
+    return max(1, parts if device.kind == "GPU" else min(device.compute_units, parts))
+
+
+def atom_bytes(device: Device, precision: str, n_atoms: int, n_bins: int, n_blocks: int) -> int:
+    """Count the bytes of atoms on a device and of their sorting by bins and by blocks of nodes, without weights."""
+    real, rests, integer = np.dtype(precision).itemsize, int(precision == "float32"), np.dtype(np.int32).itemsize
+    coordinates = 3 * (8 if device.has_float64 else 2 * real) + real
+    places = 4 * (real + rests * real) + 2 * 4 * integer  # in bins; homes and first nodes
+    counts = max(parts_of(device, n_atoms, n_cells) * n_cells for n_cells in (n_bins, n_blocks))
+    cells = max(n_bins, n_blocks) + n_bins + n_blocks  # totals, and two times starts
+    return n_atoms * (coordinates + places) + integer * (counts + cells + 2)

@@ -103,7 +103,7 @@ def _far_and_near(
     make : gives the nodes; kept : nodes for other positions, which may serve
     """
     ready = kept if kept is not None and kept.holds(problem) else make(queue, problem)
-    atoms = DeviceAtoms(queue, problem)
+    atoms = DeviceAtoms(queue, problem, ready.scratch)
     near = replace(ready.near, positions=problem.positions, ends=problem.ends, box=problem.box)
     steps, far = near_steps(queue, near, atoms), None
 

@@ -21,6 +21,7 @@ from ..view.poses import script_of
 _HERE = Path(__file__).parent
 _MOST_DRAWN = 1_000  # number of best-ranked molecules with a drawing
 _SIZE = 260, 180  # size of a drawing
+_LEAST_FONT = 12  # smallest font of a drawing, in which the minus sign of O- can still be seen
 
 Values = Sequence[float | int | None]
 
@@ -81,6 +82,7 @@ def _drawing(ligand: Ligand) -> str:
         rdDepictor.Compute2DCoords(molecule)
         canvas: Any = rdMolDraw2D.MolDraw2DSVG(*_SIZE)
         canvas.drawOptions().clearBackground = False
+        canvas.drawOptions().minFontSize = _LEAST_FONT
         rdMolDraw2D.PrepareAndDrawMolecule(canvas, molecule)
         canvas.FinishDrawing()
         del block

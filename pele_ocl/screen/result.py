@@ -235,10 +235,10 @@ class ScreenResult(Reported):
         facts, screener, spec = self.facts, self.spec.screener, self.spec
         lines = [
             headline(spec.title, screener.receptor), *lines_of(facts["settings"]),
-            f"Score         {scored_by(facts['settings'])}", "", str(self.table()),
+            f"Score         {scored_by(facts['settings'])}", "", self.table().text(),
         ]  # fmt: skip
         lines += ["", *self.correlation_lines()] if self.reference is not None else []
-        lines += ["", str(self.residues())] if self.shares and verbose else []
+        lines += ["", self.residues().text()] if self.shares and verbose else []
         n = len(self) - len(self.errors)
         where = f" -> {one_line(spec.output)}" if spec.output else ""
         took = "" if total is None else f": in all {duration(total)}"

@@ -21,7 +21,7 @@ from ..common.variant import Progress
 from ..formats.tables import folder_path
 from ..gb_models.solvent_model import OF_SOLVENT, SolventModel, solvent_of
 from ..jobs.journal import Journal, merged
-from ..jobs.outputs import expanded
+from ..jobs.outputs import complexes_of, expanded, held_already, remove_run, require_replaceable
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import collected, run_with
@@ -34,9 +34,9 @@ from ..reading import Reading
 from ..report import Column, Report
 from .molecules import Given, Unread, of_mol
 from .reference import Reference
-from .result import ScreenResult
+from .result import LIGANDS, PAGE, RESIDUES, TABLE, ScreenResult
 from .screener import SCORING
-from .spec import SCREENED, ScreenSpec
+from .spec import COMPLEXES, SCREENED, ScreenSpec
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -75,6 +75,7 @@ def screen(
     strict: bool = False,
     output: Path_ | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
     shard: str | Shard | None = None,
@@ -111,6 +112,7 @@ def screen(
     output : folder for a table, an HTML page, refined ligands and complexes, and a journal; by default nothing is
         written
     resume : continue an interrupted run that wrote to `output`, or merge the results of all shards there
+    overwrite : replace an earlier run in `output`, which is refused otherwise
     workers, scheduler, shard : as in `jobs.run`
     errors : if a molecule fails, "record" NaN and its message in `errors`, or "raise" an InputError
     progress : called with the fraction done, 0 to 1
@@ -131,7 +133,13 @@ def screen(
     """
     choice("errors", errors, ("raise", "record"))
     callback("progress", progress)
-    for name, given in (("pb", pb), ("add_strain", add_strain), ("keep_water", keep_water), ("resume", resume)):
+    for name, given in (
+        ("pb", pb),
+        ("add_strain", add_strain),
+        ("keep_water", keep_water),
+        ("resume", resume),
+        ("overwrite", overwrite),
+    ):
         flag(name, given)
     flag("strict", strict)
     whole_number("residues", residues)
@@ -153,7 +161,8 @@ def screen(
         reads = replace(reads, ligands=(*reads.ligands, *(of for of in added if not isinstance(of, Unread))))
     folder = None if output is None else folder_path(file_path(output, "output"), "the results")
     part = Shard.of(shard) if isinstance(shard, str) else shard
-    _check_folder(folder, resume, part)
+    require_replaceable(overwrite, resume, folder, part is not None)
+    _check_folder(folder, resume or overwrite, part)
     place = Place(workers, scheduler, None if device is None else str(device))
     if folder is None and (place.is_remote or part is not None):
         raise KeywordError("`workers`, `scheduler` and `shard` write files that all can read; give `output`")
@@ -172,6 +181,9 @@ def screen(
     )  # fmt: skip
     with heard_notes() as heard:
         items = spec.items() if part is None else part.part(spec.items(), "molecules")
+        if folder is not None and overwrite:
+            inputs = [of for of in (receptor, *spec.ligands) if isinstance(of, str | PathLike)]
+            remove_run(_files_of_run(folder), inputs)
         records = _records(spec, items, folder, resume, part, place, errors, progress)
         found = ScreenResult(records, {}, spec, items, kept, known)
         found = replace(found, facts=spec.facts_of_receptor())
@@ -214,16 +226,23 @@ def solvent_of_score(words: Mapping[str, Any], inside: float | None = None) -> S
     return solvent_of(full)
 
 
-def _check_folder(folder: Path | None, resume: bool, part: Shard | None) -> None:
+def _check_folder(folder: Path | None, may_exist: bool, part: Shard | None) -> None:
+    """Raise for a folder with a run, unless it may exist; and for none where an earlier run is needed."""
     if folder is None:
-        if resume:
+        if may_exist:
             raise KeywordError("`resume` needs the files of the earlier run; give `output`")
         return
     journal = folder / JOURNAL if part is None else part.path(folder / JOURNAL)
-    if not resume and journal.exists():
-        raise FormatError(
-            f"{folder}: holds an earlier screen; go on by `resume=True`, or name another folder", code="exists"
-        )
+    if not may_exist and journal.exists():
+        raise held_already(folder, "a screen")
+
+
+def _files_of_run(folder: Path) -> list[Path]:
+    """List the files that a screen wrote to a folder, and the folder of complexes after them."""
+    journals = [folder / JOURNAL, *folder.glob(f"{Path(JOURNAL).stem}.*of*{Path(JOURNAL).suffix}")]
+    complexes = [path for journal in journals for path in complexes_of(journal, folder / COMPLEXES)]
+    files = [folder / name for name in (TABLE, PAGE, LIGANDS, RESIDUES)]
+    return [*complexes, folder / COMPLEXES, *files, *journals]
 
 
 def _given(ligands: Ligands, name: str, reading: Reading) -> tuple[Given, ...]:
@@ -298,7 +317,8 @@ def _tell(found: ScreenResult) -> None:
             unused = found.reference.without_molecule(zip(found.titles, found.names, strict=True))
             further = f", and {counted(len(unused), 'value')} no molecule ({unused[0]!r}, say)" if unused else ""
             note(
-                f"Note: {counted(len(lacking), 'molecule')} of {len(found):,} have no value in {found.reference.what} "
+                f"Note: {len(lacking):,} of {counted(len(found), 'molecule')} {'has' if len(lacking) == 1 else 'have'} "
+                f"no value in {found.reference.what} "
                 f"({found.titles[lacking[0]]!r}, say){further}"
             )
         left = found.reference.left_out

@@ -69,44 +69,42 @@ def solvent(
     strict: bool = False,
     **words: Any,
 ) -> Any:
-    """Born radii and implicit-solvent energy of a molecule.
+    """Compute the Born radii and the implicit-solvent energy of a molecule.
 
-    By default the OBC model (Onufriev, Bashford and Case, Proteins 55, 383 (2004)) over HCT integrals, with the ACE
-    nonpolar term; docs/theory/solvent.md has the formulas. Use Solvent to evaluate many conformations of one molecule.
+    The default is the OBC model (Onufriev, Bashford and Case, Proteins 55, 383 (2004)) with HCT integrals and the ACE
+    nonpolar term; the formulas are in docs/theory/solvent.md. Use Solvent to evaluate many conformations of one
+    molecule.
 
     >>> import pele_ocl
     >>> result = pele_ocl.solvent("data/structures/trialanine.pdb")
     >>> print(f"{result.gb_pair + result.gb_self:.1f} kcal/mol")
     -122.7 kcal/mol
 
-    atoms : Atoms with charges, gb_radii and gb_scales; n >= 1. Or the path of a file, which is read and checked as by
-        the command; or several paths, a pattern of them, or an object of another library (docs/libraries.md)
-    output : for a path, table of results to write: .csv, .h5 or .json
-    variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder: how the Born radii are computed
+    atoms : Atoms with charges, gb_radii and gb_scales; n >= 1. Or a file path, several paths or a glob pattern; files
+        are read and checked as by the command. Or an object of another library (docs/libraries.md)
+    output : for files, table of results to write: .csv, .h5 or .json
+    variant : how Born radii are computed: a key of VARIANTS, "auto", or a rung of pele_ocl.ladder
     precision : "float32" or "float64"
-    device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best. With a
-        sequence of identical devices the work of "tree" is shared
-    model : GB model, constants, ions, nonpolar term; by default SolventModel(). For a file also the number of the model
-        to read
+    device : a Device, an index from `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best. A
+        sequence of identical devices divides the work of "tree"
+    model : GB model, constants, ions and nonpolar term; by default SolventModel(). For a file also the number of the
+        model to read
     progress : called with the fraction done of the current step, 0 to 1
     accuracy : largest relative error of a Born radius with "tree", 1e-6 to 1e-4; by default 1e-5. "auto" uses "tree"
         for large molecules in float32, and in float64 if an accuracy is given
-    energy : False for only Born radii; coincident atoms of later conformations may then not be detected
-    models : "all" to take all models of a PDB file as conformations of one molecule
-    per_residue : True for energies of residues in the record
-    strict : True to refuse what otherwise only causes a note: atoms too close, open disulphides
-    words : keywords about a file, the options of `pele-ocl solvent` with underscores. Of the reading: `forcefield`,
-        `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
-        and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also be given instead of
-        the structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and `ionic_strength`. Of the run:
-        `trajectory`, `frames`, `topology` and `image`; `resume`, `workers`, `scheduler`, `shard`
+    energy : False to compute only Born radii; coincident atoms of later conformations may then not be detected
+    models : "all" to read all models of a PDB file as conformations of one molecule
+    per_residue : True to record energies per residue
+    strict : True to raise an error where otherwise only a note is given: atoms too close, open disulphides
+    words : further options of `pele-ocl solvent`, with underscores: for reading, solvent and run, as in `energy`
 
-    Returns a SolventResult: radii in A, energies in kcal/mol, and for "tree" the measured error. For all models an
-    Evaluation, `found[i]`; for a trajectory FrameEnergies; for several paths Structures. Each has `table()`,
-    `to_json()`, `text()` and `save(path)`. Cost n^2, for only Born radii by "tree" n log n; memory linear in n.
+    Returns a SolventResult: radii in A, energies in kcal/mol, and for "tree" the measured error. Returns an Evaluation
+    with one result per model for all models, FrameEnergies for a trajectory, and Structures for several paths. Each has
+    `table()`, `to_json()`, `text()` and `save(path)`. Time scales as n^2, for Born radii by "tree" as n log n; memory
+    as n.
 
-    Raises InputError for coincident atoms and unknown options, and ParameterError for a radius at or below the offset.
-    Raises DeviceError if the device does not support it. For files, also the errors of pele_ocl.read.
+    Raises InputError for coincident atoms and unknown options, ParameterError for a radius at or below the offset, and
+    DeviceError for a request that the device does not support. For files, also the errors of pele_ocl.read.
     """
     if isinstance(atoms, Atoms):
         refuse_for_atoms(output=output is not None, models=models != "one", per_residue=per_residue, strict=strict)
@@ -153,7 +151,7 @@ def solvent(
     )
 
 
-if not TYPE_CHECKING:  # names by the file that has them
+if not TYPE_CHECKING:  # names by module
     __getattr__ = lazy_names(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""Errors of Born radii: of approximate ones, measured on some of the atoms over all pairs in float64; and of input."""
+"""Errors of approximate Born radii, measured on a sample of atoms with all pairs in float64; and errors of input."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from ..tiles.tables import NeckTables, packed_reaches, series_macros
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-SAMPLE = 512  # atoms: half of them those whose radii are most sensitive, the others at random
+SAMPLE = 512  # atoms: half of them with the most sensitive radii, the others random
 SEED = 1
-RUN = 64  # radii among which the largest is found first; a part of an array has whole runs
+RUN = 64  # radii per run in the search for the largest; parts of an array are divided into whole runs
 PRECISION = "float64"
-GROUP = {"GPU": 256}  # work-items that share an atom; 1 elsewhere
+GROUP = {"GPU": 256}  # work-items per atom; 1 on other devices
 
 
 @dataclass(frozen=True)
 class RadiusError:
     """Measured error of Born radii, relative to sums over all pairs in float64.
 
-    largest, rms : of the atoms of the sample
-    n_sample : atoms in it; half of them those whose radii change most with their integrals
-    n_atoms : atoms of the molecule
+    largest, rms : over the atoms of the sample
+    n_sample : number of atoms in the sample; half of them have the radii most sensitive to their integrals
+    n_atoms : number of atoms of the molecule
     """
 
     largest: float
@@ -45,7 +45,7 @@ class RadiusError:
 
     @property
     def about(self) -> str:
-        """Describe in a sentence the atoms that were compared and the others."""
+        """Sentence about which atoms were compared."""
         if self.n_sample == self.n_atoms:
             return "all atoms were compared"
         return (
@@ -55,21 +55,21 @@ class RadiusError:
 
 
 def sample_of(sensitivities: Floats) -> NDArray[np.intp]:
-    """Choose the atoms (n_sample,) to compare, in their order: half of them have the largest of these values (n,)."""
+    """Choose atoms (n_sample,) to compare, sorted: half have the largest values (n,), the others are random."""
     n = len(sensitivities)
     if n <= SAMPLE:
         return np.arange(n)
     largest = _largest(sensitivities, SAMPLE // 2)
     drawn = np.random.default_rng(SEED).choice(n - len(largest), SAMPLE - len(largest), replace=False)
-    # The others without a list of them: each is drawn by its number among them, and as many of the largest come before.
+    # An index among the other atoms becomes an atom index by adding the number of largest ones before it.
     others = drawn + np.searchsorted(largest - np.arange(len(largest)), drawn, side="right")
     return np.sort(np.concatenate([largest, others]))
 
 
 def _largest(values: Floats, count: int) -> NDArray[np.intp]:
-    """Return the numbers of the `count` largest of the values (n,), in their order.
+    """Return the sorted indices of the `count` largest values (n,).
 
-    All are in as many short runs, the ones whose own largest are largest. So few of a million are left to compare.
+    They are all in the `count` runs with the largest maxima, so that few values have to be sorted.
     """
 
     def largest_of_runs(part: slice) -> Floats:
@@ -84,10 +84,7 @@ def _largest(values: Floats, count: int) -> NDArray[np.intp]:
 
 
 class RadiusCheck:
-    """Measures the error of a molecule's Born radii at any positions; what it needs stays on the device.
-
-    Threads may use it at the same time.
-    """
+    """Measures the error of a molecule's Born radii at any positions; its tables stay on the device. Thread-safe."""
 
     def __init__(self, atoms: Atoms, model: SolventModel, device: Device) -> None:
         self._atoms, self._model, self._device = atoms, model, device
@@ -113,11 +110,11 @@ class RadiusCheck:
         )  # fmt: skip
 
     def sensitivities(self, born_radii: Floats) -> Floats:
-        """Return how much each Born radius (n,) changes, as a part of it, with its integral: B (1 - tanh^2).
+        """Relative derivative of each Born radius (n,) with respect to its integral, B (1 - tanh^2).
 
-        A tree's sums leave out about as much of each integral. Radii without an upper bound, 1/B = 1/rho - I, change by
-        B times that; the largest ones are farthest off. Those of a radius function with tanh change little where they
-        are close to their largest value.
+        The errors of a tree's integrals are similar for all atoms. Radii without an upper bound, 1/B = 1/rho - I,
+        change by B times the error, so that large radii have the largest errors. With a tanh radius function, radii
+        close to their largest value change little.
         """
         if self._model.gb_model.is_unbounded:
             return born_radii
@@ -133,10 +130,9 @@ class RadiusCheck:
     def first_error(
         self, conformations: Floats, born_radii: Floats, failed: Collection[int], seconds: Mapping[str, float]
     ) -> tuple[RadiusError | None, Mapping[str, float]]:
-        """Measure the error of radii (m, n) A at conformations (m, n, 3) A, of the first that did not fail; None if all
-        did.
+        """Measure the error of radii (m, n) A for the first valid conformation (m, n, 3) A; None if all failed.
 
-        Returns the seconds of the evaluation, too, with the measurement's.
+        Also returns the seconds of the evaluation with those of the measurement.
         """
         start = time.perf_counter()
         good = next((k for k in range(len(conformations)) if k not in failed), None)
@@ -148,7 +144,7 @@ class RadiusCheck:
 
 
 class SampledRadii:
-    """Born radii of n_sample atoms of a molecule over all pairs in float64, with its tables on the device."""
+    """Born radii of a sample of atoms from all pairs in float64, with the molecule's tables on the device."""
 
     def __init__(self, atoms: Atoms, n_sample: int, model: SolventModel, device: Device) -> None:
         from ..opencl.queue import Queue
@@ -157,7 +153,7 @@ class SampledRadii:
         width, group = device.vector_width(PRECISION), GROUP.get(device.kind, 1)
         n, spheres = len(atoms), model.spheres(atoms)
         n_vectors = -(-n // width)
-        spare = n_vectors * width - n  # of the last vector: spheres of no radius where the last atom is
+        spare = n_vectors * width - n  # padding of the last vector: spheres of zero radius at the last atom
         columns = {axis: queue.empty(n + spare) for axis in "xyz"}
         self._staged, self._positions = queue.host_array((3 * n,)), queue.empty(3 * n)
         self._sample, self._born = queue.empty(n_sample, np.int32), queue.empty(n_sample)
@@ -184,7 +180,7 @@ class SampledRadii:
         ]  # fmt: skip
 
     def at(self, positions: Floats, sample: NDArray[np.intp]) -> Floats:
-        """Compute the radii (n_sample,) A of these atoms at positions (n, 3) A."""
+        """Compute the radii (n_sample,) A of a sample of atoms at positions (n, 3) A."""
         given = np.ascontiguousarray(positions).reshape(-1)
 
         def stage(part: slice) -> None:
@@ -198,19 +194,19 @@ class SampledRadii:
 
 
 def _slots(n: int, spare: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the atom of each slot, (n + spare,), and True for the atom's own place."""
+    """Atom of each slot, (n + spare,), and a mask of slots without padding."""
     slots = np.arange(n + spare)
     return np.minimum(slots, n - 1), slots < n
 
 
 def _padded(values: Floats, spare: int) -> Floats:
-    """Values (..., n) with the last one so many times more, (..., n + spare)."""
+    """Pad values (..., n) with the last one, (..., n + spare)."""
     padded: Floats = np.concatenate([values, np.repeat(values[..., -1:], spare, axis=-1)], axis=-1)
     return padded
 
 
 def check_radii(atoms: Atoms, model: SolventModel) -> None:
-    """Raise ParameterError or InputError for atoms without what the model needs, such as radii above the offset."""
+    """Raise ParameterError or InputError for atoms that lack parameters of the model, or radii above the offset."""
     if model.gb_model.vacuum:
         return
     if "gb_radii" not in model.gb_model.parameters:
@@ -228,9 +224,9 @@ def check_radii(atoms: Atoms, model: SolventModel) -> None:
 
 
 def born_radius_error(atoms: Atoms, i: int, born_radii: Floats, model: SolventModel) -> InputError:
-    """Make the error of an atom whose Born radius (n,) A is negative or not finite.
+    """Return the error of an atom whose Born radius (n,) A is negative or not finite.
 
-    It names the atom whose sphere covers that one most, too, as its scale or place may be the cause.
+    It also names the atom whose sphere covers this atom most, since its scale or position may be the cause.
     """
     r = np.linalg.norm(atoms.positions - atoms.positions[i], axis=1)
     r[i] = np.inf

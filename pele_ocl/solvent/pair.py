@@ -1,6 +1,6 @@
-"""Born radii by a work-group for each atom, for small molecules on GPUs: atoms in their own order, no tiles.
+"""Born radii with one work-group per atom, for small molecules on GPUs; atoms in the given order, without tiles.
 
-The rungs of pele_ocl.ladder compute with the same buffers.
+The rungs of pele_ocl.ladder use the same buffers.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Event, Queue
 
-GROUP = 256  # work-items of `pair` for an atom, as in the thesis
+GROUP = 256  # work-items per atom in `pair`, as in the thesis
 
 
 @dataclass(frozen=True, eq=False)
 class Molecule:
-    """Buffers of a molecule's atoms in their order.
+    """Buffers of a molecule's atoms in the given order.
 
-    atoms4 : (n, 4) x, y, z from the molecule's middle, scaled radius, A; also on the host, where positions change
+    atoms4 : (n, 4) x, y, z relative to the molecule's centre, and scaled radius, A; also on the host, for new positions
     rho, radii : (n,) offset and intrinsic radius, A
-    psi, born : (n,) to be filled: argument of the radius function, Born radius, A
+    psi, born : (n,) results: argument of the radius function, Born radius, A
     terms : Spheres of cl/solvent/term.clh
     constants : RADIUS_PARAMETER of cl/physics/gb_radius.clh
     macros : build definitions of kernels that compute Born integrals or radii
@@ -56,7 +56,7 @@ class Molecule:
 
     @classmethod
     def of(cls, queue: Queue, atoms: Atoms, model: SolventModel) -> Molecule:
-        """A molecule on a device, at the atoms' own positions."""
+        """Make the buffers of a molecule, at the positions of the atoms."""
         n, spheres = len(atoms), model.spheres(atoms)
         constants, necks = spheres.constants, spheres.necks
         host_atoms = np.column_stack([np.empty((n, 3)), spheres.scaled])
@@ -80,26 +80,21 @@ class Molecule:
 
     @property
     def pairs(self) -> float:
-        """Number of ordered pairs."""
         return float(self.n) ** 2
 
     def move(self, queue: Queue, positions: Floats) -> None:
-        """Bring positions (n, 3), A, to the device."""
+        """Write positions (n, 3) A to the device."""
         middle = (positions.min(axis=0) + positions.max(axis=0)) / 2
-        self.host_atoms[:, :3] = positions - middle  # which saves float32 digits
+        self.host_atoms[:, :3] = positions - middle  # for precision in float32
         queue.write(self.atoms, self.host_atoms.astype(queue.dtype))
 
     @property
     def radii_arguments(self) -> Arguments:
-        """Arguments of every kernel that fills Born radii."""
         return dict(n_atoms=self.n, radii=self.radii, psi=self.psi, born=self.born)
 
 
 class PlainRadii(ABC):
-    """One way to compute the Born radii of a molecule.
-
-    launches : made with it, of kernels that are its own
-    """
+    """A method of computing the Born radii of a molecule. launches : of its kernels"""
 
     launches: Sequence[BoundLaunch]
 
@@ -107,12 +102,12 @@ class PlainRadii(ABC):
         self.molecule = molecule
 
     def compute(self, queue: Queue, tell: Progress | None = None) -> None:
-        """Fill psi and born of the molecule. tell : called with the fraction done"""
+        """Compute psi and born of the molecule. tell : called with the fraction done"""
         queue.launch_bound(self.launches, 1, tell)
 
 
 class Pair(PlainRadii):
-    """A work-group for each atom, whose work-items share the others."""
+    """One work-group per atom, whose work-items divide the other atoms."""
 
     def __init__(self, queue: Queue, molecule: Molecule) -> None:
         super().__init__(queue, molecule)
@@ -127,7 +122,7 @@ class Pair(PlainRadii):
 
 
 class PlainPasses(SolventPasses):
-    """One conformation at a time: `radii` fills a Molecule, whose radii are then brought to the tiles."""
+    """Passes for one conformation at a time; radii of a Molecule are computed by `radii` and copied to the tiles."""
 
     def __init__(
         self, radii: type[PlainRadii], queue: Queue, atoms: Atoms, tiles: Tiles, layout: SolventLayout,

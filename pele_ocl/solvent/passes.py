@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from ..opencl.kernel import Arguments
     from ..opencl.queue import Queue
 
-ITEMS = 64  # of a work-group where tiles do not matter
-MOST_JOINED = 128  # tiles of all conformations up to which all passes are one launch
-RADII = 2  # last columns of the results, cl/solvent/atoms.clh: Born radius, psi; those before are the terms
+ITEMS = 64  # per work-group, where tiles do not matter
+MOST_JOINED = 128  # largest number of tiles of all conformations for which all passes are one launch
+RADII = 2  # last columns of the results, cl/solvent/atoms.clh: Born radius, psi; the terms come first
 
 
 class SolventPasses(TiledPasses):
-    """Born radii, then the GB potential over tiles; variants differ in how they come to the radii.
+    """Born radii, then the GB potential over tiles; variants differ in how they compute the radii.
 
-    accuracy : worst relative error of a Born radius, of variants that approximate
-    n_columns : of the results, each of all atoms; two where energies are not wanted
-    born, energy : launches of the two steps; joined : all of them in as few launches as can be, or none
+    accuracy : largest relative error of a Born radius, for approximate variants
+    n_columns : columns of the results, each for all atoms; two without energies
+    born, energy : launches of the two steps; joined : all of them in as few launches as possible, or empty
     """
 
     born: Sequence[Launch]
@@ -56,7 +56,7 @@ class SolventPasses(TiledPasses):
         self.surface = SurfaceBuffers.of(queue, atoms, tiles, model) if energies else None
 
     def make(self, most: int) -> None:
-        """Make buffers for up to `most` conformations, then the launches; called once."""
+        """Allocate buffers for up to `most` conformations and bind the launches; called once."""
         tiles = self.tiles
         sizes = {"inv_born": tiles.n_slots, "results": self.n_columns * len(self.atoms), **self._sizes()}
         sizes |= self.surface.sizes if self.surface else {}
@@ -75,7 +75,7 @@ class SolventPasses(TiledPasses):
 
     @property
     def pairs(self) -> float:
-        """Ordered pairs of a conformation, the cost of a step."""
+        """Number of ordered pairs of a conformation, the cost of a step."""
         return float(len(self.atoms)) ** 2
 
     def launch(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
@@ -87,14 +87,14 @@ class SolventPasses(TiledPasses):
         self.launch_energy(queue, n_conformations, tell and (lambda share: tell((1 + share) / 2)))
 
     def launch_radii(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
-        """Make the steps to the Born radii alone."""
+        """Launch the steps up to the Born radii."""
         queue.begin_step("place")
         queue.launch_bound(bound(self.placing), n_conformations)
         queue.begin_step("born")
         self._launch_born(queue, n_conformations, tell)
 
     def launch_energy(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
-        """Make the step from Born radii to energies."""
+        """Launch the step from Born radii to energies."""
         queue.begin_step("energy")
         queue.launch_bound(bound(self.energy), n_conformations, tell)
 
@@ -119,23 +119,23 @@ class SolventPasses(TiledPasses):
 
     @abstractmethod
     def _sizes(self) -> dict[str, int]:
-        """Reals in each buffer of the variant's own, for one conformation."""
+        """Number of reals per conformation in each of the variant's buffers."""
 
     @abstractmethod
     def _born(self) -> list[Launch]:
-        """List the launches that end in Born radii."""
+        """Bind the launches of Born radii."""
 
     @property
     def most_joined(self) -> int:
-        """Conformations up to which all passes are one launch."""
+        """Largest number of conformations for which all passes are one launch."""
         return MOST_JOINED // len(self.tiles)
 
     def _joined(self) -> list[Launch]:
-        """List the launch of all passes but the surface's, if a variant has one."""
+        """Bind the joined launch of all passes except that of the surface, if the variant has one."""
         return []
 
     def _before_energy(self) -> list[Launch]:
-        """List the launches that make ready for the potential, unless the Born radii's do."""
+        """Bind the launches before the potential that are not among those of Born radii."""
         return []
 
     def _launch_born(self, queue: Queue, n_conformations: int, tell: Progress | None) -> None:
@@ -145,7 +145,7 @@ class SolventPasses(TiledPasses):
         return queue.launched_seconds(queue.step("born"))
 
     def of_atoms(self, name: str, arguments: Arguments) -> Launch:
-        """Bind a kernel of cl/solvent/atoms.cl. arguments : its own, beside the ones of all kernels there"""
+        """Bind a kernel of cl/solvent/atoms.cl. arguments : in addition to those common to all kernels there"""
         shares, spheres = self.layout.shares, self.spheres
         common = dict(n_atoms=len(self.atoms), charges=spheres.charges, order=spheres.order, counts=spheres.counts)
         return self.each_slot(
@@ -154,7 +154,7 @@ class SolventPasses(TiledPasses):
         )  # fmt: skip
 
     def _potential(self) -> Launch:
-        """Make the launch of the GB potential in parts, in charges scaled as `scaled_charges` are."""
+        """Bind the launch of the GB potential, in parts, for charges scaled by `scaled_charges`."""
         layout, model, spheres, n_tiles = self.layout, self.model, self.spheres, len(self.tiles)
         n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
         arguments = dict(
@@ -174,11 +174,11 @@ class SolventPasses(TiledPasses):
 
     @property
     def potential_model(self) -> Arguments:
-        """Solvent as the potential takes it, in charges scaled as `scaled_charges` are."""
+        """Solvent constants of the potential, for charges scaled by `scaled_charges`."""
         return dict(inv_inside=1, inv_outside=self.model.outside, kappa=self.model.kappa)
 
     def _surface(self) -> list[Launch]:
-        """List the launches of the nonpolar energies if they follow from the surface."""
+        """Bind the launches of nonpolar energies from the surface area."""
         surface, n_heavy = self.surface, self.surface.n_heavy if self.surface else 0
         if surface is None:
             return []

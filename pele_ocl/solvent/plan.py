@@ -1,4 +1,4 @@
-"""Born radii and implicit-solvent energy of one molecule, prepared once for a device."""
+"""Born radii and implicit-solvent energy of one molecule, prepared for repeated evaluation on a device."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 class Solvent(Plan[SolventResult, SolventBatch]):
     """Born radii and implicit-solvent energy of one molecule, prepared once; parameters as in `solvent`.
 
-    model : SolventModel; accuracy : of the Born radii, if the variant is approximate; else None
-    devices : Devices that share the work; `device` is the first
-    names : of the terms, in the order of results; layout : division of the kernels' work
+    model : SolventModel; accuracy : of the Born radii; None if they are exact
+    devices : Devices that divide the work; `device` is the first
+    names : names of the terms, in the order of results; layout : how the work is divided on a device
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> plan = pele_ocl.Solvent(atoms, model=pele_ocl.SolventModel(gb="gbn2"))
@@ -49,7 +49,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
     quantity = "solvent"
     variants: ClassVar[Mapping[str, Variant[Callable[..., SolventPasses]]]] = VARIANTS
-    _elsewhere: ClassVar[str] = IN_LADDER  # for the error of a variant that there is not
+    _elsewhere: ClassVar[str] = IN_LADDER  # for errors about unknown variants
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         )  # fmt: skip
 
     def _asked_of(self, variant: str, accuracy: float | None) -> float | None:
-        """Return the accuracy as a number; raise InputError for one that cannot be had, and for a variant without."""
+        """Return the accuracy as a number. Raises InputError if it is out of range, or the variant is exact."""
         asked = checked_accuracy(accuracy)
         if asked is not None and variant in self.variants and not self.variants[variant].approximates:
             able = " or ".join(name for name, each in self.variants.items() if each.approximates)
@@ -122,7 +122,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the terms, in the order of results; none if energies are not wanted."""
+        """Names of the terms, in the order of results; none without energies."""
         return terms_of(self.model) if self._energies else ()
 
     @cached_property
@@ -130,7 +130,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         return " + ".join(map(str, self.devices))
 
     def radii_seconds(self) -> float:
-        """Seconds of the kernels for Born radii, at the atoms' own positions; for timing."""
+        """Kernel time of the Born radii at the positions of the atoms, seconds; for benchmarks."""
         from ..opencl.queue import Queue
 
         with self._lent(1) as evaluator:
@@ -161,7 +161,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
     def _outputs(self, m: int) -> Outputs:
         n, n_terms = len(self.atoms), len(TERMS) if self._energies else 0
-        # Columns, as they come from the device.
+        # By columns, as on the device.
         per_atom = np.empty((m, n_terms, n)).transpose(0, 2, 1) if self._energies else None
         return Outputs(np.empty((m, n_terms)), born_radii=np.empty((m, n)), psi=np.empty((m, n)), per_atom=per_atom)
 
@@ -214,7 +214,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     def _measured(
         self, positions: Floats, found: Outputs, failed: Collection[int], seconds: Mapping[str, float]
     ) -> tuple[RadiusError | None, Mapping[str, float]]:
-        """Measure the error of the radii if the variant approximates, and add its seconds."""
+        """Measure the error of approximate radii, and add the time that this takes."""
         assert found.born_radii is not None
         if self.accuracy is None:
             return None, seconds
@@ -222,7 +222,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
 
 def _explain(model: SolventModel, atoms: Atoms, found: Outputs, k: int) -> InputError:
-    """Make the error of a conformation with an impossible Born radius or energy, with the atom that is the cause."""
+    """Return the error of a conformation with an invalid Born radius or energy; it names the atom responsible."""
     assert found.born_radii is not None
     born = found.born_radii[k]
     bad = ~(np.isfinite(born) & (born > 0))

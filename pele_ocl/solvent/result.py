@@ -16,7 +16,7 @@ TERMS = ("gb_self", "gb_pair", "nonpolar")
 
 
 def terms_of(model: SolventModel) -> tuple[str, ...]:
-    """Return the terms that a model has, the first of TERMS: no nonpolar energy with surface="none"."""
+    """Names of the terms in a model; no nonpolar energy with surface="none"."""
     return TERMS[:-1] if model.surface == "none" else TERMS
 
 
@@ -25,14 +25,14 @@ class SolventResult(HasFindings, TermResult):
     """Born radii and implicit-solvent energy of one conformation of n atoms, and how they were computed.
 
     born_radii : (n,) A
-    psi : (n,) the argument of the radius function, dimensionless
-    terms, per_atom : without terms, and None, if energies were not requested
-    seconds : "total", including overhead. If kernel times were requested also "place", of the kernel that sorts atoms
-        into tiles. "born" and "energy" are the kernels of the two steps, "kernel" is their sum. "born" of the ladder
-        includes the time between its kernels. "error", of its measurement including overhead
-    accuracy : of Born radii; None without approximation
-    error : RadiusError measured on some of the atoms. None without approximation, and on devices without float64.
-        Members of a batch have that of the batch
+    psi : (n,) argument of the radius function, dimensionless
+    terms, per_atom : empty, and None, if energies were not requested
+    seconds : "total", including overhead. If kernel times were requested also "place", for sorting atoms into tiles,
+        "born" and "energy", for the two steps, and "kernel", their sum. For rungs of the ladder "born" includes the
+        time between kernels. "error", for measuring the error, including overhead
+    accuracy : requested accuracy of Born radii; None if they are exact
+    error : RadiusError measured on some of the atoms; None if radii are exact, and on devices without float64. Results
+        from a batch have the error of the batch
 
     >>> result = pele_ocl.solvent("data/structures/trialanine.pdb")
     >>> result.terms.names, round(float(result.born_radii.max()), 2)
@@ -49,7 +49,7 @@ class SolventResult(HasFindings, TermResult):
 
     @property
     def surface_area(self) -> float:
-        """Surface area, A^2, with surface="lcpo"; that of an atom is its nonpolar energy divided by the tension.
+        """Surface area, A^2, for surface="lcpo"; that of an atom is its nonpolar energy divided by the surface tension.
 
         Raises InputError for other models, and if energies were not requested.
         """
@@ -61,9 +61,9 @@ class SolventResult(HasFindings, TermResult):
 class SolventBatch(TermBatch[SolventResult]):
     """Born radii and energies of m conformations of n atoms; `batch[i]` is the SolventResult of one.
 
-    atoms : the molecule as in the plan; positions : (m, n, 3) A as given, not copied
+    atoms : the molecule of the plan; positions : (m, n, 3) A as given, not copied
     born_radii : (m, n) A; psi : (m, n)
-    errors : reasons why conformations failed, by index from 0; their results are NaN
+    errors : reasons for failed conformations, by index from 0; their results are NaN
     accuracy, error : as in SolventResult, with the error of the first valid conformation
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

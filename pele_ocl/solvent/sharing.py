@@ -1,4 +1,4 @@
-"""Several devices share a solvent energy: each has all atoms as sources, and its own tiles of them as targets."""
+"""Solvent energies on several devices: each has all atoms as sources, and a part of the tiles as targets."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.queue import Event, Queue
 
-    Named = Device | int | str | None  # a device, or what stands for one
+    Named = Device | int | str | None  # a device, or a description of one
 
 
 class SharedPasses(Passes):
-    """Passes of one device each, with the same tiles and the same layout; Born radii go by the host in between.
+    """Passes on several devices with the same tiles and layout; Born radii are exchanged through the host.
 
-    A work-item does for its atoms what it would do on one device, so the bits are the same.
+    Each work-item computes the same as on one device, so that results are bit-identical.
     """
 
     def __init__(self, each: Sequence[Tree]) -> None:
@@ -52,7 +52,7 @@ class SharedPasses(Passes):
         from ..opencl.queue import Queue
 
         queues = [queue, *(Queue(of.queue.device, queue.precision, profile=queue.profile) for of in self.each[1:])]
-        self._queues[queue] = queues[1:]  # not itself, or none would ever be let go
+        self._queues[queue] = queues[1:]  # without the key, which would keep itself alive
         m, n_slots = len(positions), self.each[0].tiles.n_slots
         inverses = np.empty((m, n_slots), queue.dtype)
         n_columns = self.each[0].n_columns
@@ -76,7 +76,7 @@ class SharedPasses(Passes):
         for step in (radii, energies, read) if self.each[0].energies else (radii, read):
             self._on_all(step)
         self._merge(parts, results.reshape(m, n_columns, -1))
-        done = queue.start_write(self.buffer("positions"), positions)  # an event to wait for
+        done = queue.start_write(self.buffer("positions"), positions)  # for an event to wait for
         return done, done
 
     def _on_all(self, step: Callable[[int], None]) -> None:
@@ -84,7 +84,7 @@ class SharedPasses(Passes):
             list(pool.map(step, range(len(self.each))))
 
     def _merge(self, parts: Sequence[NDArray[Any]], results: NDArray[Any]) -> None:
-        """Bring each device's own atoms together."""
+        """Copy the results of each device's atoms."""
         for part, own in zip(parts, self._own, strict=True):
             results[..., own] = part[..., own]
 
@@ -92,7 +92,7 @@ class SharedPasses(Passes):
         raise InputError("several devices pass by the host in each evaluation; it cannot be repeated on the device")
 
     def seconds(self, queue: Queue) -> Mapping[str, float]:
-        """Seconds of the device that was busy longest, step by step."""
+        """Seconds of the slowest device, for each step."""
         each = [passes.seconds(own) for passes, own in zip(self.each, [queue, *self._queues[queue]], strict=True)]
         return {name: max(seconds[name] for seconds in each) for name in each[0]}
 
@@ -101,12 +101,12 @@ class SharedPasses(Passes):
 
 
 def _half(tell: Progress | None, k: int, half: int) -> Progress | None:
-    """Tell progress of one half of the work, by the first device's."""
+    """Report progress of one half of the work, only for the first device."""
     return None if tell is None or k else lambda share: tell((half + share) / 2)
 
 
 def shared_passes(each: Sequence[SolventPasses]) -> Passes:
-    """Join the passes of one device, or of several that share. Raises InputError if some cannot share."""
+    """Combine the passes of one or several devices. Raises InputError if the variant runs only on one device."""
     if len(each) == 1:
         return each[0]
     trees = [passes for passes in each if isinstance(passes, Tree)]
@@ -116,7 +116,7 @@ def shared_passes(each: Sequence[SolventPasses]) -> Passes:
 
 
 def devices_of(device: Named | Sequence[Device | int | str]) -> Sequence[Named]:
-    """List the named devices, at least one. Raises InputError for none."""
+    """Return a list of devices. Raises InputError if it is empty."""
     if isinstance(device, str) or not isinstance(device, Sequence):
         return [device]
     if not device:
@@ -127,10 +127,10 @@ def devices_of(device: Named | Sequence[Device | int | str]) -> Sequence[Named]:
 def others_like(
     first: Device, others: Sequence[Named], precision: str, variant: str, variants: Mapping[str, Variant[Any]]
 ) -> list[Device]:
-    """List the devices that share the work of the first.
+    """Return the devices that share the work with the first.
 
-    Raises InputError if the variant is for one device alone or the devices differ in kind. Raises DeviceError if one
-    lacks the precision.
+    Raises InputError if the variant runs only on one device or the devices differ in kind, and DeviceError if one
+    does not support the precision.
     """
     from ..opencl.device import get_device
 

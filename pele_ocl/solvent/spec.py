@@ -1,4 +1,4 @@
-"""Born radii and implicit-solvent energy of structures, a record each."""
+"""Born radii and implicit-solvent energies of structures as records of a job."""
 
 from __future__ import annotations
 
@@ -40,10 +40,9 @@ from .result import SolventBatch, SolventResult
 class SolventSpec(EvaluationSpec[SolventResult]):
     """Born radii, A, and implicit-solvent energy of structures, kcal/mol.
 
-    reading : how files are read; models : "one", or "all" for every model of a file
-    energy : True for energies as well as the radii; per_residue : True for energies of residues in the record
-    device : one or several; strict : True to refuse what otherwise only causes a note
-
+    reading : how files are read; models : "one", or "all" for all models of a file
+    energy : True to compute energies in addition to radii; per_residue : True to record energies per residue
+    device : one or several; strict : True to raise an error where otherwise only a note is given
     accuracy, variant : options of pele_ocl.Solvent
 
     >>> spec = pele_ocl.SolventSpec(energy=False)
@@ -64,14 +63,14 @@ class SolventSpec(EvaluationSpec[SolventResult]):
 
     @classmethod
     def of_plan(cls, result: SolventResult | SolventBatch) -> SolventSpec:
-        """Make the job that corresponds to a result of Atoms."""
+        """Make the job that corresponds to a result for Atoms."""
         return cls(
             precision=result.precision, model=result.model, energy=bool(result.terms.names), variant=result.variant,
             accuracy=result.accuracy,
         )  # fmt: skip
 
     def plan(self, atoms: Atoms) -> Solvent:
-        """Plan the evaluation of atoms."""
+        """Make a plan."""
         devices = list(self.device) if isinstance(self.device, tuple) else self.device
         return having(Solvent, self.variant)(
             atoms, variant=self.variant, precision=self.precision, device=devices, model=self.model,
@@ -79,13 +78,12 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         )  # fmt: skip
 
     def plan_of_frames(self, atoms: Atoms) -> Solvent:
-        """Plan the evaluation of frames."""
         return self.plan(atoms)
 
     def evaluate(
         self, source: InputFile, progress: Progress | None = None, per_atom: bool = False
     ) -> Evaluation[SolventResult]:
-        """Compute the radii and energies of a file, always for each atom."""
+        """Compute the Born radii and energies of a file. per_atom : has no effect; results are per atom"""
         molecule, checks = self._read(source)
         plan = self.plan(molecule.atoms)
         if molecule.conformations is None:
@@ -95,11 +93,10 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         return self._checked(molecule, checks, list(batch), batch.errors, {"kernel": batch.seconds["kernel"]})
 
     def facts_of_molecule(self, of: SolventResult | Solvent) -> dict[str, Any]:
-        """Return facts of a record that all models or frames share; of : a result, or the plan of frames"""
+        """Facts that all models or frames have in common. of : a result, or the plan of frames"""
         return {"settings": settings(of.model, of.atoms), **accuracy_facts(of)}
 
     def facts_of_model(self, result: SolventResult) -> dict[str, Any]:
-        """Born radii and energies of a structure or a model."""
         energy = energy_of(result)
         return {
             "born_radius": radii_facts(result.born_radii),
@@ -108,7 +105,6 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         }
 
     def text_of(self, found: Evaluation[SolventResult], verbose: bool, total: float) -> str:
-        """Return the text of a result; total : total seconds"""
         molecule, result = found.molecule, found.first
         lines = [headline(molecule.source.path.name, molecule.atoms), *physics_lines(result.model, molecule.atoms)]
         energy = energy_of(result)
@@ -137,7 +133,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         return "\n".join(lines)
 
     def table_of(self, found: Evaluation[SolventResult], call: Mapping[str, object] | None, has_arrays: bool) -> Table:
-        """Columns, units and facts of a file: radius and energies of each atom, or energies of each model.
+        """Columns, units and attributes of a file: radii and energies of atoms, or energies of models.
 
         Models without energies have the smallest, largest and mean radius, and with arrays all radii.
         """
@@ -174,12 +170,12 @@ class SolventSpec(EvaluationSpec[SolventResult]):
 
 
 def energy_of(result: SolventResult) -> dict[str, float]:
-    """Return the terms and the total; nothing if they were not asked for."""
+    """Terms and total; empty if energies were not requested."""
     return result.energy if result.terms.names else {}
 
 
 def _radii(result: SolventResult) -> dict[str, float]:
-    """Name the smallest, largest and mean Born radius as columns."""
+    """Columns of the smallest, largest and mean Born radius."""
     return {f"born_radius_{name}": value for name, value in radii_facts(result.born_radii).items()}
 
 
@@ -194,5 +190,5 @@ def _details(result: SolventResult) -> list[str]:
 
 
 def recorded(result: SolventResult | SolventBatch) -> Evaluation[SolventResult]:
-    """Make the record and the files of a result of Atoms, or of a batch."""
+    """Make an evaluation from a result for Atoms, or from a batch."""
     return SolventSpec.of_plan(result).of_result(result)

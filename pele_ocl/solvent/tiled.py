@@ -1,4 +1,4 @@
-"""Born radii from sums over near and far tiles of sorted atoms, or over a tree of boxes."""
+"""Born radii from sums over near and far tiles of sorted atoms, or with a tree of boxes."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ from .tree_sums import TreeShape, TreeSums
 if TYPE_CHECKING:
     from ..opencl.binding import Launch
 
-COUNTERS = 4 * 32  # integers of a conformation in cl/solvent/joined.cl
+COUNTERS = 4 * 32  # number of integers per conformation, as in cl/solvent/joined.cl
 
-# Pairs of a launch of blocks at most: more would keep a display waiting, and progress untold.
+# Largest number of pairs in a launch of blocks; longer ones would block a display, and delay progress reports.
 LAUNCH_PAIRS = 4e8
 
 
 class Tiled(SolventPasses):
-    """Row by row on GPUs, blocks of two tiles with vectors of atoms on CPUs.
+    """Rows of tiles on GPUs, blocks of two tiles with vectors of atoms on CPUs.
 
-    Atoms are sorted into tiles once: bonds keep the atoms of a tile together in all conformations. If they do drift
-    apart boxes grow and more pairs are computed as near ones. This takes longer but is as exact.
+    Atoms are sorted into tiles once; bonds keep the atoms of a tile together in all conformations. If they drift apart,
+    tiles grow and more pairs are computed as near ones, which takes longer but is equally accurate.
     """
 
     @property
     def n_parts(self) -> int:
-        """Parts in which the Born sums come."""
         layout, n_tiles = self.layout, len(self.tiles)
         return layout.parts(n_tiles) if layout.blocks else layout.chunks(n_tiles)[0]
 
@@ -49,7 +48,7 @@ class Tiled(SolventPasses):
         return [*(self._blocks() if self.layout.blocks else self._rows()), radii]
 
     def _rows(self) -> Sequence[Launch]:
-        """Each atom by itself."""
+        """Bind sums over rows, which compute each pair twice."""
         layout, spheres, n_tiles = self.layout, self.spheres, len(self.tiles)
         n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
         dispatch = self.queue.upload(born_dispatch(self.tiles, layout.row, tiles_per_chunk), np.int32)
@@ -90,7 +89,7 @@ class Tiled(SolventPasses):
         ]  # fmt: skip
 
     def _blocks(self) -> Sequence[Launch]:
-        """Both atoms of a pair at once, so many rows of tiles in each launch."""
+        """Bind sums over blocks, which compute each pair once; each launch takes a range of tiles."""
         layout, spheres, n_tiles, n_parts = self.layout, self.spheres, len(self.tiles), self.n_parts
         rows = n_parts * max(1, int(LAUNCH_PAIRS / self.pairs * n_tiles / n_parts))
         bounds = [*range(0, n_tiles, rows), n_tiles]
@@ -110,14 +109,13 @@ class Tiled(SolventPasses):
 
 
 class Tree(SolventPasses):
-    """Near atoms one by one, far boxes by their moments; docs/theory/tree.md.
+    """Near atoms singly, far boxes by multipole moments; docs/theory/tree.md.
 
-    Several devices may share its work, in which each atom's sums are its own.
+    Several devices can divide the work, since the sums of each atom are independent.
     """
 
     @cached_property
     def tree(self) -> TreeSums:
-        """Boxes over the tiles, and the way they are walked."""
         layout = self.layout
         shape = TreeShape(layout.width, not layout.blocks, layout.walks, layout.own)
         return TreeSums(self.tiles, self.model, shape, self.accuracy)
@@ -135,7 +133,7 @@ class Tree(SolventPasses):
         return [*self.tree.launches(self, "sums"), radii]
 
     def narrow(self, first: int, end: int) -> None:
-        """Compute from now on the atoms of the tiles from `first` to `end` alone; all others are sources."""
+        """Restrict later launches to atoms of the tiles from `first` to `end`; all atoms remain sources."""
         n_tiles, own = len(self.tiles), self.layout.own
         *_, walk, radii = bound(self.born)
         items = walk.shape[0] // -(-n_tiles // own)

@@ -1,4 +1,4 @@
-"""Born sums over a tree of boxes, of any passes over tiles: near atoms singly, far boxes by moments."""
+"""Born sums with a tree of boxes, for any passes over tiles: near atoms singly, far boxes by multipole moments."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from ..opencl.binding import Array, Launch
     from ..opencl.kernel import Arguments
 
-SMALL_BOX = 64  # slots; in groups the moments of larger boxes are a work-group's work
-BOX_GROUP = 128  # work-items of it
-TERMS = 5  # of the HCT series that atoms of leaves nearby take
-LOOKS = 64  # boxes that vectors look at together, cl/solvent/tree.cl
-OPEN_ROOM = 512  # room for boxes that wait is a multiple of it, so that molecules of most sizes share kernels
-PARTNERS = 4000  # pairs of an atom that cost as much as the walk of its tile, about
-LARGEST = 8_192  # slots of a trunk; larger boxes are hardly ever far, and each costs a pass over its atoms
-TRUNKS = 64  # that a walk begins with, at most
-WALKS = 4_096  # of all tiles, which fill any GPU; more of them would each do less
-MOST_WALKS = 64  # of a tile
+SMALL_BOX = 64  # slots; the moments of larger boxes are computed by work-groups on GPUs
+BOX_GROUP = 128  # work-items of these groups
+TERMS = 5  # of the HCT series for atoms in near leaves
+LOOKS = 64  # boxes tested together by vectors, cl/solvent/tree.cl
+OPEN_ROOM = 512  # stack sizes are multiples of it, so that molecules of most sizes share kernels
+PARTNERS = 4000  # pairs per atom that cost about as much as a traversal by its tile
+LARGEST = 8_192  # slots of the largest boxes; larger ones are rarely far, and each costs a pass over its atoms
+TRUNKS = 64  # largest number of boxes with which a traversal begins
+WALKS = 4_096  # traversals of all tiles that are enough to fill any GPU
+MOST_WALKS = 64  # per tile
 
 
 @dataclass(frozen=True)
 class TreeShape:
-    """Way in which the tree is walked.
+    """How the tree is traversed.
 
     width : reals in a vector
-    groups : whether a work-group walks as one, which suits GPUs; else vectors of atoms walk by themselves
-    walks : of a tile, each through a part of the trunks, at most; own : tiles that a group walks with
+    groups : whether a work-group traverses the tree together, which suits GPUs; otherwise vectors of atoms do
+    walks : largest number of traversals per tile, each of a part of the highest level; own : tiles per group
     """
 
     width: int
@@ -47,20 +47,19 @@ class TreeShape:
 
     @classmethod
     def of(cls, width: int, n_atoms: int) -> TreeShape:
-        """Choose the shape for kernels of so many reals in a vector."""
         return cls(width, True, walks_of(n_atoms)) if width == 1 else cls(width, False)
 
 
 def walks_of(n_atoms: int) -> int:
-    """Count the walks of a tile, so that all tiles' fill a GPU."""
+    """Number of traversals per tile with which all tiles fill a GPU."""
     return min(MOST_WALKS, max(1, WALKS * 32 // n_atoms))
 
 
 @dataclass(frozen=True, eq=False)
 class TreeSums:
-    """Tree of boxes over the slots of tiles: box k of level l has slots from 8 * 2^l * k on.
+    """Tree of boxes over the slots of tiles: box k of level l begins at slot 8 * 2^l * k.
 
-    The highest level is the trunks'. accuracy : worst relative error of a Born radius
+    accuracy : largest relative error of a Born radius
     """
 
     tiles: Tiles
@@ -70,7 +69,7 @@ class TreeSums:
 
     @cached_property
     def counts(self) -> list[int]:
-        """Number of boxes of each level, from the smallest boxes up."""
+        """Number of boxes per level, from the smallest boxes up."""
         counts, walks = [self.tiles.n_slots // LEAF], self.shape.walks
         while counts[-1] > walks and (LEAF << (len(counts) - 1) < LARGEST or counts[-1] > TRUNKS * walks):
             counts.append(-(-counts[-1] // 2))
@@ -78,27 +77,27 @@ class TreeSums:
 
     @cached_property
     def firsts(self) -> list[int]:
-        """Numbers of each level's first box, and of all boxes."""
+        """Index of the first box of each level, and the number of all boxes."""
         return [0, *accumulate(self.counts)]
 
     @property
     def n_parts(self) -> int:
-        """Parts in which the Born sums come, one of each walk."""
+        """Number of parts of the Born sums, one per traversal."""
         return min(self.shape.walks, self.counts[-1])
 
     def _most_open(self, looks: int) -> int:
-        """Count the boxes that may wait in a walk that looks at so many at a time."""
+        """Stack size of a traversal that tests `looks` boxes at a time."""
         return -(-self.counts[-1] // self.n_parts) + looks * (len(self.counts) + 2)
 
     def sizes(self, sums: str) -> dict[str, int]:
-        """Reals in each buffer, for one conformation; sums : the name of the one of the Born sums."""
+        """Number of reals per conformation in each buffer. sums : name of the buffer of Born sums"""
         n_boxes, middles = self.firsts[-1], 2 if self.model.born_cutoff is None else 3
         return {
             sums: self.n_parts * self.tiles.n_slots, "middles": 4 * middles * n_boxes, "moments": 4 * MOMENTS * n_boxes,
         }  # fmt: skip
 
     def launches(self, passes: TiledPasses, sums: str) -> list[Launch]:
-        """List the launches that leave Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
+        """Bind the launches that write Born sums (n_conformations, n_parts, n_slots) to the buffer `sums`."""
         levels = passes.queue.upload(self.firsts, np.int32)
         most = tolerance(self.accuracy, self.model)
         walk = dict(  # TREE_PARAMETERS of cl/solvent/tree.clh
@@ -115,7 +114,7 @@ class TreeSums:
         return {**passes.integral_macros, **far, "TILE": self.tiles.size}
 
     def _boxes(self, passes: TiledPasses, levels: Array) -> list[Launch]:
-        """List the launches of the upward pass: small boxes a work-item each, large ones a group."""
+        """Bind the launches of the upward pass: one work-item per small box, one group per large box."""
         n_levels, spheres, width = len(self.counts), passes.spheres, min(self.shape.width, LEAF)
         large = min(n_levels, (SMALL_BOX // LEAF).bit_length()) if self.shape.groups else n_levels
         x, y, z = passes.named("x", "y", "z").values()
@@ -152,6 +151,6 @@ class TreeSums:
 
     @property
     def _cost(self) -> float:
-        """Pairs whose sums would take as long."""
+        """Number of pairs with about the same cost as the traversals."""
         n = int(self.tiles.counts.sum())
         return n * float(min(n, PARTNERS))

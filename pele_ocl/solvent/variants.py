@@ -1,6 +1,6 @@
-"""Ways to compute Born radii: a table of variants, and a device's best one.
+"""Variants of Born radii, and the default choice for a device.
 
-Those of the thesis are in pele_ocl/ladder/solvent.py.
+The variants of the thesis are in pele_ocl/ladder/solvent.py.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from .pair import Pair, PlainPasses
 from .passes import SolventPasses
 from .tiled import Tiled, Tree
 
-# Atoms from which on whole evaluations, the measured error among them, are faster, with energies and without.
+# Smallest number of atoms for which evaluations, including the measured error, are faster, with and without energies.
 LEAST_FOR_TREE = {"CPU": 30_000, "GPU": 80_000}
-MOST_TRIED = 3000  # atoms; in larger molecules `pair` has no chance
+MOST_TRIED = 3000  # atoms; in larger molecules `pair` is never the fastest
 
 
 def _tree_choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
-    """Tiles that walk together, in float32 alone: who takes float64 wants its digits."""
+    """Settings that `tune` tries for the tree, only in float32."""
     if machine.precision != "float32":
         return ()
     return ({}, {"tile": 32}) if machine.kind == "CPU" else ({}, {"own": 2}, {"walks": 8}, {"walks": 64})
@@ -44,10 +44,9 @@ VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
 
 
 def choose_variant(kind: str, n_atoms: int, accuracy: float | None = None) -> str:
-    """Return the variant of `auto` on a device of this kind; small molecules leave a GPU's tiles half
-    empty.
+    """Return the variant that "auto" uses on a device of this kind; tiles of small molecules leave a GPU half empty.
 
-    accuracy : that is enough; None where variants that approximate are not wanted
+    accuracy : sufficient accuracy; None to exclude approximate variants
     """
     if accuracy is not None and pays(n_atoms, accuracy, LEAST_FOR_TREE, kind):
         return "tree"

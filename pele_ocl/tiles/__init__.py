@@ -1,4 +1,4 @@
-"""A molecule's atoms sorted into tiles, its tiles on a device, and the series of the HCT integral there."""
+"""Atoms sorted into tiles, their tables on a device, and the series of the HCT integral."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes over tiles: the positions of each conformation are placed in the tiles first."""
+"""Passes over tiles, which begin by placing the positions of each conformation in the tiles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..opencl.kernel import Arguments
 
 
-PLACED = ("spheres", "points", "x", "y", "z", "series", "origins", "extents")  # buffers that placing fills
+PLACED = ("spheres", "points", "x", "y", "z", "series", "origins", "extents")  # buffers filled by placing
 
 
 def place_arguments(encoding: Encoding, spheres: SphereTables, buffers: Mapping[str, Array]) -> Arguments:
@@ -31,7 +31,7 @@ def place_arguments(encoding: Encoding, spheres: SphereTables, buffers: Mapping[
 
 
 class TiledPasses(Passes):
-    """Passes that begin with `place_tiles`; cl/common/place.clh says what is in the buffers that it fills.
+    """Passes that begin with `place_tiles`; cl/common/place.clh describes the buffers that it fills.
 
     spheres : SphereTables of the molecule
     """
@@ -45,7 +45,7 @@ class TiledPasses(Passes):
     def allocate(
         self, sizes: Mapping[str, int], most: int, types: Mapping[str, np.dtype[Any]] | None = None
     ) -> None:  # fmt: skip
-        """Make the buffers of Passes, and of placed atoms."""
+        """Allocate the buffers of Passes, and those of placed atoms."""
         slots, boxes = self.tiles.n_slots, len(self.tiles)
         placed = {
             "spheres": 4 * slots, "points": 4 * slots, "x": slots, "y": slots, "z": slots, "series": 8 * slots,
@@ -54,7 +54,7 @@ class TiledPasses(Passes):
         super().allocate({**placed, **sizes}, most, types)
 
     def place(self) -> Launch:
-        """Bind the launch that brings positions to the tiles."""
+        """Bind the launch that places positions in the tiles."""
         arguments = dict(n_atoms=len(self.atoms), step=self.encoding.step, positions=self.buffers["positions"])
         return self.each_slot(
             "common/place.cl", "place_tiles", {**arguments, **self.place_arguments()}, **self.encoding.macros
@@ -67,7 +67,7 @@ class TiledPasses(Passes):
     def each_slot(
         self, file: str, name: str, arguments: Arguments, shares: int = 1, **defines: int
     ) -> Launch:  # fmt: skip
-        """Bind a kernel of a work-group a tile, with so many work-items a slot. arguments : all but n_tiles"""
+        """Bind a kernel with one work-group per tile and `shares` work-items per slot. arguments : all but n_tiles"""
         tile = self.tiles.size
         shape, group = (self.tiles.n_slots, shares), (tile, shares)
         return self.queue.bind(
@@ -76,22 +76,22 @@ class TiledPasses(Passes):
 
     @property
     def reaches(self) -> Arguments:
-        """Reaches of spheres, and NECK_PARAMETERS of cl/physics/neck.clh if the model has necks."""
+        """Reaches of the spheres, and NECK_PARAMETERS of cl/physics/neck.clh if the model has necks."""
         necks = self.spheres.necks
         return dict(reaches=self.spheres.reaches, **(necks.arguments if necks else {}))
 
     @property
     def integral_macros(self) -> dict[str, int]:
-        """Build definitions for kernels that compute Born integrals or their derivatives."""
+        """Build definitions of kernels that compute Born integrals or their derivatives."""
         return series_macros(self.queue.precision) | self.model.integral_definitions
 
     @property
     def gb_macros(self) -> dict[str, int]:
-        """Build definitions of kernels that compute Born radii or their slopes."""
+        """Build definitions of kernels that compute Born radii or their derivatives."""
         return self.model.radius_definitions
 
     def solvent_constants(self) -> Arguments:
-        """Return the arguments RADIUS_PARAMETER and `solvent` of kernels of single atoms, cl/energy/terms.clh."""
+        """Arguments RADIUS_PARAMETER and `solvent` of kernels over single atoms, cl/energy/terms.clh."""
         model, vector4 = self.model, self.queue.vector4
         return dict(
             radius_constants=self.spheres.constants or vector4(*model.radius_constants),

@@ -1,4 +1,4 @@
-"""LCPO surfaces of a molecule's tiles: the tables of its heavy atoms and the launch that computes their energies."""
+"""LCPO surfaces of a molecule in tiles: tables of the heavy atoms and the launch of their energies."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from ..opencl.binding import Array, Binder, Launch
     from .passes import TiledPasses
 
-NEIGHBOURS = 192  # that an atom may have; in folded proteins it has up to 70
-TILES_AROUND = 256  # listed once for all atoms of a tile, on CPUs
+NEIGHBOURS = 192  # largest number of neighbours of an atom; in folded proteins it is up to 70
+TILES_AROUND = 256  # largest number of neighbouring tiles, listed once per tile on CPUs
 FAR_AWAY = 1e4  # A, as in cl/common/surface.cl
-ITEMS = 64  # of an atom on GPUs
+ITEMS = 64  # per atom on GPUs
 
 
 @dataclass(frozen=True, eq=False)
 class SurfaceBuffers:
-    """Buffers of the heavy atoms in the order of the tiles' slots; cl/common/surface.cl says what is in them."""
+    """Buffers of the heavy atoms in the order of slots, described in cl/common/surface.cl."""
 
     n_heavy: int
     largest: Array
@@ -59,11 +59,11 @@ class SurfaceBuffers:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Reals in the buffer of its own, for one conformation."""
+        """Reals per conformation in each buffer."""
         return {"pulls": 4 * self.n_heavy}
 
     def energies(self, passes: TiledPasses, gradient: bool) -> Launch:
-        """Bind the launch that fills "pulls"; positions must be in the tiles."""
+        """Bind the launch that computes "pulls"; positions must be placed before."""
         queue, tiles = passes.queue, passes.tiles
         items, width = shape_for(queue)
         groups = len(tiles) if items == 1 else items * self.n_heavy
@@ -78,18 +78,18 @@ class SurfaceBuffers:
 
 
 def shape_for(queue: Binder) -> tuple[int, int]:
-    """Work-items of an atom, and reals in a vector."""
+    """Work-items per atom, and reals in a vector."""
     return (1, queue.device.vector_width(queue.precision)) if queue.device.kind == "CPU" else (ITEMS, 1)
 
 
 def check_surface(atoms: Atoms, model: SolventModel) -> None:
-    """Raise InputError for atoms without parameters of the surface that the model has."""
+    """Raise InputError for atoms without parameters of the model's surface."""
     if model.surface == "lcpo" and not lcpo_parameters(atoms, model.lcpo_unknown, model.lcpo_rule).any():
         raise InputError("LCPO surfaces are of heavy atoms, of which there is none; choose the surface ace or none")
 
 
 def crowding(atoms: Atoms, found: Outputs, k: int, model: SolventModel) -> InputError | None:
-    """Explain a conformation with an atom that has too many LCPO neighbours; None if there is none."""
+    """Return the error of a conformation with an atom that has too many LCPO neighbours, or None."""
     if model.surface != "lcpo":
         return None
     reach = lcpo_parameters(atoms, model.lcpo_unknown, model.lcpo_rule)[:, 0] + model.probe_radius

@@ -1,4 +1,4 @@
-"""Spheres, necks and charges of a molecule's tiles, which stay the same for all conformations, on the device."""
+"""Spheres, necks and charges of a molecule in tiles, on the device; independent of conformations."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NeckTables:
-    """Buffers of kernels that meet necks, NECK_PARAMETERS.
+    """Buffers of neck parameters, NECK_PARAMETERS.
 
-    n_kinds : kinds of atoms; the last one has no necks
-    kinds : (n_slots,) of each slot
+    n_kinds : number of atom kinds; the last kind has no necks
+    kinds : (n_slots,) kind of each slot
     necks : (n_kinds, n_kinds, 4), for vectors (n_kinds, 4, n_slots)
     """
 
@@ -40,9 +40,9 @@ class NeckTables:
     def of(
         cls, queue: Binder, necks: Necks, order: NDArray[np.intp], used: NDArray[np.bool_], width: int
     ) -> NeckTables:
-        """Upload the tables for kernels of vectors of this width.
+        """Upload the tables for kernels with vectors of a width.
 
-        order, used : (n_slots,) the atom of each slot, and whether the slot is that atom's place
+        order, used : (n_slots,) atom of each slot, and whether the slot is used
         """
         none = len(necks.radii)
         kinds = np.where(used, necks.kinds[order], none)
@@ -53,12 +53,11 @@ class NeckTables:
 
     @property
     def arguments(self) -> Arguments:
-        """Return NECK_PARAMETERS."""
         return dict(n_kinds=self.n_kinds, kinds=self.kinds, necks=self.necks)
 
 
 def _by_kinds(necks: Necks) -> Floats:
-    """List d0 and m0 that an atom takes from one of the first kind, then what it gives, (n_kinds, n_kinds, 4)."""
+    """Table (n_kinds, n_kinds, 4) of d0 and m0 of pairs of kinds, followed by those of the exchanged pair."""
     n = len(necks.radii) + 1
     table = np.zeros((n, n, 4))
     taken = np.stack([necks.distances, necks.sizes], axis=2)
@@ -66,9 +65,9 @@ def _by_kinds(necks: Necks) -> Floats:
     return table
 
 
-# Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out; what is left
-# out: docs/theory/solvent.md, "Far pairs". Of pairs: FAR, and CLOSED where terms cost less than another closed form. Of
-# whole tiles: FAR_A, FAR_B and FAR_C.
+# Distances in scaled radii beyond which the series without logarithm is used, and numbers of terms; truncation errors
+# are in docs/theory/solvent.md, "Far pairs". For pairs: FAR, and CLOSED where terms are cheaper than another closed
+# form. For whole tiles: FAR_A, FAR_B and FAR_C.
 SERIES = {
     "float32": {"CLOSED": (3, 7), "FAR": (4, 5), "FAR_A": (5, 4), "FAR_B": (8, 3), "FAR_C": (20, 2)},
     "float64": {"CLOSED": (4, 10), "FAR": (4, 10), "FAR_A": (7, 7), "FAR_B": (12, 5), "FAR_C": (24, 4)},
@@ -76,7 +75,7 @@ SERIES = {
 
 
 def series_macros(precision: str) -> dict[str, int]:
-    """Distances and numbers of terms as the macros of the kernels."""
+    """Build definitions of the distances and numbers of terms."""
     assert precision in PRECISIONS
     macros = {}
     for distance, (scaled_radii, terms) in SERIES[precision].items():
@@ -88,7 +87,7 @@ def series_macros(precision: str) -> dict[str, int]:
 def series_coefficients(scaled: Floats, series_first: bool = False) -> Floats:
     """k/(2k+1) s^(2k+1) for k = 1 to READY_TERMS, the coefficients of r^-(2k+2) in eq. 4; (READY_TERMS, n).
 
-    series_first : whether spheres below 0 have SANDER_TERMS terms alone, of SolventModel
+    series_first : whether negative spheres have only SANDER_TERMS terms, as in SolventModel
     """
     k = np.arange(1, READY_TERMS + 1)[:, None]
     coefficients: Floats = k / (2 * k + 1) * scaled ** (2 * k + 1)
@@ -99,17 +98,17 @@ def series_coefficients(scaled: Floats, series_first: bool = False) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class SphereTables:
-    """Buffers of the atoms in the order of the tiles' slots; unused slots hold spheres of no radius and no charge.
+    """Buffers of the atoms in the order of slots; unused slots have spheres of zero radius and charge.
 
     reaches : Reaches of pele_ocl/opencl/interface.py
-    order, counts : (n_slots,) the atom of each slot, (n_tiles,) atoms of each tile
+    order, counts : (n_slots,) atom of each slot, (n_tiles,) number of atoms in each tile
     rho, scaled, charges : (n_slots,) offset radius, scaled radius, charge
-    coefficients : (n_slots, 8) of the HCT series, the first is left free
-    coefficient_columns : (READY_TERMS, n_slots) the same as columns
-    largest_s : (n_tiles,) largest scaled radius, whatever its sign
+    coefficients : (n_slots, 8) of the HCT series; the first entry is unused
+    coefficient_columns : (READY_TERMS, n_slots) the same by columns
+    largest_s : (n_tiles,) largest absolute value of scaled radii
     intrinsic : (n_slots,) radius before the offset is subtracted
-    constants : (n_slots, 4) of the radius function by atom, else None
-    necks : of pairs, else None
+    constants : (n_slots, 4) of the radius function by atom, or None
+    necks : NeckTables or None
     """
 
     reaches: np.void
@@ -131,8 +130,8 @@ class SphereTables:
     ) -> SphereTables:
         """Upload the tables of a molecule.
 
-        charges : (n,) in the unit that the kernels want
-        width : reals in a vector of the kernels that meet necks
+        charges : (n,) in the unit of the kernels
+        width : reals in a vector of kernels with necks
         """
         spheres = model.spheres(atoms)
         by_slot = tiles.by_slot(spheres.scaled)
@@ -157,7 +156,7 @@ class SphereTables:
 
 
 def packed_reaches(queue: Binder, spheres: Spheres, model: SolventModel) -> np.void:
-    """Pack how far spheres and necks reach, for kernels."""
+    """Pack the ranges of spheres and necks for kernels."""
     necks = spheres.necks
     return REACHES.pack(
         queue.precision,
@@ -169,6 +168,6 @@ def packed_reaches(queue: Binder, spheres: Spheres, model: SolventModel) -> np.v
 
 
 def scaled_charges(atoms: Atoms, model: SolventModel, precision: str) -> Floats:
-    """Charges times the root of Coulomb's constant over the solute dielectric, (n,)."""
+    """Charges times the square root of Coulomb's constant over the solute dielectric, (n,)."""
     charges: Floats = atoms.charges * math.sqrt(model.coulomb_constant / model.solute_dielectric)
     return rounded_charges(charges).astype(np.float64) if precision == "float32" else charges

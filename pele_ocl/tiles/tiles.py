@@ -1,9 +1,8 @@
-"""Atoms sorted in space, along a curve or by a k-d tree, and cut into tiles; the order in which groups meet these.
+"""Atoms sorted in space, along a Hilbert curve or by a k-d tree, and divided into tiles; order of work-groups.
 
-Each tile has an origin and a box around it.
-
-Neighbours in the list are neighbours in space. So a kernel can tell from two boxes if all pairs of two tiles are far
-apart. Positions relative to a tile's origin keep their digits in float32 wherever the structure lies.
+Each tile has an origin and a bounding box around it. Since consecutive atoms are close in space, kernels can decide
+from two boxes whether all pairs of two tiles are far apart. Positions relative to a tile's origin keep their precision
+in float32.
 """
 
 from __future__ import annotations
@@ -22,38 +21,38 @@ from ..plan.conformations import ORIGIN_STEP
 HILBERT_BITS = 16
 
 
-# A tile ends where the curve jumps farther than this (A), so that offsets stay short in sparse structures, too.
+# A tile ends where the curve jumps farther than this (A), so that offsets are small even in sparse structures.
 LONGEST_STEP = 16.0
-# Leaves of a k-d tree that follow each other may be farther apart, and a cut would leave the tree.
+# The same for consecutive leaves of a k-d tree; larger, since cutting a node breaks the tree.
 LONGEST_NESTED_STEP = 32.0
 
 
 Begins = Sequence[int] | NDArray[np.intp]
 
-LEAST_PARTS = 16  # enough to even out what else a machine does
+LEAST_PARTS = 16  # enough to balance the load
 
 
 def cpu_parts(units: int) -> int:
-    """Count the parts that tiles are divided into on a CPU, at most: equally many for each of its units."""
+    """Largest number of parts into which tiles are divided on a CPU, a multiple of its units."""
     return units * -(-LEAST_PARTS // units)
 
 
 def tried_parts(units: int) -> tuple[int, int, int]:
-    """Return the numbers of parts that `tune` tries on a CPU."""
+    """Numbers of parts that `tune` tries on a CPU."""
     most = cpu_parts(units)
     return most // 2, most, 2 * most
 
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """n atoms in n_tiles tiles of up to `size`; unused slots of a tile hold copies of its last atom.
+    """n atoms in n_tiles tiles of up to `size`; unused slots of a tile have copies of its last atom.
 
-    order : (n_slots,) the atom of each slot, n_slots = n_tiles * size
-    counts : (n_tiles,) atoms in each tile
-    offsets : (n_slots, 3) position from the origin of the slot's tile, A; its columns are contiguous
-    origins : (n_tiles, 3) A, from the middle of the structure
-    extents : (n_tiles, 3) half edges of the box around the origin that holds the tile, A
-    first_frozen : from this tile on they hold frozen atoms alone; n_tiles where none are frozen
+    order : (n_slots,) atom of each slot, n_slots = n_tiles * size
+    counts : (n_tiles,) number of atoms in each tile
+    offsets : (n_slots, 3) position relative to the origin of the slot's tile, A; columns are contiguous
+    origins : (n_tiles, 3) A, relative to the centre of the structure
+    extents : (n_tiles, 3) half edges of the bounding box around the origin, A
+    first_frozen : first of the tiles that contain only frozen atoms; n_tiles if there are none
     """
 
     size: int
@@ -66,9 +65,9 @@ class Tiles:
 
     @classmethod
     def of(cls, positions: Floats, size: int, frozen: NDArray[np.bool_] | None = None) -> Tiles:
-        """Sort positions (n, 3) A along a Hilbert curve and cut them into tiles of at most `size` atoms.
+        """Sort positions (n, 3) A along a Hilbert curve and divide them into tiles of at most `size` atoms.
 
-        frozen : (n,) atoms that never move, which come last, in tiles of their own
+        frozen : (n,) atoms that never move; they come last, in separate tiles
         """
         order = np.argsort(hilbert_keys(positions), kind="stable")
         n_free = len(order)
@@ -79,10 +78,10 @@ class Tiles:
 
     @classmethod
     def nested(cls, positions: Floats, size: int, leaf: int) -> Tiles:
-        """Sort positions (n, 3) A by a k-d tree with leaves of `leaf` atoms. Each node of `size` atoms is a tile.
+        """Sort positions (n, 3) A by a k-d tree with leaves of `leaf` atoms; each node of `size` atoms is a tile.
 
-        Two, four, eight, ... tiles in a row fill smaller boxes than along a curve. A node whose atoms are far from each
-        other becomes several tiles. The tiles after it are nodes still, but two of them in a row need not be one.
+        Two, four, eight, ... consecutive tiles have smaller boxes than along a curve. A node whose atoms are far apart
+        is divided into several tiles; later tiles are still nodes, but pairs of consecutive ones may not be.
         """
         n = len(positions)
         begins = np.arange(size, n, size)
@@ -100,13 +99,13 @@ class Tiles:
         return cls(size, order, counts.astype(np.int32), *_placed(positions, order, size), first_frozen)
 
     def aligned(self, row: int) -> Tiles:
-        """Count frozen tiles among the moving ones if they share a row of tiles."""
+        """Treat frozen tiles as moving if they share a row of tiles with moving ones."""
         tiles = copy(self)
         object.__setattr__(tiles, "first_frozen", min(len(self), -(-self.first_frozen // row) * row))
         return tiles
 
     def moved(self, positions: Floats) -> Tiles:
-        """Place the atoms, in their order, at other positions, (n, 3) A."""
+        """Return tiles with the same order of atoms at other positions, (n, 3) A."""
         tiles = copy(self)
         for name, array in zip(
             ("offsets", "origins", "extents"), _placed(positions, self.order, self.size), strict=True
@@ -119,17 +118,16 @@ class Tiles:
 
     @property
     def n_slots(self) -> int:
-        """Number of slots in all tiles, (n_tiles * size)."""
         return len(self.order)
 
     @cached_property
     def used(self) -> NDArray[np.bool_]:
-        """True for each slot that holds an atom, (n_slots,), and no copy of another."""
+        """Mask of slots that hold an atom and not a copy, (n_slots,)."""
         used: NDArray[np.bool_] = (np.arange(self.size) < self.counts[:, None]).ravel()
         return used
 
     def by_slot(self, values: Floats) -> Floats:
-        """Values (n,) in the order of the slots, (n_slots,); 0 in unused ones."""
+        """Return values (n,) in the order of slots, (n_slots,); 0 in unused ones."""
         placed: Floats = np.where(self.used, values[self.order], 0.0)
         return placed
 
@@ -147,13 +145,13 @@ class Tiles:
         return slots
 
     def scatter(self, values: NDArray[np.floating]) -> Floats:
-        """Values by slot, (n_slots,), back in the order of the atoms, (n,) float64."""
+        """Return values by slot, (n_slots,), in the order of atoms, (n,) float64."""
         result: Floats = np.take(values, self.slots).astype(np.float64)
         return result
 
 
 def _placed(positions: Floats, order: NDArray[np.intp], size: int) -> tuple[Floats, Floats, Floats]:
-    """Compute offsets, origins and extents of tiles of `size` slots. Arrays (3, n) are ten times as fast as (n, 3)."""
+    """Compute offsets, origins and extents of tiles. Arrays (3, n) are ten times as fast as (n, 3)."""
     columns = np.ascontiguousarray(positions.T)
     middle = (columns.min(axis=1) + columns.max(axis=1)) / 2
     tiles = np.take(columns - middle[:, None], order, axis=1).reshape(3, -1, size)
@@ -166,9 +164,9 @@ def _placed(positions: Floats, order: NDArray[np.intp], size: int) -> tuple[Floa
 def _cut(
     columns: Floats, size: int, begins: Begins, longest_step: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
-    """Start and count of each tile of atoms in order: runs without a longer step, cut into pieces of `size`.
+    """First atom and count of each tile: runs without long steps, divided into pieces of `size`.
 
-    begins : numbers of atoms with which a run begins whatever its step
+    begins : atoms with which a run begins in any case
     """
     steps = np.abs(np.diff(columns, axis=1)).max(axis=0, initial=0.0)
     steps[np.asarray(begins, np.intp) - 1] = np.inf
@@ -185,7 +183,7 @@ def hilbert_keys(positions: Floats, bits: int = HILBERT_BITS) -> NDArray[np.uint
     Skilling, AIP Conf. Proc. 707, 381 (2004).
 
     positions : (n, 3) A
-    bits : the cube is divided 2^bits times along an edge; at most 16
+    bits : the cube is divided into 2^bits cells along an edge; at most 16
     """
     columns = np.ascontiguousarray(positions.T)
     lowest = columns.min(axis=1)
@@ -196,7 +194,7 @@ def hilbert_keys(positions: Floats, bits: int = HILBERT_BITS) -> NDArray[np.uint
 
 
 def _to_transpose(axes: list[NDArray[np.uint16]], bits: int) -> list[NDArray[np.uint16]]:
-    """Skilling's inverse undo of the excess work, then the Gray code, on all points at once."""
+    """Convert coordinates to the transposed Hilbert index, Skilling's AxestoTranspose, for all points."""
     x, y, z = axes
     for bit in range(bits - 1, 0, -1):
         low = np.uint16((1 << bit) - 1)
@@ -208,7 +206,7 @@ def _to_transpose(axes: list[NDArray[np.uint16]], bits: int) -> list[NDArray[np.
             axis ^= swapped
     y ^= x
     z ^= y
-    # Each bit of z flips all below it.
+    # Each bit of z flips all lower bits.
     flips = z >> np.uint16(1)
     for distance in (1, 2, 4, 8):
         flips ^= flips >> np.uint16(distance)
@@ -216,12 +214,12 @@ def _to_transpose(axes: list[NDArray[np.uint16]], bits: int) -> list[NDArray[np.
 
 
 def _all_bits(values: NDArray[np.uint16], bit: int) -> NDArray[np.uint16]:
-    """All bits set where this one is, else none."""
+    """All bits if the given bit is set, otherwise 0."""
     return np.uint16(0) - (values >> np.uint16(bit) & np.uint16(1))
 
 
 def _spread(values: NDArray[np.uint16]) -> NDArray[np.uint64]:
-    """Spread the bits of each value, two zeros before each."""
+    """Insert two zeros before each bit of the values."""
     spread = values.astype(np.uint64)
     for shift, kept in ((16, 0xFF0000FF), (8, 0xF00F00F00F), (4, 0xC30C30C30C3), (2, 0x249249249249)):
         spread = (spread | spread << np.uint64(shift)) & np.uint64(kept)
@@ -231,13 +229,13 @@ def _spread(values: NDArray[np.uint16]) -> NDArray[np.uint64]:
 def kd_order(positions: Floats, leaf: int) -> NDArray[np.intp]:
     """Sort atoms (n,) in the order of the leaves of a k-d tree (Bentley, Commun. ACM 18, 509 (1975)).
 
-    Each leaf but the last holds `leaf` atoms. Box k of 2^l leaves in a row is a node of the tree.
+    Each leaf but the last has `leaf` atoms. Aligned groups of 2^l consecutive leaves are nodes of the tree.
 
     positions : (n, 3) A
     """
     n = len(positions)
     size = leaf << max(0, (-(-n // leaf) - 1).bit_length())
-    # The places that are wanting come last in every box, and so in all.
+    # Padding is sorted last in every box.
     columns = np.full((3, size), np.inf)
     columns[:, :n] = positions.T
     order = np.arange(size)
@@ -254,20 +252,20 @@ def kd_order(positions: Floats, leaf: int) -> NDArray[np.intp]:
 
 
 def _longest_axes(boxes: Floats) -> NDArray[np.intp]:
-    """Find the axis of each box's longest edge, from coordinates (3, n_boxes, size) A, infinite in empty places."""
+    """Axis of each box's longest edge, from coordinates (3, n_boxes, size) A, infinite for padding."""
     highest = np.where(np.isfinite(boxes), boxes, -np.inf).max(axis=2)
     axes: NDArray[np.intp] = np.argmax(highest - boxes.min(axis=2), axis=0)
     return axes
 
 
-# Devices start groups in the order of their numbers. A long one that starts late keeps the next launch waiting, so the
-# longest come first (Graham, SIAM J. Appl. Math. 17, 416 (1969)). They meet near tiles, whose pairs cost more. The
-# results do not depend on it, nor do their bits. Of more tiles the groups are so many that the last ones do not matter.
+# Devices start groups in the order of their numbers. A long group that starts late delays the next launch, so the
+# longest are first (Graham, SIAM J. Appl. Math. 17, 416 (1969)): those with near tiles, whose pairs cost more. Results
+# do not depend on the order. With more tiles than this there are so many groups that the last ones do not matter.
 MOST_TILES = 1_000
 
 
 def born_dispatch(tiles: Tiles, row: int, tiles_per_chunk: int) -> NDArray[np.int32]:
-    """Row of tiles and chunk of tiles of each group of cl/solvent/tiled.cl, (n_groups, 2). row : tiles in a row"""
+    """Rows and chunks of tiles for the groups of cl/solvent/tiled.cl, (n_groups, 2). row : tiles in a row"""
     n_tiles = len(tiles)
     if n_tiles > MOST_TILES:
         return _longest_first(np.zeros((-(-n_tiles // row), -(-n_tiles // tiles_per_chunk))))
@@ -275,7 +273,7 @@ def born_dispatch(tiles: Tiles, row: int, tiles_per_chunk: int) -> NDArray[np.in
 
 
 def ring_dispatch(tiles: Tiles, row: int, steps: range, steps_per_chunk: int) -> NDArray[np.int32]:
-    """Row of tiles and chunk of steps of each group of cl/energy/squares/ring.clh, (n_groups, 2).
+    """Rows of tiles and chunks of steps for the groups of cl/energy/squares/ring.clh, (n_groups, 2).
 
     row : tiles in a row; steps : around the ring
     """
@@ -284,12 +282,12 @@ def ring_dispatch(tiles: Tiles, row: int, steps: range, steps_per_chunk: int) ->
         return _longest_first(np.zeros((n_rows, -(-len(steps) // steps_per_chunk))))
     rows = np.arange(n_rows)[:, np.newaxis]
     met = _over(_over(_nearness(tiles), row, 0), row, 1)[rows, (rows + np.array(steps)) % n_rows]
-    met[np.array(steps) > (n_rows - (2 * rows < n_rows)) // 2] = 0  # the other half of the ring
+    met[np.array(steps) > (n_rows - (2 * rows < n_rows)) // 2] = 0  # beyond half the ring
     return _longest_first(_over(met, steps_per_chunk, 1))
 
 
 def _nearness(tiles: Tiles) -> Floats:
-    """Measure how near tiles are to each other, (n_tiles, n_tiles): 1 if boxes touch, less the farther they are."""
+    """Nearness of tiles, (n_tiles, n_tiles): 1 if their boxes touch, smaller with increasing distance."""
     gaps2 = np.zeros((len(tiles), len(tiles)))
     for origin, extent in zip(tiles.origins.T, tiles.extents.T, strict=True):
         gaps = np.abs(np.subtract.outer(origin, origin)) - np.add.outer(extent, extent)
@@ -299,12 +297,12 @@ def _nearness(tiles: Tiles) -> Floats:
 
 
 def _over(values: Floats, size: int, axis: int) -> Floats:
-    """Sums over each `size` values along an axis; the last may have fewer."""
+    """Sums over blocks of `size` values along an axis; the last block may be smaller."""
     sums: Floats = np.add.reduceat(values, np.arange(0, values.shape[axis], size), axis=axis)
     return sums
 
 
 def _longest_first(costs: Floats) -> NDArray[np.int32]:
-    """Row and chunk of each group, (n_rows * n_chunks, 2), by what they cost (n_rows, n_chunks)."""
+    """Rows and chunks of groups, (n_rows * n_chunks, 2), sorted by descending cost (n_rows, n_chunks)."""
     order = np.argsort(-costs.T.ravel(), kind="stable")
     return np.column_stack([order % len(costs), order // len(costs)]).astype(np.int32)

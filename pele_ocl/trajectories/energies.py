@@ -136,7 +136,7 @@ class FrameEnergies(Framed, Suggests):
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
         """Return a text report with the molecule, the settings and statistics. total : elapsed seconds to report"""
-        return str(self.table()) if self.made is None else self.made.text(total)
+        return self.table().text() if self.made is None else self.made.text(total)
 
     @property
     def tally(self) -> Tally:
@@ -158,9 +158,6 @@ class FrameEnergies(Framed, Suggests):
         if self.made is None:
             raise InputError("these energies are of `energy_over`, whose `output` writes them; table() has them all")
         return self.made
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
 
 
 def energies_over(

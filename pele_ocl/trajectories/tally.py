@@ -13,7 +13,7 @@ from ..common.rate import Rate
 from ..contract import Finding
 from ..jobs.facts import residues_as_json
 from ..jobs.records import entries
-from ..jobs.texts import counted, duration, residue_table
+from ..jobs.texts import counted, duration, frame_rate, residue_table
 from ..report import text_table
 from .statistics import Statistics
 from .streaming import FURTHER_COLUMNS, FrameResults, PieceResults
@@ -147,7 +147,7 @@ class Tally:
                 lines += ["", f"{FURTHER_COLUMNS[name].title}: mean {mean}, sd {sd}, {least} to {most}"]
         lines += self._residues.lines()
         earlier = f", {self.n_earlier:,} were there" if self.n_earlier else ""
-        return [*lines, "", f"{how}: {self._rate():,.0f} frames/s, in all {duration(total)}{earlier}"]
+        return [*lines, "", f"{how}: {frame_rate(self._rate())}, in all {duration(total)}{earlier}"]
 
 
 def imaged(n_imaged: int, n_frames: int) -> list[Finding]:

@@ -23,6 +23,7 @@ from ..grid import Grid, Map, require_map
 from ..jobs.facts import notes_of
 from ..jobs.given import Given, given_molecule, reading_of
 from ..jobs.provenance import record_head
+from ..jobs.texts import counted, medium_lines
 from ..mapmath import with_unit
 from ..painting import (
     FOR_SURFACE,
@@ -119,6 +120,22 @@ class View(Framed):
             "value": Column(np.asarray(of.values), of.unit, ".4g"),
         }
         return Report(one_line(self.shown.title), columns, self.facts())
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return the text that the command prints: the surface, its values and their colours."""
+        surface, of = self.shown.surface, self.shown.colouring
+        place = f", {of.outside:g} A outside the surface" if of.outside else ""
+        lines = [
+            f"{one_line(self.shown.title)}, {counted(len(self.atoms), 'atom')}",
+            *(medium_lines(self.settings) if self.settings else []),
+            "",
+            f"Surface       {surface.area:,.0f} A^2, {len(surface.faces):,} triangles, probe {surface.probe:.3g} A",
+            f"Values        {of.known.min():.4g} to {of.known.max():.4g} {one_line(of.unit)}".rstrip(),
+            f"Of            {of.quantity}{place}",
+            f"Colours       {-of.end:g} to {of.end:g}; {of.beyond:.1%} of the surface is beyond them",
+            *([f"Grey          {of.missing:.1%} of the surface has no value"] if of.missing else []),
+        ]
+        return "\n".join(lines)
 
     def facts(self) -> dict[str, Any]:
         """Area and values of the surface, by name."""

@@ -5,7 +5,7 @@ python tests/benchmarks/folding.py run FOLDER [--device D] [--seeds 10] [--ladde
     [--pdb FILE]
 python tests/benchmarks/folding.py witness FOLDER [--device D] [--replicas 256] [--seconds 200] [--seed 1]
     [--json FILE] [--pdb FILE] [--checkpoint FILE]
-python tests/benchmarks/folding.py again FILE ... [--figure STEM]
+python tests/benchmarks/folding.py again FILE ... [--figure STEM] [--data FOLDER] [--pdb FILE]
 
 ff14SBonlysc with GBn2 and mbondi3 radii, for which Nguyen, Maier, Huang, Perrone and Simmerling published folding of
 this peptide (J. Am. Chem. Soc. 2014, 136, 13959). `prepare` makes it with tleap of AmberTools: extended.prmtop and
@@ -19,7 +19,8 @@ time until it folds, and the share of folded replicas at the lowest rung in the 
 `witness` is plain dynamics at 300 K, half of the replicas from the extended chain, half from the native structure; once
 a minute it prints the shares that are folded and writes the files. If the checkpoint exists, its run is continued, with
 the RMSDs of --json. `again` adds up the passages of runs of different seeds: a chain that comes below 2 A has folded,
-until it is above 4 A.
+until it is above 4 A. With --data it writes the files of data/folding: the curves of the ladders, the CA of 5AWL, and
+the structure of --pdb, laid over these.
 """
 
 from __future__ import annotations
@@ -215,8 +216,38 @@ def together(paths: list[Path]) -> dict[str, Any]:
     return found
 
 
-def show(found: dict[str, Any], figure: str | None) -> None:
-    """Print what was found, and draw it with the first of the witnesses."""
+def save_data(curves: Sequence[np.ndarray], folder: Path, structure: Path | None) -> None:
+    """Write data/folding: cln025.csv, 5awl.csv and, of a structure of `run`, cln025.pdb.
+
+    curves : of ladders, time in ns, share, and the least RMSD of each seed
+    """
+    ns, share, *least = curves
+    seeds = (f"least RMSD of seed {k} in A" for k in range(1, len(least) + 1))
+    heads = ["time of a replica in ns", f"share of structures at 300 K below {FOLDED:g} A", *seeds]
+    rows = [
+        ",".join([f"{time:.2f}", f"{part:.4f}", *(f"{rmsd:.2f}" for rmsd in of)])
+        for time, part, of in zip(ns, share, np.transpose(least), strict=True)
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "cln025.csv").write_text("\n".join([",".join(heads), *rows, ""]))
+    crystal = NATIVE - NATIVE.mean(axis=0).round(1)
+    lines = [",".join(f"{x:.3f}" for x in place) for place in crystal]
+    (folder / "5awl.csv").write_text("\n".join(["CA of 5AWL, x,y,z in A", *lines, ""]))
+    if structure is not None:
+        atoms = pele_ocl.read(structure)
+        ca = atoms.positions[pele_ocl.selection(atoms, "name CA")]
+        atoms.moved(laid_over(atoms.positions, ca, crystal)).save(folder / "cln025.pdb")
+
+
+def laid_over(positions: np.ndarray, some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Move all positions (n, 3) rigidly so that some of them (m, 3) lie nearest to others (m, 3)."""
+    left, _, right = np.linalg.svd((some - some.mean(axis=0)).T @ (others - others.mean(axis=0)))
+    left[:, 2] *= np.sign(np.linalg.det(left @ right))
+    return np.asarray((positions - some.mean(axis=0)) @ left @ right + others.mean(axis=0))
+
+
+def show(found: dict[str, Any], given: argparse.Namespace) -> None:
+    """Print what was found, draw it with the first of the witnesses, and write the data of ladders."""
     plain = found.get("witnesses", [])
     if "ladders" in found:
         rmsd = np.array(found["ladders"]["rmsd"])
@@ -224,9 +255,18 @@ def show(found: dict[str, Any], figure: str | None) -> None:
         print_ladders(found["ladders"])
     if plain:
         print_witnesses(plain)
-    if figure:
+    if given.data:
+        save_data(found["curves"], given.data, given.pdb)
+    if given.figure:
         for theme, (background, text, grid, *_) in THEMES.items():
-            draw(found.get("curves"), next(iter(plain), None), Path(f"{figure}-{theme}.png"), background, text, grid)
+            draw(
+                found.get("curves"),
+                next(iter(plain), None),
+                Path(f"{given.figure}-{theme}.png"),
+                background,
+                text,
+                grid,
+            )
 
 
 def print_ladders(of: dict[str, Any]) -> None:
@@ -293,6 +333,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--figure")
     parser.add_argument("--pdb", type=Path)
+    parser.add_argument("--data", type=Path, help="folder of the files of data/folding")
     parser.add_argument("--checkpoint", type=Path, help=".npz; with --json")
     given = parser.parse_args()
     folder = given.paths[0]
@@ -300,7 +341,7 @@ def main() -> None:
         prepare(folder)
         return
     if given.what == "again":
-        show(together(given.paths), given.figure)
+        show(together(given.paths), given)
         return
     model = pele_ocl.SolventModel(gb="gbn2")
     starts = [pele_ocl.read(folder / "extended.prmtop", coordinates=folder / "extended.rst7")]
@@ -316,7 +357,7 @@ def main() -> None:
     found: dict[str, Any] = {"ladders": ladders(starts[0], given, options)}
     if given.json:
         given.json.write_text(json.dumps(found))
-    show(found, given.figure)
+    show(found, given)
 
 
 if __name__ == "__main__":

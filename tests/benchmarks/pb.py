@@ -242,7 +242,8 @@ def frames(
 ) -> None:
     """Milliseconds a frame of MM/PBSA, three systems each: the last residues are the ligand; frames differ by noise.
 
-    The main thread's processor time is that of the host, since the kernels of PoCL run in other threads.
+    On CPUs the main thread's processor time is that of the host, since the kernels of PoCL run in other threads. On
+    GPUs threads solve some systems concurrently: stages overlap, and the host's time is of all threads.
     """
     atoms = structure(name)
     assert atoms.labels is not None
@@ -269,10 +270,11 @@ def frames(
         if isinstance(plan, PBEnergy)
     ]
     solve_systems(conformations[: 3 * (rows or 1)], rows=rows)
-    seconds, begun, of_host = Counter[str](), seconds_of(device), time.thread_time()
+    host_seconds = time.thread_time if device.kind == "CPU" else time.process_time
+    seconds, begun, of_host = Counter[str](), seconds_of(device), host_seconds()
     with counted_calls() as calls:
         results = solve_systems(conformations, rows=rows)
-    alone, of_host = seconds_of(device) - begun, time.thread_time() - of_host
+    alone, of_host = seconds_of(device) - begun, host_seconds() - of_host
     for result in results.values():
         seconds.update(result.seconds)
     points, of_ligand = (" x ".join(map(str, grids[name][0].shape)) for name in ("complex", "ligand"))
@@ -285,7 +287,7 @@ def frames(
         if stage != "total":
             row(f"of the equation: {stage}", f"{1e3 * spent / count:.2f}")
     row("equation", f"{1e3 * alone / count:.2f}")
-    row("of it the main thread's processor time", f"{1e3 * of_host / count:.2f}")
+    row("of it the host's processor time", f"{1e3 * of_host / count:.2f}")
     row("binding energies, all terms", f"{1e3 * all_seconds / count:.2f}")
     row("mean of the reaction field's part, kcal/mol", f"{found.delta.pb.mean():.4f}")
     print()

@@ -29,8 +29,7 @@ kernel void count_blocks(
     const int4 low,                         // the first nodes along x, y, z, counted from the origin
     const int4 blocks,                      // blocks along x, y, z
     const real4 least, const real4 most,    // corners of the box outside which atoms do not count [A]; w = 0
-    global const real *restrict positions,  // (3, n_atoms) x, y, z [A]
-    global const real *restrict rests,      // (3, n_atoms) what rounding took from them, where RESTS
+    POSITIONS,
     global int *restrict counts,            // (n_parts, blocks z, y, x), 0 at first
     global int4 *restrict homes)            // (n_atoms) first node of an atom; w = its number in its part and cell, or -1
 {
@@ -39,7 +38,7 @@ kernel void count_blocks(
     global int *own = counts + (size_t)part * n_cells;
     for (int atom = part * per_part; atom < end; ++atom) {
         const int also_y = n_atoms + atom, also_z = n_atoms + also_y;
-        const real x = positions[atom], y = positions[also_y], z = positions[also_z];
+        const real x = ROUNDED(atom), y = ROUNDED(also_y), z = ROUNDED(also_z);
         const int4 before = (int4)(NODES / 2 - 1, NODES / 2 - 1, NODES / 2 - 1, 0);
         const int4 node = (int4)(node_before(x, REST_OF(atom), spacing), node_before(y, REST_OF(also_y), spacing),
                                  node_before(z, REST_OF(also_z), spacing), 0);
@@ -55,7 +54,7 @@ kernel void count_blocks(
 // Writes the first node and the weights of each atom to its place. A work-item does an atom.
 kernel void node_weights(
     const int n_atoms, const int per_part, const real4 spacing, const int4 low, const int4 blocks,
-    global const real *restrict positions, global const real *restrict rests,
+    POSITIONS,
     global const real *restrict charges,    // (n_atoms)
     global const int4 *restrict homes,
     global const int *restrict counts,
@@ -74,7 +73,7 @@ kernel void node_weights(
     for (int k = 0; k < BLOCK; ++k) own[k] = own[BLOCK + NODES + k] = 0;
     for (int axis = 0; axis < 3; ++axis) {
         const int number = axis * n_atoms + atom, from = axis == 0 ? node.x : axis == 1 ? node.y : node.z;
-        const real t = beyond(from + NODES / 2 - 1, positions[number], REST_OF(number), spacing) / spacing.x - (real)0.5;
+        const real t = beyond(from + NODES / 2 - 1, ROUNDED(number), REST_OF(number), spacing) / spacing.x - (real)0.5;
         global real *along = axis == 0 ? own + BLOCK : own + Y_WEIGHTS + (axis - 1) * NODES;
         for (int k = 0; k < NODES; ++k) {
             global const real *powers = pieces + k * TERMS;

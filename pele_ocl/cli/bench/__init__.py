@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ..command import debug_option
 from .ladders import ladders
 from .nonbond import nonbond
 from .potmap import potmap
@@ -11,6 +12,7 @@ from .solvent import solvent
 
 
 @click.group()
+@debug_option
 def bench() -> None:
     """Time the variants beside each other."""
 

@@ -1,4 +1,4 @@
-"""Bonded terms and 1-4 pairs: what a device computes of a molecule's tables, in groups of neighbouring atoms."""
+"""Bonded terms and 1-4 pairs on a device, computed in groups of neighbouring atoms."""
 
 from __future__ import annotations
 

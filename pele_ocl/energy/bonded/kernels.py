@@ -1,6 +1,6 @@
-"""Bonded terms and 1-4 pairs of a molecule, as one launch: after the passes, or on GPUs first.
+"""Bonded terms and 1-4 pairs of a molecule in one launch: after the passes, or before them on GPUs.
 
-A launch that is first also places the tiles, and begins the gradient to which the passes add.
+A launch that runs before the passes also places the tiles and initializes the gradient to which the passes add.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Tasks of each group: all in which one of its atoms is a member; cl/energy/terms/bonded.clh.
+    """Tasks of each group of atoms: all tasks with a member in the group; cl/energy/terms/bonded.clh.
 
-    size : atoms of a group
-    shared : if a group adds to an atom's row of results in one slot, counted from its first one
-    n_rows : rows of results, one of each term
+    size : atoms per group
+    shared : whether a group sums each atom's contributions to a row of results in one slot, counted from its first one
+    n_rows : rows of results, one per term
     starts : (n_groups * kinds + 1,) first record of each kind
     members, places : (n_records, 4) atoms, and their slots, -1 for atoms of other groups; a CMAP term takes two records
-    details : (n_records, 2) first row of parameters and count; 0 for the second record of a CMAP term
-    slot_starts : (n_atoms * n_rows + 1,) first slot of each atom's share of each row of results
+    details : (n_records, 2) first row of parameters and number of rows; 0 for the second record of a CMAP term
+    slot_starts : (n_atoms * n_rows + 1,) first slot of each atom's contributions to each row of results
     """
 
     size: int
@@ -49,18 +49,17 @@ class Groups:
 
     @property
     def n_slots(self) -> int:
-        """Slots in all."""
         return int(self.slot_starts[-1])
 
     @property
     def most_slots(self) -> int:
-        """Slots of the group that has most."""
+        """Largest number of slots of a group."""
         firsts = np.append(self.slot_starts[: -1 : self.size * self.n_rows], self.slot_starts[-1])
         return int(np.diff(firsts).max())
 
     @classmethod
     def of(cls, tasks: Tasks, n_atoms: int, n_rows: int, size: int, shared: bool) -> Groups:
-        """Sort the tasks of groups of `size` atoms by kind."""
+        """Sort the tasks by group of `size` atoms, then by kind."""
         n_groups = -(-n_atoms // size)
         owners = tasks.members // size
         group, task = _copies(owners)
@@ -93,7 +92,7 @@ class Groups:
 
 
 def _copies(owners: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Groups and their tasks, by group and then in the order of the tasks. owners : (m, k) groups of members, or -1"""
+    """Assign tasks to the groups of all members; return groups and tasks by group. owners : (m, k) groups, or -1"""
     is_first = owners >= 0
     for other, one in combinations(range(owners.shape[1]), 2):
         is_first[:, one] &= owners[:, one] != owners[:, other]
@@ -103,32 +102,32 @@ def _copies(owners: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.in
 
 
 def _by_fours(columns: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Columns of members (m, k) as a record takes them, (m, k / 4, 4)."""
+    """Reshape columns of members (m, k) to records (m, k / 4, 4)."""
     return columns.reshape(len(columns), columns.shape[1] // MEMBERS, MEMBERS)
 
 
 def _records(twice: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Find the task of each record, and if the record is its second one."""
+    """Return the task of each record, and whether it is the task's second record."""
     record = np.repeat(np.arange(len(twice)), 1 + twice)
     second = np.zeros(len(record), bool)
     second[1:] = record[1:] == record[:-1]
     return record, second
 
 
-# Atoms and work-items of a group. Fewer atoms in a group mean more groups, and more terms that two of them compute.
+# Atoms and work-items per group. With smaller groups more terms are computed in two or more groups.
 ATOMS_CPU, ITEMS_CPU = 128, 1
 ATOMS_GPU, ITEMS_GPU = 32, 256
-CONSTANTS = "bonded constants"  # name of the buffer of all parameters
-LOCAL_BYTES = 40 << 10  # of local memory that a group takes at most
+CONSTANTS = "bonded constants"  # name of the buffer with all parameters
+LOCAL_BYTES = 40 << 10  # largest local memory of a group
 
 
 def most_terms() -> int:
-    """Count the terms that an atom's energy has here at most: all that there are, so that molecules share kernels."""
+    """Largest number of terms in an atom's energy: all bonded terms, so that molecules share kernels."""
     return len(TABLES_OF_TERMS) + len(ONE_FOUR_TERMS)
 
 
 def bonded_names(atoms: Atoms) -> tuple[str, ...]:
-    """List the terms that the atoms have, 1-4 pairs apart."""
+    """Names of the bonded terms of a molecule, without 1-4 pairs."""
     if atoms.bonded is None:
         return ()
     lengths = {name: len(table) for name, table in atoms.bonded.tables()}
@@ -136,10 +135,10 @@ def bonded_names(atoms: Atoms) -> tuple[str, ...]:
 
 
 class BondedTerms(TermKernels):
-    """Bonded terms of some names, 1-4 pairs among them.
+    """Kernels of the named bonded terms and 1-4 pairs.
 
-    one_four : the 1-4 pairs, where they count
-    tasks : what is computed
+    one_four : the 1-4 pairs; None to leave them out
+    tasks : the interactions to compute
     """
 
     grouped: ClassVar[bool] = True
@@ -151,11 +150,10 @@ class BondedTerms(TermKernels):
         self._groups: dict[tuple[int, bool], Groups] = {}
 
     def __bool__(self) -> bool:
-        """Return whether there is anything to compute."""
         return len(self.tasks) > 0
 
     def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> BondedTerms:
-        """Choose the terms with all atoms among some, (n,), or all others."""
+        """Select the terms whose atoms are all in the mask (n,), or all others."""
         some = copy(self)
         some.tasks, some._groups = self.tasks.within(atoms, inside), {}
         return some
@@ -173,7 +171,6 @@ class BondedTerms(TermKernels):
         return self._shape(context)[1] % context.tiles.size == 0
 
     def is_of_single_items(self, context: TermContext) -> bool:
-        """Return whether a group is one work-item."""
         return self._shape(context)[1] == 1
 
     def launches(self, context: TermContext, index: int) -> list[Launch]:
@@ -205,7 +202,7 @@ class BondedTerms(TermKernels):
         return LaunchPart(n_groups, self._arguments(context, index, items), self._macros(context, items))
 
     def _macros(self, context: TermContext, items: int) -> dict[str, int]:
-        """Build definitions of cl/energy/terms/bonded.clh for groups of so many work-items, all but TERMS_FIRST."""
+        """Build definitions of cl/energy/terms/bonded.clh for groups of `items` work-items, without TERMS_FIRST."""
         size = self._shape(context)[0]
         return {
             "ATOMS": size, "ITEMS": items, "MOST_TERMS": most_terms(),
@@ -213,7 +210,7 @@ class BondedTerms(TermKernels):
         }  # fmt: skip
 
     def _arguments(self, context: TermContext, index: int, items: int) -> Arguments:
-        """Return what Bonded has, of cl/energy/terms/bonded.clh, for groups of so many work-items."""
+        """Arguments of Bonded, cl/energy/terms/bonded.clh, for groups of `items` work-items."""
         queue, groups = context.queue, self._groups_of(self._shape(context)[0], items == 1)
         fine = queue.dtype if context.encoding.is_fixed else np.dtype(np.float64)
         slots = context.buffers.get("bonded_slots") or queue.empty(0)
@@ -231,13 +228,13 @@ class BondedTerms(TermKernels):
         )  # fmt: skip
 
     def _shape(self, context: TermContext) -> tuple[int, int]:
-        """Choose atoms and work-items of a group."""
+        """Number of atoms and of work-items per group."""
         is_cpu = context.queue.device.kind == "CPU"
         size, items = (ATOMS_CPU, ITEMS_CPU) if is_cpu else (ATOMS_GPU, ITEMS_GPU)
         return max(size, context.tiles.size), min(items, context.queue.device.largest_group)
 
     def _local_slots(self, context: TermContext, groups: Groups) -> int:
-        """Count a group's slots in local memory, in one of few sizes that share kernels; 0 if it lacks room."""
+        """Slots of a group in local memory, rounded up so that molecules share kernels; 0 if they do not fit."""
         if groups.shared:
             return groups.size * most_terms()
         slots = 1 << max(8, (groups.most_slots - 1).bit_length())

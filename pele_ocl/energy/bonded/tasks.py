@@ -1,4 +1,4 @@
-"""Bonded terms as tasks of a kernel: members, rows of results, parameters, splines of CMAP maps among them."""
+"""Bonded terms as tasks of a kernel: members, rows of results and parameters, including splines of CMAP maps."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ...opencl.interface import BondedKind
 
 
 class TermTables(NamedTuple):
-    """Tables of a term in Atoms.bonded; has_springs : if its tasks are of the kinds SPRINGS, which stiffen a block."""
+    """Tables of a term in Atoms.bonded. has_springs : whether its tasks are SPRINGS, used by preconditioners"""
 
     tables: tuple[str, ...]
     has_springs: bool = True
 
 
-MEMBERS = 4  # of a task; of a CMAP term twice as many, the atoms of two torsions
-HARMONIC = (  # table, its term, its kind of tasks
+MEMBERS = 4  # per task; a CMAP term has twice as many, the atoms of two torsions
+HARMONIC = (  # table, term, kind of its tasks
     ("bonds", "bond", BondedKind.STRETCH),
     ("urey_bradley", "urey_bradley", BondedKind.STRETCH),
     ("angles", "angle", BondedKind.BEND),
     ("harmonic_impropers", "improper", BondedKind.HOLD),
 )
 ONE_FOUR_TERMS = ("lennard_jones_14", "coulomb_14")
-# Kinds that cl/minimize/springs.clh has a branch for: one coordinate, pulled to its best value.
+# Kinds with a branch in cl/minimize/springs.clh: harmonic or periodic in one coordinate.
 SPRINGS = (BondedKind.STRETCH, BondedKind.BEND, BondedKind.TWIST, BondedKind.HOLD)
-WITHIN = {BondedKind.BEND: (0.0, np.pi), BondedKind.HOLD: (-np.inf, np.inf)}  # where an angle of the kind can be
+WITHIN = {BondedKind.BEND: (0.0, np.pi), BondedKind.HOLD: (-np.inf, np.inf)}  # range of the angle of each kind
 
 TABLES_OF_TERMS = {  # in the order of results
     "bond": TermTables(("bonds",)),
@@ -47,13 +47,13 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
-    """m tasks; each computes the energy of some atoms and its gradient.
+    """m tasks; each computes the energy of a few atoms and its gradient.
 
     kinds : (m,) BondedKind
-    members : (m, 4) atoms, -1 where there are fewer; (m, 8) where any task has more
-    rows : of their shape, row of the results to which each member's share belongs
-    first : (m,) first of its rows of parameters; counts : (m,) how many, or the size of its map
-    parameters : (k, 4) as the kernel takes them
+    members : (m, 4) atoms, padded with -1; (m, 8) if any task has more than four
+    rows : same shape, row of the results to which each member's contribution is added
+    first : (m,) first row of parameters; counts : (m,) number of rows, or size of the map
+    parameters : (k, 4) as used by the kernel
     """
 
     kinds: _Indices
@@ -68,7 +68,7 @@ class Tasks:
 
     @classmethod
     def of(cls, atoms: Atoms, one_four: OneFourPairs | None, model: SolventModel, names: Sequence[str]) -> Tasks:
-        """Make the tasks of the terms named, by the order of the kinds. one_four : None where 1-4 pairs do not count"""
+        """Make the tasks of the named terms, sorted by kind. one_four : None to leave 1-4 pairs out"""
         bonded = Bonded() if atoms.bonded is None else atoms.bonded
         parts = [_harmonic(bonded, *of, names) for of in HARMONIC if of[1] in names]
         parts += [
@@ -83,12 +83,12 @@ class Tasks:
         return cls.joined(parts or [cls.plain(BondedKind.MEET, np.empty((0, 2), np.int64), 0, np.empty((0, 0)))])
 
     def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> Tasks:
-        """Choose the tasks with all members among atoms (n,), or all others."""
+        """Select the tasks whose members are all in the mask (n,), or all others."""
         return self._those((np.append(atoms, True)[self.members].all(axis=1)) == inside)
 
     @property
     def springs(self) -> Tasks:
-        """Tasks of one coordinate each, which pull it to its best value: the kinds of SPRINGS, and no others."""
+        """Tasks that depend on one coordinate: those of the kinds in SPRINGS."""
         return self._those(np.isin(self.kinds, SPRINGS))
 
     def _those(self, chosen: NDArray[np.bool_]) -> Tasks:
@@ -99,7 +99,7 @@ class Tasks:
 
     @classmethod
     def joined(cls, parts: Sequence[Tasks]) -> Tasks:
-        """All tasks of the parts, each of which has tasks of one kind, sorted by kind."""
+        """Join parts, each with tasks of one kind, and sort them by kind."""
         offsets = np.cumsum([0, *(len(part.parameters) for part in parts)]).tolist()
         tasks = [(part, offset) for part, offset in zip(parts, offsets, strict=False) if len(part)] or [(parts[0], 0)]
         tasks.sort(key=lambda of: int(of[0].kinds[0]) if len(of[0]) else 0)
@@ -115,7 +115,7 @@ class Tasks:
 
     @classmethod
     def plain(cls, kind: BondedKind, members: NDArray[np.integer], rows: ArrayLike, parameters: Floats) -> Tasks:
-        """Tasks of one row of parameters each. members : (m, up to 8); rows : broadcast to them"""
+        """Tasks with one row of parameters each. members : (m, up to 8); rows : broadcast to the shape of members"""
         m, width = len(members), max(MEMBERS, members.shape[1])
         all_rows = _widened(np.broadcast_to(np.asarray(rows, np.int32), members.shape), width, 0)
         four = np.zeros((m, 4))
@@ -125,20 +125,20 @@ class Tasks:
 
 
 def stable_order(keys: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Sort whole numbers from 0 to 2^32, stably: by 16 bits at a time, which NumPy sorts by counting."""
+    """Stable argsort of integers from 0 to 2^32 - 1, 16 bits at a time, for which NumPy uses radix sort."""
     order: NDArray[np.intp] = np.argsort((keys & 0xFFFF).astype(np.uint16), kind="stable")
     high = (keys >> 16).astype(np.uint16)
     return order[np.argsort(high[order], kind="stable")] if high.any() else order
 
 
 def _widened(columns: NDArray[np.int32], width: int, value: int) -> NDArray[np.int32]:
-    """Columns (m, k) and so many more of one value that there are `width`."""
+    """Pad columns (m, k) with a value to a width."""
     m, k = columns.shape
     return columns if k == width else np.concatenate([columns, np.full((m, width - k), value, np.int32)], axis=1)
 
 
 def _harmonic(bonded: Bonded, name: str, term: str, kind: BondedKind, names: Sequence[str]) -> Tasks:
-    """Best angles come as cosine and sine; and, where no angle can be so, by how much it is farther."""
+    """Make the tasks of a harmonic term; equilibrium angles are stored as cosine, sine and excess over their range."""
     table = getattr(bonded, name)
     kept = table.parameters[:, 0] != 0
     parameters = table.parameters[kept]
@@ -150,10 +150,10 @@ def _harmonic(bonded: Bonded, name: str, term: str, kind: BondedKind, names: Seq
 
 
 def _torsions(table: Torsions, row: int) -> Tasks:
-    """Make a task for all cosines of four atoms, by rising n; cosines of no height are left out."""
+    """Make one task per torsion with all its cosine terms, sorted by n; terms with k = 0 are left out."""
     k, n, phase = table.parameters[table.parameters[:, 0] != 0].T
     atoms = table.atoms[table.parameters[:, 0] != 0].astype(np.int64)
-    atoms = np.where((atoms[:, 0] > atoms[:, 3])[:, None], atoms[:, ::-1], atoms)  # the same torsion either way
+    atoms = np.where((atoms[:, 0] > atoms[:, 3])[:, None], atoms[:, ::-1], atoms)  # equal torsions in both directions
     phase, n = np.where(n < 0, -phase, phase), np.abs(n)
     order = np.lexsort((n, *atoms.T[::-1]))
     k, n, phase, atoms = k[order], n[order], phase[order], atoms[order]
@@ -166,7 +166,7 @@ def _torsions(table: Torsions, row: int) -> Tasks:
 
 
 def _cmaps(bonded: Bonded, row: int) -> Tasks:
-    """A map's 16 coefficients a cell are four rows of parameters."""
+    """Make the tasks of CMAP terms; the 16 coefficients per cell of a map are four rows of parameters."""
 
     tasks = Tasks.plain(BondedKind.CROSS_TWISTS, bonded.cmaps.atoms, row, np.empty((len(bonded.cmaps), 0)))
     sizes = np.array([len(of) for of in bonded.maps], np.int64)
@@ -177,7 +177,7 @@ def _cmaps(bonded: Bonded, row: int) -> Tasks:
 
 
 def _pairs(one_four: OneFourPairs, model: SolventModel, names: Sequence[str]) -> Tasks:
-    """Each atom of a pair is a member twice: once for Lennard-Jones, once for Coulomb."""
+    """Make the tasks of 1-4 pairs; each atom is a member twice, for Lennard-Jones and for Coulomb."""
     charges, sigma, epsilon = one_four.parameters.T
     of_lj, of_coulomb = ONE_FOUR_TERMS
     by_coulomb = model.coulomb_factor if of_coulomb in names else 0.0
@@ -187,12 +187,12 @@ def _pairs(one_four: OneFourPairs, model: SolventModel, names: Sequence[str]) ->
     return Tasks.plain(BondedKind.MEET, np.tile(one_four.atoms, 2), rows, parameters)
 
 
-# From values and slopes at the ends of an interval, (f0, f1, f'0, f'1), to the coefficients of its cubic polynomial.
+# Maps values and slopes at the ends of an interval, (f0, f1, f'0, f'1), to the coefficients of its cubic polynomial.
 HERMITE: Floats = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [-3, 3, -2, -1], [2, -2, 1, 1]], np.float64)
 
 
 def periodic_slopes(values: Floats) -> Floats:
-    """Slopes of the periodic cubic spline through the values along the first axis, (s, ...), at steps of 1."""
+    """Slopes of the periodic cubic spline through values (s, ...) along the first axis, spaced by 1."""
     s = len(values)
     ring = 4 * np.eye(s) + np.roll(np.eye(s), 1, axis=0) + np.roll(np.eye(s), -1, axis=0)
     rises = 3 * (np.roll(values, -1, axis=0) - np.roll(values, 1, axis=0))
@@ -200,7 +200,7 @@ def periodic_slopes(values: Floats) -> Floats:
 
 
 def patches(values: Floats) -> Floats:
-    """Coefficients of each cell of a periodic map (s, s), for powers of the distance into the cell, (s, s, 4, 4)."""
+    """Bicubic coefficients of the cells of a periodic map (s, s), (s, s, 4, 4)."""
     first = periodic_slopes(values)
     second = periodic_slopes(values.T).T
     both = periodic_slopes(first.T).T

@@ -1,4 +1,4 @@
-"""Further terms of the energy: one module each."""
+"""Additional energy terms, one module each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
     "Variable",
 ]
 
-if not TYPE_CHECKING:  # names by the file that has them
+if not TYPE_CHECKING:  # names by module
     __getattr__ = lazy_names(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""Pairs whose Lennard-Jones parameters (NBFIX) or dielectric constants (VDGBNP) correct the sums over all pairs."""
+"""Corrections for pairs with their own Lennard-Jones parameters (NBFIX) or dielectric constants (VDGBNP)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .term import ITEMS, TermContext, TermKernels
 if TYPE_CHECKING:
     from ...opencl.binding import Launch
 
-MOST = 1e30  # A^2; no pair is so far
-_TERMS = ("coulomb", "coulomb_14", "gb_pair")  # that dielectric constants change
+MOST = 1e30  # A^2, beyond any distance
+_TERMS = ("coulomb", "coulomb_14", "gb_pair")  # terms that depend on dielectric constants
 
 
 class LennardJonesCorrections(TermKernels):
-    """Lennard-Jones energy of pairs by their own parameters, less what the passes have by their atoms'."""
+    """Lennard-Jones energy of pairs with their own parameters, minus that computed by the passes."""
 
     merges_names: ClassVar[bool] = True
 
     def __init__(self, atoms: Atoms, cutoff: float | None) -> None:
-        """cutoff : of the pairs, A; None for all"""
+        """cutoff : A; None for all pairs"""
         pairs = own_lj_pairs(atoms)
         self._cutoff2 = MOST if cutoff is None else cutoff**2
         self._first, self._second = np.concatenate([pairs.atoms, pairs.atoms[:, ::-1]]).astype(np.int64).T
@@ -41,7 +41,6 @@ class LennardJonesCorrections(TermKernels):
         self._parameters = np.tile(np.concatenate(columns, axis=1), (2, 1))[order]
 
     def __bool__(self) -> bool:
-        """Return whether there are such pairs."""
         return len(self._first) > 0
 
     @property
@@ -58,12 +57,12 @@ class LennardJonesCorrections(TermKernels):
 
 
 class DielectricCorrections(TermKernels):
-    """Coulomb and GB energies with the lesser 1/eps of each pair, less what the passes have with one for all."""
+    """Coulomb and GB energies with the smaller 1/eps of each pair, minus those computed by the passes."""
 
     merges_names: ClassVar[bool] = True
 
     def __init__(self, atoms: Atoms, model: SolventModel, names: Sequence[str], cutoff: float | None) -> None:
-        """names : of the terms that count; cutoff : of the pairs, A; None for all"""
+        """names : names of the computed terms; cutoff : A; None for all pairs"""
         self._names = tuple(name for name in _TERMS if name in names)
         self._cutoff2 = MOST if cutoff is None else cutoff**2
         self._model = model
@@ -83,7 +82,6 @@ class DielectricCorrections(TermKernels):
         self._products = np.tile(products, 2)[counts][order]
 
     def __bool__(self) -> bool:
-        """True if there are such pairs."""
         return len(self._special) > 0 and len(self._names) > 0
 
     @property

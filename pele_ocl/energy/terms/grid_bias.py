@@ -1,4 +1,4 @@
-"""Biases on collective variables that are interpolated from a grid; docs/theory/sampling.md."""
+"""Biases on collective variables, interpolated on a grid; docs/theory/sampling.md."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from .variables import Variable, checked_variables
 if TYPE_CHECKING:
     from ...opencl.binding import Launch
 
-ITEMS = 32  # of a group on a GPU
+ITEMS = 32  # per group on a GPU
 MOST_NODES = 1 << 24
 Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Nodes of a grid along a variable: n from `first` on, `spacing` apart; a periodic one has none at its end."""
+    """n equally spaced grid nodes along a variable; a periodic axis does not repeat its first node."""
 
     n: int
     first: float
@@ -40,9 +40,9 @@ class Axis:
 
     @classmethod
     def of(cls, variable: Variable, bounds: Range | None, spacing: float = 1.0, n: int | None = None) -> Axis:
-        """Take so many nodes, or as many as are at most `spacing` apart.
+        """Make an axis of n nodes, or of nodes at most `spacing` apart.
 
-        Raises InputError for a variable without period and bounds, or with both.
+        Raises InputError for a variable with neither period nor bounds, or with both.
         """
         if variable.period:
             if bounds is not None:
@@ -63,11 +63,11 @@ class Axis:
 
     @property
     def n_cells(self) -> int:
-        """Intervals between nodes."""
+        """Number of intervals between nodes."""
         return self.n if self.is_periodic else self.n - 1
 
     def away(self, values: Floats | float, center: float) -> Floats:
-        """Return how far values are from a centre, the shorter way round."""
+        """Displacement of values from a centre; the minimum image if the variable is periodic."""
         d: Floats = np.array(values - center, np.float64)
         period = self.n * self.spacing
         if self.is_periodic:
@@ -76,16 +76,16 @@ class Axis:
 
 
 class Interpolated(Term):
-    """Bias on one to three collective variables, interpolated from a grid that each row has of its own.
+    """Bias on one to three collective variables, interpolated on a grid; each row has its own grid.
 
-    variables : as given, a Variable or several; axes : nodes along each of them
+    variables : as given, a Variable or several; axes : nodes along each variable
     """
 
     variables: Variable | Sequence[Variable]
 
     @property
     def members(self) -> tuple[Variable, ...]:
-        """The variables, a tuple."""
+        """The variables as a tuple."""
         return checked_variables(self.variables)
 
     @property
@@ -96,7 +96,7 @@ class Interpolated(Term):
     @property
     @abstractmethod
     def first_grid(self) -> Floats:
-        """Grid that rows begin with, (n_1, ..., 2^d) as in GridBias."""
+        """Initial grid of rows, (n_1, ..., 2^d) as in GridBias."""
 
     def check(self, atoms: Atoms) -> None:
         require_atoms(atoms)
@@ -142,11 +142,11 @@ class Interpolated(Term):
         ]  # fmt: skip
 
     def _check_array(self, name: str, values: Floats) -> None:
-        """Raise InputError for finite values that an array of a row cannot have."""
+        """Raise InputError for invalid values of a row's array; they are finite."""
 
     @property
     def further_arrays(self) -> dict[str, Floats]:
-        """Initial values of the arrays of rows other than the grid, by name."""
+        """Initial values of the other arrays of rows, by name."""
         return {}
 
     def sizes(self, context: TermContext) -> dict[str, int]:
@@ -154,22 +154,22 @@ class Interpolated(Term):
 
     @property
     def found(self) -> str:
-        """Name of the buffer that has the values of the variables, and at last the energy."""
+        """Name of the buffer with the values of the variables, followed by the energy."""
         return f"variables of {self.name}"
 
 
 @dataclass(frozen=True, eq=False)
 class GridBias(Interpolated):
-    """Energy of one to three collective variables, interpolated from a grid by cubic polynomials, kcal/mol.
+    """Energy of one to three collective variables, interpolated on a grid by cubic polynomials, kcal/mol.
 
     Beyond the bounds of a variable the energy is constant.
 
     variables : Variable, or one to three of them
-    grid : (n_1, ..., 2^d) of d variables: at each node the energy and its derivatives, kcal/mol. Bit k of the last
-        index means the derivative by variable k, times the spacing of its nodes. None for no energy: the variables are
-        only computed
-    bounds : of each variable, its first and last node; None for torsions, whose nodes begin at -pi
-    name : of the term in results
+    grid : (n_1, ..., 2^d) for d variables: the energy and its derivatives at each node, kcal/mol. Bit k of the last
+        index selects the derivative with respect to variable k, times the spacing of its nodes. None for zero energy,
+        to compute only the variables
+    bounds : first and last node of each variable; None for torsions, whose nodes begin at -pi
+    name : name of the term in results
 
     `ensemble.values(name, "grid")[row] = grid` sets the grid of a row.
     """
@@ -203,10 +203,10 @@ class GridBias(Interpolated):
 
 
 class Growing(Interpolated):
-    """Bias that grows by hills of the rows of a simulation.
+    """Bias that grows during a simulation, by hills added at the positions of rows.
 
-    grown : name of the array of rows that hills are added to; first_height : of a hill where the bias is 0
-    decay : hills are lower by exp(-decay V / k_B T) where the bias is V
+    grown : name of the array to which hills are added; first_height : height of a hill where the bias is 0
+    decay : the height of a hill is multiplied by exp(-decay V / k_B T) where the bias is V
     """
 
     widths: ArrayLike
@@ -225,10 +225,10 @@ class Growing(Interpolated):
     @property
     @abstractmethod
     def decay(self) -> float:
-        """Number d of the height's factor exp(-d V / k_B T) where the bias is V."""
+        """Coefficient d in the factor exp(-d V / k_B T) of a hill's height, where V is the bias."""
 
     def _check_growth(self) -> None:
-        """Check the fields that all such biases have. Raises InputError."""
+        """Check the fields common to all growing biases. Raises InputError."""
         found = checked_variables(self.variables)
         object.__setattr__(self, "variables", found)
         widths = np.atleast_1d(numbers("widths", self.widths))
@@ -267,19 +267,19 @@ class Metadynamics(Growing):
     """Well-tempered metadynamics: a simulation adds hills to a bias on one to three collective variables.
 
     Every `pace` steps each replica adds a hill h exp(-sum (s - s0)^2 / 2 widths^2) at its position, with the height h =
-    height exp(-V / (k_B T (bias_factor - 1))), where V is the bias there and T the temperature of the replica's heat
-    bath (Barducci, Bussi and Parrinello, Phys. Rev. Lett. 2008, 100, 020603). Each replica has its own grid and hills,
-    or all replicas of a molecule share them (multiple walkers); hills added at the same time do not lower each other.
-    Beyond the bounds of a variable the bias is constant.
+    height exp(-V / (k_B T (bias_factor - 1))), where V is the bias at that position and T the temperature of the
+    replica's thermostat (Barducci, Bussi and Parrinello, Phys. Rev. Lett. 2008, 100, 020603). Each replica has its own
+    grid and hills, or all replicas of a molecule share them (multiple walkers); hills added in the same step do not
+    reduce each other's height. Beyond the bounds of a variable the bias is constant.
 
     variables : Variable, or one to three of them
-    widths : of hills, for each variable, in its unit
-    height : of the first hill, kcal/mol; pace : steps between hills
-    bias_factor : more than 1; None for hills of constant height
-    bounds : of each variable, its first and last node; None for torsions
-    spacing : of nodes, in widths
-    shared : whether all replicas of a molecule share one bias; a grid written for one is then that of all
-    name : of the term in results
+    widths : widths of the hills along each variable, in its unit
+    height : height of the first hill, kcal/mol; pace : steps between hills
+    bias_factor : above 1; None for hills of constant height
+    bounds : first and last node of each variable; None for torsions
+    spacing : distance between nodes, in widths
+    shared : whether all replicas of a molecule share one bias; setting the grid of one replica then sets it for all
+    name : name of the term in results
     """
 
     variables: Variable | Sequence[Variable]
@@ -305,7 +305,7 @@ class Metadynamics(Growing):
         return 0.0 if self.bias_factor is None else 1 / (self.bias_factor - 1)
 
     def heights(self, energies: Floats, temperatures: Floats) -> Floats:
-        """Heights of hills for given bias energies, kcal/mol, at temperatures in K."""
+        """Heights of hills at given bias energies, kcal/mol, and temperatures, K."""
         energies, temperatures = numbers("energies", energies), numbers("temperatures", temperatures)
         if temperatures.shape not in ((), energies.shape):
             raise InputError(f"energies have shape {energies.shape} and temperatures {temperatures.shape}")
@@ -319,7 +319,7 @@ class Metadynamics(Growing):
 
 
 def bounds_of(variables: Sequence[Variable], given: Sequence[Range | None] | None) -> Sequence[Range | None]:
-    """Return the bounds of each variable. Raises InputError for another number of them."""
+    """Return the bounds of each variable. Raises InputError if their number differs."""
     if given is None:
         return [None] * len(variables)
     if not isinstance(given, list | tuple) or len(given) != len(variables):
@@ -335,7 +335,7 @@ def bounds_of(variables: Sequence[Variable], given: Sequence[Range | None] | Non
 
 
 def interpolated(grid: Floats, axes: Sequence[Axis], values: Sequence[float]) -> tuple[float, Floats]:
-    """Energy of a grid at values of the variables, and its slopes by them, (d,)."""
+    """Interpolate the energy at values of the variables, and its derivatives, (d,)."""
     d = len(axes)
     cells: list[tuple[int, int]] = []
     basis, slope_basis = np.zeros((d, 2, 2)), np.zeros((d, 2, 2))
@@ -362,7 +362,7 @@ def interpolated(grid: Floats, axes: Sequence[Axis], values: Sequence[float]) ->
 
 
 def interpolated_at(grid: Floats, axes: Sequence[Axis], values: Floats) -> Floats:
-    """Energies of a grid at many values of the variables (n, d), (n,), as `interpolated` computes one by one."""
+    """Interpolate the energies (n,) at values of the variables (n, d)."""
     cells, basis = [], []
     for axis, value in zip(axes, values.T, strict=True):
         n, place = axis.n_cells, (value - axis.first) / axis.spacing

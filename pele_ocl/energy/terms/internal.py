@@ -1,4 +1,4 @@
-"""Harmonic restraints of internal coordinates: distances and torsions, and their common part."""
+"""Harmonic restraints of internal coordinates: distances and torsions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class InternalRestraint(Term):
-    """Harmonic restraints of an internal coordinate with a flat bottom; docs/theory/restraints.md.
+    """Flat-bottomed harmonic restraints of an internal coordinate; docs/theory/restraints.md.
 
-    members : how many atoms the coordinate has
-    units : its unit, and the force constant's
-    targets : the smallest and the largest allowed target, and the words for these
+    members : number of atoms that define the coordinate
+    units : units of the coordinate and of the force constant
+    targets : smallest and largest allowed target, and the text for messages
     """
 
     members: ClassVar[int]
@@ -58,7 +58,7 @@ class InternalRestraint(Term):
             object.__setattr__(self, name, read_only(np.broadcast_to(values, len(atoms)), np.float64))
 
     def check_targets(self, targets: Floats) -> None:
-        """Raise InputError for targets (m,) that there cannot be."""
+        """Raise InputError for targets (m,) out of range."""
         least, most, bound = self.targets
         if not _fit(targets, least, most):
             raise InputError(f"targets must be numbers of {self.units[0]}{bound}")
@@ -70,11 +70,11 @@ class InternalRestraint(Term):
 
     @abstractmethod
     def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
-        """Store targets (m,) in parameters (m, 4) for the kernel. origin : (3,) A of positions, not used"""
+        """Store targets (m,) in kernel parameters (m, 4). origin : (3,) A, not used"""
 
     @abstractmethod
     def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:
-        """Return the targets (m,) of parameters (m, 4)."""
+        """Return the targets (m,) stored in kernel parameters (m, 4)."""
 
     def check(self, atoms: Atoms) -> None:
         require_atoms(atoms)
@@ -110,15 +110,15 @@ class InternalRestraint(Term):
 
     @abstractmethod
     def _away(self, positions: Floats) -> tuple[Floats, Floats]:
-        """Measure how far coordinates of positions (m, members, 3) are from their targets (m,), and their slopes."""
+        """Deviation of the coordinates at positions (m, members, 3) from their targets (m,), and derivatives."""
 
     @abstractmethod
     def _parameters(self) -> Floats:
-        """Parameters of each restraint for the kernel, (m, 4)."""
+        """Kernel parameters of each restraint, (m, 4)."""
 
 
 def _fit(values: Floats, least: float, most: float) -> bool:
-    """Return whether values are numbers within bounds."""
+    """Return whether all values are finite and within bounds."""
     return bool((np.isfinite(values) & (values >= least) & (values <= most)).all())
 
 
@@ -128,9 +128,9 @@ class DistanceRestraint(InternalRestraint):
 
     atoms : (m, 2) pairs of atoms, from 0
     target : r0, (m,) or one for all, A, >= 0
-    force_constant : k, (m,) or one for all, kcal/mol/A^2, >= 0; the whole factor of the square, as in Amber
-    flat : (m,) or one for all, A, >= 0; no energy within this distance of r0
-    name : of the term in results
+    force_constant : k, (m,) or one for all, kcal/mol/A^2, >= 0; without a factor of 1/2, as in Amber
+    flat : (m,) or one for all, A, >= 0; the energy is 0 within this distance of r0
+    name : name of the term in results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> held = pele_ocl.DistanceRestraint([[0, 31]], target=5.0, force_constant=2.0)
@@ -161,21 +161,21 @@ class DistanceRestraint(InternalRestraint):
         return np.stack(np.broadcast_arrays(self.force_constant, self.target, self.flat, 0.0), axis=1)
 
 
-STRAIGHT_SINE2 = 1e-28  # the square of the sine of an angle that cannot be told from 0, as in cl/physics/torsion.clh
+STRAIGHT_SINE2 = 1e-28  # squared sine below which an angle counts as 0 or pi, as in cl/physics/torsion.clh
 
 
 @dataclass(frozen=True, eq=False)
 class TorsionRestraint(InternalRestraint):
-    """Harmonic restraint of torsions: the sum of k max(|phi - phi0| - flat, 0)^2 over fours of atoms, kcal/mol.
+    """Harmonic restraint of torsions: the sum of k max(|phi - phi0| - flat, 0)^2 over sets of four atoms, kcal/mol.
 
     The difference is periodic, at most pi. Collinear atoms have a torsion of 0 without gradient. All angles are in
-    radians, not in degrees: `numpy.radians(-60)`.
+    radians: use `numpy.radians(-60)` for degrees.
 
     atoms : (m, 4) atoms of each torsion in order, from 0
     target : phi0, (m,) or one for all, rad, -2 pi to 2 pi; 0 for cis, pi for trans
-    force_constant : k, (m,) or one for all, kcal/mol/rad^2, >= 0; the whole factor of the square, as in Amber
-    flat : (m,) or one for all, rad, >= 0; no energy within this distance of phi0
-    name : of the term in results
+    force_constant : k, (m,) or one for all, kcal/mol/rad^2, >= 0; without a factor of 1/2, as in Amber
+    flat : (m,) or one for all, rad, >= 0; the energy is 0 within this distance of phi0
+    name : name of the term in results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> held = pele_ocl.TorsionRestraint([[0, 4, 10, 12]], target=0.0, force_constant=1.0)
@@ -209,10 +209,7 @@ class TorsionRestraint(InternalRestraint):
 
 
 def torsions_of(positions: Floats) -> tuple[Floats, Floats]:
-    """Torsions of fours of atoms at positions (m, 4, 3), (m,) rad, and their slopes (m, 4, 3).
-
-    Eqs. 4 to 6 of docs/theory/bonded.md.
-    """
+    """Torsions (m,) rad of positions (m, 4, 3), and derivatives (m, 4, 3); eqs. 4 to 6 of docs/theory/bonded.md."""
     f, g, h = (positions[:, i] - positions[:, j] for i, j in ((0, 1), (1, 2), (3, 2)))
     a, b, g2 = np.cross(f, g), np.cross(h, g), _dot(g, g)
     on_line = (_dot(a, a) <= STRAIGHT_SINE2 * g2 * _dot(f, f)) | (_dot(b, b) <= STRAIGHT_SINE2 * g2 * _dot(h, h))
@@ -225,6 +222,6 @@ def torsions_of(positions: Floats) -> tuple[Floats, Floats]:
 
 
 def _dot(a: Floats, b: Floats) -> Floats:
-    """Products of vectors (m, 3), (m, 1)."""
+    """Dot products of vectors (m, 3), as (m, 1)."""
     product: Floats = (a * b).sum(axis=1, keepdims=True)
     return product

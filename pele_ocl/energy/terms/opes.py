@@ -16,7 +16,7 @@ from .variables import Variable
 
 @dataclass(frozen=True, eq=False)
 class OPES(Growing):
-    """OPES: a bias from the probability of one to three collective variables, estimated during a simulation.
+    """OPES: a bias from the probability density of one to three collective variables, estimated during a simulation.
 
     Every `pace` steps each replica adds a Gaussian with the weight exp(V / k_B T) to the density P at its position.
     With Z the mean of P over explored nodes, the bias is
@@ -24,20 +24,20 @@ class OPES(Growing):
         V = (1 - 1 / bias_factor) k_B T ln(P / Z + e),  e = exp(-barrier / ((1 - 1 / bias_factor) k_B T))
 
     (Invernizzi and Parrinello, J. Phys. Chem. Lett. 2020, 11, 2731; PLUMED's OPES_METAD with FIXED_SIGMA and without
-    compression of kernels). V is -barrier in regions without samples; explored nodes are those with P of at least
-    exp(-barrier / k_B T) of its maximum. Each replica has its own density, or all replicas of a molecule share one.
+    kernel compression). V is -barrier in regions without samples; explored nodes are those where P is at least
+    exp(-barrier / k_B T) times its maximum. Each replica has its own density, or all replicas of a molecule share one.
 
     variables : Variable, or one to three of them
-    widths : of Gaussians, one for each variable, in its unit
+    widths : widths of the Gaussians along each variable, in its unit
     barrier : height of the barriers to cross, kcal/mol; pace : steps between Gaussians
-    bias_factor : more than 1; None for barrier / k_B T, for which the barrier must be above k_B T
-    bounds : of each variable, its first and last node; None for torsions
-    spacing : of nodes, in widths
-    shared : whether all replicas of a molecule share one density; they must have one temperature
-    name : of the term in results
+    bias_factor : above 1; None for barrier / k_B T, which requires a barrier above k_B T
+    bounds : first and last node of each variable; None for torsions
+    spacing : distance between nodes, in widths
+    shared : whether all replicas of a molecule share one density; they must have the same temperature
+    name : name of the term in results
 
     Rows have the arrays "density", with derivatives as in a grid, and "grid", the bias. A simulation computes the bias
-    from the density at each Gaussian, and when the density or the temperature of a row is written.
+    from the density whenever a Gaussian is added, or the density or the temperature of a row is set.
     """
 
     variables: Variable | Sequence[Variable]

@@ -1,4 +1,4 @@
-"""Harmonic restraints that hold atoms, or the centre of mass of some, to positions in space."""
+"""Harmonic restraints of atoms, or of the centre of mass of a group, to positions in space."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 class PositionalRestraint(Term):
     """Harmonic positional restraint: the sum of k max(|x - x0| - flat, 0)^2 over the restrained atoms, kcal/mol.
 
-    force_constant : k, kcal/mol/A^2, >= 0; the whole factor of the square, as in Amber
+    force_constant : k, kcal/mol/A^2, >= 0; without a factor of 1/2, as in Amber
     reference : (n, 3) x0 of all atoms, A; by default the positions of the plan
     atoms : restrained atoms, a mask (n,) or indices; by default all
-    flat : A, >= 0; no energy within this distance of x0
-    name : of the term in results
+    flat : A, >= 0; the energy is 0 within this distance of x0
+    name : name of the term in results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> held = pele_ocl.PositionalRestraint(10.0, reference=atoms.positions)
@@ -46,7 +46,7 @@ class PositionalRestraint(Term):
     def __post_init__(self) -> None:
         number("force_constant", self.force_constant, "a number of kcal/mol/A^2, 0 or more,", least=0)
         number("flat", self.flat, "a number of Angstrom, 0 or more,", least=0)
-        # Copied, because a plan makes its buffers when it is first used, and again for each thread.
+        # Copied, since a plan makes its buffers at first use, and again for each thread.
         if self.reference is not None:
             object.__setattr__(self, "reference", read_only(positions_of(self.reference, "reference"), np.float64))
         if self.atoms is not None:
@@ -86,7 +86,7 @@ class PositionalRestraint(Term):
         return atoms.positions if self.reference is None else atoms.moved(self.reference).positions
 
     def _constants(self, atoms: Atoms) -> Floats:
-        """k of each atom, (n,); 0 where it is free."""
+        """k of each atom, (n,); 0 if it is not restrained."""
         constants = np.zeros(len(atoms))
         if self.atoms is not None:
             require_no_numbers_as_mask("atoms to restrain", np.asarray(self.atoms), len(atoms))
@@ -99,14 +99,14 @@ class PositionalRestraint(Term):
 
 @dataclass(frozen=True, eq=False)
 class CenterRestraint(Term):
-    """Harmonic restraint of the centre of mass of some atoms: k max(|c - c0| - flat, 0)^2, kcal/mol.
+    """Harmonic restraint of the centre of mass of a group of atoms: k max(|c - c0| - flat, 0)^2, kcal/mol.
 
     atoms : mask (n,) or indices of the atoms, such as a ligand's
     target : (3,) c0, A; by default the centre at the positions of the plan
-    force_constant : k, kcal/mol/A^2, >= 0; the whole factor of the square
-    flat : A, >= 0; no energy within this distance of c0
-    weights : of the atoms, not negative; by default their masses
-    name : of the term in results
+    force_constant : k, kcal/mol/A^2, >= 0; without a factor of 1/2
+    flat : A, >= 0; the energy is 0 within this distance of c0
+    weights : of the atoms, >= 0; by default their masses
+    name : name of the term in results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> held = pele_ocl.CenterRestraint(range(12), force_constant=1.0, target=[0.0, 0.0, 0.0])
@@ -175,15 +175,15 @@ class CenterRestraint(Term):
         """Do nothing: any target is valid."""
 
     def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
-        """Store a target (3,) A in parameters (1, 4), relative to the origin (3,) A of the positions on the device."""
+        """Store a target (3,) A in kernel parameters (1, 4). origin : (3,) A, of positions on the device"""
         parameters[0, 1:] = targets - origin
 
     def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:
-        """Return the target (3,) A of parameters (1, 4)."""
+        """Return the target (3,) A stored in kernel parameters (1, 4)."""
         return np.asarray(parameters[0, 1:] + origin, np.float64)
 
     def _members(self, atoms: Atoms) -> tuple[Ints, Floats]:
-        """Atoms (m,) of the group, and their weights (m,), which sum to 1."""
+        """Atoms (m,) of the group and their normalized weights (m,)."""
         chosen = atoms_mask("atoms to restrain", self.atoms, len(atoms))
         members = np.flatnonzero(chosen).astype(np.int32)
         weights = atoms.masses[members] if self.weights is None else np.asarray(self.weights, np.float64)

@@ -1,4 +1,4 @@
-"""Interface of a term of the energy beside the passes over pairs."""
+"""Interface of energy terms outside the passes over pairs."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from ...opencl.binding import Array, Binder, Launch
     from ...opencl.kernel import Arguments
 
-ITEMS = 64  # of a work-group of a kernel with one work-item per atom
+ITEMS = 64  # per work-group of a kernel with one work-item per atom
 
 
 @dataclass(frozen=True, eq=False)
 class TermContext:
-    """Binder, positions and outputs with which a term launches its kernels.
+    """Buffers and settings with which a term binds its kernels.
 
     queue : makes buffers and binds launches
-    buffers : by name, "positions" and "results" among them, and its own of `sizes`; none before sizes are known
-    result_sizes : energies of each term of the passes, n_energies, and reals of a conformation, n_results
-    first_grouped : place of the first grouped term in the results of a conformation
-    macros : build definitions of cl/energy/results.clh and of how positions are encoded
-    tiles, place : for a term that runs first: the tiles, and what Placing of cl/common/place.clh has
+    buffers : by name, including "positions", "results" and those of `sizes`; empty until sizes are known
+    result_sizes : n_energies, energies per term of the passes, and n_results, reals per conformation
+    first_grouped : index of the first grouped term in the results of a conformation
+    macros : build definitions of cl/energy/results.clh and of the encoding of positions
+    tiles, place : for a term that runs first: the tiles, and PLACE_PARAMETERS of cl/common/place.clh
     """
 
     queue: Binder
@@ -49,25 +49,25 @@ class TermContext:
 
     @property
     def run(self) -> Binder:
-        """Former name of `queue`, for terms of users. Warns."""
+        """Former name of `queue`, for users' terms. Gives a DeprecationWarning."""
         former = "TermContext.run is now TermContext.queue; the former name ends with the next release"
         warnings.warn(former, DeprecationWarning, stacklevel=2)
         return self.queue
 
     def upload_each(self, term: Term, name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> Array:
-        """Upload an array that each row of an ensemble has of its own, which begins with these values.
+        """Upload an array that each row of an ensemble has separately, with these initial values.
 
-        `ensemble.values(term.name, name)[row] = values` writes it. name : of the array; dtype : reals by default
+        `ensemble.values(term.name, name)[row] = values` sets it. name : of the array; dtype : reals by default
         """
         buffer = self.queue.upload_each(values, dtype)
         self.buffers[f"{name} of {term.name}"] = buffer
         return buffer
 
     def bind(self, file: str | Path, name: str, index: int, arguments: Arguments, **defines: int) -> Launch:
-        """Bind a kernel of one work-item per atom.
+        """Bind a kernel with one work-item per atom.
 
-        file : the Path of a kernel file anywhere, the text of one, or the name of one of cl/
-        index : of its first term, as `TermKernels.launches` has it
+        file : Path of any kernel file, its text, or the name of a file in cl/
+        index : of the kernel's first term, as in `TermKernels.launches`
         arguments : all but n_atoms, n_energies, n_results, term, step, positions and results
         """
         from ...opencl.building import kernel_file
@@ -81,7 +81,7 @@ class TermContext:
 
 @dataclass(frozen=True, eq=False)
 class LaunchPart:
-    """Part that a term has in a launch: its work-groups, arguments and build definitions."""
+    """Contribution of a term to a launch of several passes: work-groups, arguments and build definitions."""
 
     n_groups: int
     arguments: Arguments
@@ -91,14 +91,13 @@ class LaunchPart:
 class TermKernels(ABC):
     """Kernels that add named terms to the energy after the passes; cl/energy/results.clh.
 
-    Kernels of one term may be launched first, as the bonded terms are on GPUs: it then places the tiles; `runs_first`.
+    Each kernel adds its gradient to `gradient` of the results, in the order of atoms, and writes energies by term. The
+    kernels of one term may run before the passes and place the tiles, as the bonded terms do on GPUs; `runs_first`.
 
-    Each kernel adds its gradient to `gradient` of the results, in the order of atoms, and writes energies by term.
-
-    movable : if its energy stays the same when all atoms move together
-    grouped : if the energies go to `grouped` of the results, of atoms only if these are wanted; else energies of atoms
-        go to `further`
-    merges_names : if its energies count in terms of the same names that are there already
+    movable : whether the energy is invariant to translation
+    grouped : whether energies are written to `grouped` of the results, per atom only if requested; otherwise to
+        `further`, always per atom
+    merges_names : whether the energies are added to existing terms of the same names
     """
 
     movable: ClassVar[bool] = True
@@ -108,36 +107,36 @@ class TermKernels(ABC):
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """Names of its terms."""
+        """Names of the terms."""
 
     def sizes(self, context: TermContext) -> Mapping[str, int]:
-        """Count the reals of one conformation in buffers of its own, by name."""
+        """Reals per conformation in the term's buffers, by name."""
         return {}
 
     def runs_first(self, context: TermContext) -> bool:
-        """Return whether its one launch is the first of all. That launch places the tiles and begins the gradient."""
+        """Return whether the term runs before the passes, in one launch that places tiles and initializes gradients."""
         return False
 
     def part(self, context: TermContext, index: int, items: int) -> LaunchPart:
-        """Give its part in a launch of all passes with so many work-items per group. Only of a term that runs first."""
+        """Return the term's part of a joint launch with `items` work-items per group, if it runs first."""
         raise NotImplementedError(f"{type(self).__name__} does not run first")
 
     def stiffness(self, atoms: Atoms) -> Floats | float:
-        """Return the stiffness of each atom, (n,) kcal/mol/A^2, which only makes minimization faster."""
+        """Return the stiffness of each atom, (n,) kcal/mol/A^2, used only to speed up minimization."""
         return 0.0
 
     @abstractmethod
     def launches(self, context: TermContext, index: int) -> list[Launch]:
-        """Bind the launches that add the terms. index : of the first of them in `further` or `grouped`"""
+        """Bind the launches that add the terms. index : of the first term in `further` or `grouped`"""
 
 
 class Term(TermKernels, Hashed):
-    """Term of the energy beside the pair passes': a name, a definition, and kernels that add it.
+    """Additional energy term: a name, a definition and kernels.
 
-    Its kernels run last. Each adds its gradient to `gradient` of the results, in the order of the atoms. It writes the
-    energies of atoms to its part of `further`; cl/energy/results.clh.
+    The kernels run last. Each adds its gradient to `gradient` of the results, in the order of the atoms, and writes
+    the energies of atoms to its part of `further`; cl/energy/results.clh.
 
-    name : of the term in results
+    name : name of the term in results
     """
 
     name: str
@@ -154,5 +153,5 @@ class Term(TermKernels, Hashed):
     def energies(self, atoms: Atoms) -> tuple[Floats, Floats]:
         """Compute the energies of the atoms (n,) kcal/mol and the gradient (n, 3) kcal/mol/A in float64.
 
-        This is the definition of the term.
+        This defines the term.
         """

@@ -1,6 +1,6 @@
-"""Collective variables: functions of positions that biases act on. docs/theory/sampling.md.
+"""Collective variables: functions of positions, to which biases apply. docs/theory/sampling.md.
 
-A further one is a class here and a file of cl/energy/terms/variables with its value and its slopes.
+To add one, write a class here and a file in cl/energy/terms/variables with its value and derivatives.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .internal import torsions_of
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """Collective variable of some atoms.
+    """Collective variable of a molecule.
 
-    kind : number of its kernel functions; unit : of its values; period : 0 if it has none
+    kind : number of its kernel functions; unit : of its values; period : 0 if it is not periodic
     """
 
     kind: ClassVar[VariableKind]
@@ -35,24 +35,24 @@ class Variable:
 
     @abstractmethod
     def groups(self, atoms: Atoms) -> list[Ints]:
-        """Give its groups of atoms, one or two. Raises InputError if they are invalid."""
+        """Return one or two groups of atoms. Raises InputError if they are invalid."""
 
     def traits(self, atoms: Atoms) -> Floats:
-        """Return the kernel's data of the atoms, (m, 4): weight in the group, and three numbers."""
+        """Return data of the atoms for kernels, (m, 4): weight in the group, and three numbers."""
         groups = self.groups(atoms)
         shares = [atoms.masses[of] / atoms.masses[of].sum() for of in groups]
         return np.column_stack([np.concatenate(shares), np.zeros((sum(map(len, groups)), 3))])
 
     @abstractmethod
     def value(self, positions: Floats, atoms: Atoms) -> tuple[float, Floats]:
-        """Compute the value at positions (n, 3) A and its gradient (n, 3) in float64, as defined."""
+        """Compute the value at positions (n, 3) A and its gradient (n, 3) in float64; this defines the variable."""
 
 
 @dataclass(frozen=True, eq=False)
 class TorsionVariable(Variable):
     """Torsion of four atoms, -pi to pi rad.
 
-    atoms : four indices from 0, or four selections of one atom each, as "resid 2 and name CA": docs/selection.md
+    atoms : four indices from 0, or four selections of one atom each, such as "resid 2 and name CA": docs/selection.md
     """
 
     kind: ClassVar[VariableKind] = VariableKind.TORSION
@@ -97,7 +97,7 @@ class TorsionVariable(Variable):
 class DistanceVariable(Variable):
     """Distance between two atoms, or between the centres of mass of two groups of atoms, A.
 
-    first, second : an index, indices, a mask or a selection of each group, "resid 1 and not element H" say
+    first, second : each group as an index, indices, a mask or a selection, such as "resid 1 and not element H"
     """
 
     kind: ClassVar[VariableKind] = VariableKind.DISTANCE
@@ -127,7 +127,7 @@ class DistanceVariable(Variable):
 
 @dataclass(frozen=True, eq=False)
 class GyrationVariable(Variable):
-    """Radius of gyration of a group of atoms, by masses, A.
+    """Mass-weighted radius of gyration of a group of atoms, A.
 
     atoms : indices, a mask or a selection
     """
@@ -156,7 +156,7 @@ class GyrationVariable(Variable):
 
 @dataclass(frozen=True, eq=False)
 class RMSDVariable(Variable):
-    """Root mean square deviation of a group of atoms from a reference after the best superposition, A.
+    """Root mean square deviation of a group of atoms from a reference after optimal superposition, A.
 
     atoms : indices, a mask or a selection
     reference : (n, 3) positions of all atoms, A; by default those of the molecule
@@ -196,7 +196,7 @@ class RMSDVariable(Variable):
 
 
 def _keep(variable: Variable, name: str) -> None:
-    """Keep atoms that a variable is given, read-only; selections wait for the molecule."""
+    """Store the atoms of a variable read-only; selections are resolved when the molecule is known."""
     given = getattr(variable, name)
     if not isinstance(given, str):
         chosen = np.atleast_1d(atoms_chosen(name, given))
@@ -204,7 +204,7 @@ def _keep(variable: Variable, name: str) -> None:
 
 
 def _within(chosen: Ints, atoms: Atoms) -> Ints:
-    """Raise InputError for indices that the molecule does not have."""
+    """Check indices. Raises InputError if the molecule does not have them."""
     if not len(chosen):
         raise InputError("a collective variable has no atoms; one or more are needed")
     if chosen.min() < 0 or chosen.max() >= len(atoms):
@@ -213,7 +213,7 @@ def _within(chosen: Ints, atoms: Atoms) -> Ints:
 
 
 def _chosen(given: ArrayLike | str, atoms: Atoms) -> Ints:
-    """Return the indices of a selection, of a mask or of indices, each once."""
+    """Return the unique indices of a selection, a mask or indices."""
     of = Selection(given).mask(selectable(atoms)) if isinstance(given, str) else np.asarray(given)
     require_no_numbers_as_mask("atoms of a collective variable", of, len(atoms))
     if of.dtype == bool:
@@ -224,7 +224,7 @@ def _chosen(given: ArrayLike | str, atoms: Atoms) -> Ints:
 
 
 def checked_variables(given: Variable | Sequence[Variable]) -> tuple[Variable, ...]:
-    """Raise InputError unless there are one to three collective variables."""
+    """Return one to three collective variables as a tuple. Raises InputError for anything else."""
     found = (given,) if isinstance(given, Variable) else tuple(given) if isinstance(given, list | tuple) else ()
     if not 1 <= len(found) <= 3 or not all(isinstance(of, Variable) for of in found):
         raise InputError("a bias acts on one to three collective variables, such as TorsionVariable([4, 6, 8, 14])")

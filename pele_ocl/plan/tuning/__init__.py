@@ -1,4 +1,4 @@
-"""Choices that were measured to be best on this machine, for `auto` and the layouts of kernels."""
+"""Tuning: the best measured variants and layouts on this machine, used by "auto"."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-S = TypeVar("S")  # the host steps of a quantity's variants
+S = TypeVar("S")  # host code of a variant
 
-REACH = {"atoms": 4, "pairs": 4, "evaluations": 16}  # how many times larger or smaller a size may be than one measured
+REACH = {"atoms": 4, "pairs": 4, "evaluations": 16}  # largest ratio of a size to a measured one
 
 _tried: ContextVar[tuple[str, Choice] | None] = ContextVar("tried", default=None)
 
@@ -44,13 +44,11 @@ def remembered(
     quantity: str, variants: Mapping[str, Variant[S]], device: Device, precision: str, size: int,
     without: Sequence[str] = (),
 ) -> Choice:  # fmt: skip
-    """Return the choice that was measured to be best for the size nearest to this one; RULES if none near is known.
-
-    A size is near within a factor of REACH: far from what was measured, the rules know better.
+    """Return the best choice measured for the nearest size; RULES if there is none within a factor of REACH.
 
     quantity : key of SIZES; size : in its unit
-    variants : of the quantity; a choice that they do not offer is not taken
-    without : variants that cannot do what is wanted
+    variants : of the quantity; choices that they do not offer are ignored
+    without : variants that do not support the request
     """
     tried = _tried.get()
     if tried is not None:
@@ -66,13 +64,13 @@ def remembered(
 
 
 def choices_for(variants: Mapping[str, Variant[S]], device: Device, precision: str, size: int) -> list[Choice]:
-    """All choices that a quantity's variants offer on a device."""
+    """All choices that the variants of a quantity offer on a device."""
     return offered(variants, Machine.of(device, precision), size)
 
 
 @contextmanager
 def trying(quantity: str, choice: Choice) -> Iterator[None]:
-    """Compute a quantity by this choice within the block, and all others by the rules."""
+    """Use a choice for a quantity within the block, and the rules for all others."""
     token = _tried.set((quantity, choice))
     try:
         yield
@@ -81,7 +79,7 @@ def trying(quantity: str, choice: Choice) -> Iterator[None]:
 
 
 def describe(device: Device) -> str:
-    """Write the line that says by what `auto` chooses on a device."""
+    """Return a line that says how "auto" chooses on a device."""
     path = tuning_path()
     if path is None:
         return f"built-in rules, {VARIABLE} is off"
@@ -96,5 +94,5 @@ def describe(device: Device) -> str:
     return "built-in rules; `pele-ocl tune` measures what is best on this device"
 
 
-if not TYPE_CHECKING:  # names by the file that has them
+if not TYPE_CHECKING:  # names by module
     __getattr__ = lazy_names(__name__, {"findings": "BestChoice Entry"})

@@ -1,7 +1,7 @@
-"""A choice of a variant and its layout, and the quantities for which there are choices.
+"""Choices of a variant and its layout, and the quantities that can be tuned.
 
-Rules without figures of any machine (`choose_variant`, `of` of the layouts) pick a good one. `pele-ocl tune` measures
-the best one that the variants offer (`Variant.choices`).
+Rules (`choose_variant`, `of` of the layouts) make a good choice without measurements. `pele-ocl tune` measures the
+best choice among those of `Variant.choices`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 L = TypeVar("L", bound="DataclassInstance")
-S = TypeVar("S")  # the host steps of a quantity's variants
+S = TypeVar("S")  # host code of a variant
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A variant and the settings of its layout that differ from the rules'.
+    """A variant with settings of its layout that differ from the rules.
 
-    variant : None for the one that the rules say
-    settings : fields of the quantity's layout with their values; all others are as the rules say
+    variant : None for the variant chosen by the rules
+    settings : fields of the layout with their values; all others follow the rules
     """
 
     variant: str | None = None
@@ -32,7 +32,6 @@ class Choice:
 
     @classmethod
     def of(cls, variant: str, **settings: Setting) -> Choice:
-        """A choice with its settings by name."""
         return cls(variant, tuple(sorted(settings.items())))
 
     def __str__(self) -> str:
@@ -40,7 +39,7 @@ class Choice:
         return " ".join([self.variant or "rules", *values])
 
     def applied(self, variant: str, layout: L) -> L:
-        """Apply this choice to the layout of a variant; the rules' if the choice is another variant."""
+        """Apply the settings to a layout if they are for this variant."""
         if variant != self.variant or not self.settings:
             return layout
         return replace(layout, **dict(self.settings))
@@ -54,10 +53,10 @@ def _text(value: Setting) -> str:
 
 
 def offered(variants: Mapping[str, Variant[S]], machine: Machine, size: int) -> list[Choice]:
-    """All choices that a quantity's variants offer on a machine, in the order of their table."""
+    """All choices that the variants of a quantity offer on a machine, in the order of their table."""
     names = made_for(variants, machine.kind)
     return [Choice.of(name, **settings) for name in names for settings in variants[name].choices(machine, size)]
 
 
-# The quantities that are tuned, and what the sizes of each are counted in.
+# The quantities that can be tuned, and the units of their sizes.
 SIZES = {"solvent": "atoms", "nonbond": "pairs", "energy": "atoms", "potmap": "evaluations"}

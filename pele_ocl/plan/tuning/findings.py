@@ -1,4 +1,4 @@
-"""Entries of the tuning file, one for each device with its findings, and the same as JSON, strictly checked."""
+"""Entries of the tuning file, one per device, and their JSON form with strict checks."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class BestChoice:
     """Best choice for one size.
 
     size : in the unit of SIZES
-    choice : RULES where nothing was faster by more than the noise
-    ms, rules_ms : kernel times of the choice and of the built-in rules' choice
+    choice : RULES if nothing was faster by more than the noise
+    ms, rules_ms : kernel times of this choice and of the rules' choice
     """
 
     quantity: str
@@ -43,15 +43,15 @@ class BestChoice:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """Quantity, precision and size: an entry has one finding for each."""
+        """Quantity, precision and size; unique within an entry."""
         return self.quantity, self.precision, self.size
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Findings of one device, and the versions they were measured with.
+    """Findings for one device, and the versions with which they were measured.
 
-    kernels : the first digits of the SHA-256 of all kernel files
+    kernels : first digits of the SHA-256 of all kernel files
     """
 
     device: str
@@ -63,13 +63,13 @@ class Entry:
     findings: tuple[BestChoice, ...]
 
     def is_of(self, device: Device | Entry) -> bool:
-        """Return whether it was measured on this device with its present driver."""
+        """Return whether it was measured on this device with its current driver."""
         name = device.device if isinstance(device, Entry) else device.name
         return (self.device, self.platform, self.driver) == (name, device.platform, device.driver)
 
     @property
     def is_current(self) -> bool:
-        """True if it was measured with this pele-ocl and its kernels."""
+        """Whether it was measured with this version of pele-ocl and its kernels."""
         return (self.pele_ocl, self.kernels) == versions()
 
 
@@ -83,9 +83,9 @@ def versions() -> tuple[str, str]:
 
 
 def merged(known: Iterable[Entry], new: Entry) -> list[Entry]:
-    """`known` with a new entry in the place of its device's old one.
+    """Replace the entry of a device by a new one.
 
-    Findings of the old one stay where they are of the same versions and for other sizes.
+    Findings of the old entry are kept if they are for the same versions and for other sizes.
     """
     known = list(known)
     covered = {finding.key for finding in new.findings}
@@ -96,7 +96,7 @@ def merged(known: Iterable[Entry], new: Entry) -> list[Entry]:
 
 
 def from_json(text: str) -> tuple[Entry, ...]:
-    """Read the entries of a tuning file. Raises ValueError, or RecursionError, for anything else than such a file."""
+    """Parse the entries of a tuning file. Raises ValueError, or RecursionError, for any other text."""
     content = _object(json.loads(text, parse_int=_integer, parse_constant=_refused), "the file")
     if content.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT}")
@@ -104,7 +104,7 @@ def from_json(text: str) -> tuple[Entry, ...]:
 
 
 def as_json(entry: Entry) -> dict[str, Json]:
-    """Return an entry as in the file."""
+    """Return an entry as JSON data."""
     findings: list[Json] = [
         {
             "quantity": finding.quantity, "precision": finding.precision, "size": finding.size,
@@ -160,7 +160,7 @@ def _list(item: dict[str, Json], name: str) -> list[Json]:
 
 
 def _text(item: dict[str, Json], name: str) -> str:
-    """A text without control characters, which a terminal would obey."""
+    """Return text without control characters, which could affect a terminal."""
     value = item.get(name)
     if not isinstance(value, str) or not value.isprintable():
         raise ValueError(f"{name} is no plain text")
@@ -174,7 +174,7 @@ def _setting(value: Json) -> Setting:
 
 
 def _whole(value: Json, least: int, most: int, name: str) -> int:
-    """A whole number; neither 32.0 nor true is one."""
+    """Return an integer; 32.0 and true are invalid."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ValueError(f"{name} is no whole number from {least} to {most:,}")
     return value

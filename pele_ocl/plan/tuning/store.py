@@ -1,4 +1,4 @@
-"""Tuning file, which remembers what `pele-ocl tune` measured: read once, checked, and replaced as a whole."""
+"""Tuning file with the measurements of `pele-ocl tune`: read once, validated, and replaced as a whole."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from .findings import Entry
 
 VARIABLE = "PELE_OCL_TUNING"  # a path, or "off"
-LARGEST_FILE = 1 << 24  # bytes; a finding takes some 200
-LOCK_SECONDS = 30.0  # other processes hold the lock for as long as one file takes to write
+LARGEST_FILE = 1 << 24  # bytes; a finding takes about 200
+LOCK_SECONDS = 30.0  # other processes hold the lock only while they write one file
 
 
 class TuningWarning(UserWarning):
-    """A tuning file that cannot be used; the rules decide in its place."""
+    """The tuning file is invalid; built-in rules are used instead."""
 
 
 def tuning_path() -> Path | None:
-    """Return the file's path, even if it does not exist; None if PELE_OCL_TUNING is off."""
+    """Return the path of the file, which may not exist; None if PELE_OCL_TUNING is off."""
     given = os.environ.get(VARIABLE, "").strip()
     if given.lower() == "off":
         return None
@@ -37,7 +37,7 @@ def tuning_path() -> Path | None:
 
 
 def require_path() -> Path:
-    """Return tuning_path's path. Raises InputError if the file is switched off."""
+    """Return the path of the file. Raises InputError if PELE_OCL_TUNING is off."""
     path = tuning_path()
     if path is None:
         raise InputError(f"{VARIABLE} is off, so there is no tuning file; unset it, or set it to a path")
@@ -45,9 +45,9 @@ def require_path() -> Path:
 
 
 def entries() -> tuple[Entry, ...]:
-    """All stored choices, as first read by this process; empty if there is no file.
+    """All stored entries, read once per process; empty if there is no file.
 
-    Warns with a TuningWarning, once, of a file that cannot be used.
+    Gives a TuningWarning, once, for a file that cannot be used.
     """
     path = tuning_path()
     return () if path is None else _read(path)
@@ -64,9 +64,9 @@ def _read(path: Path) -> tuple[Entry, ...]:
 
 
 def _read_now(path: Path) -> tuple[Entry, ...]:
-    """Read the file as it is at this moment; nothing if there is none. Raises ValueError with the reason."""
+    """Read the current file; empty if there is none. Raises ValueError with the reason."""
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):  # which might never end
+        if path.exists() and not (path.is_file() or path.is_dir()):  # reading might never end
             raise ValueError("it is no regular file")
         with open(path, "rb") as file:
             content = file.read(LARGEST_FILE + 1)
@@ -89,7 +89,7 @@ def _read_now(path: Path) -> tuple[Entry, ...]:
 
 
 def remember(entry: Entry) -> None:
-    """Merge an entry into the file as it is now; see findings.merged for what stays.
+    """Merge an entry into the current file; see findings.merged.
 
     Raises InputError or FormatError if the file cannot be written.
     """
@@ -100,7 +100,7 @@ def remember(entry: Entry) -> None:
 
 
 def forget(devices: Sequence[Device] = ()) -> bool:
-    """Forget the findings of some devices, or the whole file; whether there was anything.
+    """Remove the findings for some devices, or the whole file. Returns whether there were any.
 
     Raises FormatError if the file cannot be written.
     """
@@ -118,9 +118,9 @@ def forget(devices: Sequence[Device] = ()) -> bool:
 
 
 def prepare_folder() -> Path:
-    """Return the file's path, its folder made; to be called before anything is measured.
+    """Create the folder of the file and return the path; called before anything is measured.
 
-    Raises InputError or FormatError if it could not be written.
+    Raises InputError or FormatError if the file could not be written.
     """
     path = require_path()
     try:
@@ -137,9 +137,9 @@ def prepare_folder() -> Path:
 
 @contextmanager
 def _locked() -> Iterator[Path]:
-    """Yield the file's path, for this process alone until the block ends.
+    """Yield the path of the file, locked against other processes until the block ends.
 
-    The lock is the operating system's on a file beside it, which stays. A process that dies gives its lock back.
+    The lock is an operating-system lock on a separate file, which is kept. It is released if the process dies.
     """
     from filelock import FileLock, Timeout
 
@@ -156,7 +156,7 @@ def _locked() -> Iterator[Path]:
 
 
 def _known(path: Path) -> tuple[Entry, ...]:
-    """Read the entries in the file; none if it cannot be used, as its first reading warned."""
+    """Read the entries of the file; empty if it cannot be used, of which `entries` warns."""
     try:
         return _read_now(path)
     except ValueError:

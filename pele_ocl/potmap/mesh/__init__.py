@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from .far import FarMesh, FarPart, Nodes
-from .parameters import FINEST, FLOAT32_ACCURACY, levels, mesh_evaluations, mesh_for, mesh_reals, table_waves, tighter
+from .parameters import (
+    FINEST,
+    FLOAT32_ACCURACY,
+    NodeNeeds,
+    levels,
+    mesh_evaluations,
+    mesh_for,
+    mesh_needs,
+    table_waves,
+    tighter,
+)
 
 __all__ = [
-    "FINEST", "FLOAT32_ACCURACY", "FarMesh", "FarPart", "Nodes", "levels", "mesh_evaluations", "mesh_for", "mesh_reals",
-    "table_waves", "tighter",
+    "FINEST", "FLOAT32_ACCURACY", "FarMesh", "FarPart", "NodeNeeds", "Nodes", "levels", "mesh_evaluations", "mesh_for",
+    "mesh_needs", "table_waves", "tighter",
 ]  # fmt: skip

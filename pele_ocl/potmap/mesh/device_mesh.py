@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...atoms import Floats
+from ...atoms import Floats, Ints
 from ...common.threads import in_new_thread
 from ..slabs import Scratch
 from ..sorting import DeviceAtoms
-from .geometry import Box, MeshGeometry
+from .geometry import BLOCK, Box, MeshGeometry, blocks_of
 from .split import NodeWeights, Window
 from .transform import Convolution
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ...opencl.queue import Queue
 
 
-BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh
 EVERYWHERE: Box = np.full(3, -np.inf), np.full(3, np.inf)
 
 
@@ -64,18 +64,18 @@ class Spreading:
                 first=charges.first, weights=charges.weights, density=nodes,
             ),
         )  # fmt: skip
-        queue.held += charges.starts, charges.first
 
     def sorted(
         self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, box: Box = EVERYWHERE
     ) -> SortedCharges:  # fmt: skip
         """Sort the charges of the atoms in a box by blocks, and compute their weights. box : of `onto`"""
         window, spacing = self._window, float(queue.dtype.type(geometry.spacing))
-        bx, by, bz = (-(-n // BLOCK) for n in geometry.shape.tolist())
-        first = queue.empty(4 * atoms.n_atoms, np.int32)
+        bx, by, bz = blocks_of(geometry)
+        first = atoms.scratch(queue, "first nodes", 4 * atoms.n_atoms, np.int32)
+        starts = atoms.scratch(queue, "starts of blocks", bx * by * bz + 1, np.int32)
         weights = self._scratch(queue, "narrow", atoms.n_atoms * (3 * window.nodes + 2 * BLOCK))
-        starts = atoms.sort(
-            queue, "potmap/mesh/weights.cl", ("count_blocks", "node_weights"), bx * by * bz,
+        atoms.sort(
+            queue, starts, "potmap/mesh/weights.cl", ("count_blocks", "node_weights"), bx * by * bz,
             dict(
                 spacing=queue.vector4(spacing, geometry.spacing - spacing), blocks=queue.int4(bx, by, bz),
                 low=queue.int4(*geometry.low.tolist()),
@@ -95,7 +95,15 @@ class Interpolation:
     ) -> None:
         """axes : coordinates of the points along x, y, z, A; has_slopes : whether the field is taken, too"""
         self._nodes, self._shape = window.nodes, geometry.shape.tolist()
-        self._along = [_Along(queue, geometry, window, axis, points, has_slopes) for axis, points in enumerate(axes)]
+        placed = [geometry.placed(points, axis) for axis, points in enumerate(axes)]
+        fractions = np.concatenate([each for _, each in placed])
+        weights, slopes = window.at(fractions, has_slopes)
+        slopes /= -geometry.spacing
+        ends = np.cumsum([0, *map(len, axes)]).tolist()
+        self._along = [
+            _Along(queue, window, first, weights[part], slopes[part] if has_slopes else None)
+            for (first, _), part in zip(placed, starmap(slice, pairwise(ends)), strict=True)
+        ]
 
     def add(
         self, queue: Queue, scratch: Scratch, nodes: Buffer, to: Buffer, first: int = 0, component: int = 0
@@ -133,16 +141,12 @@ class _Along:
     low : the first node of all; count : nodes from that on
     """
 
-    def __init__(
-        self, queue: Queue, geometry: MeshGeometry, window: NodeWeights, axis: int, points: Floats, has_slopes: bool
-    ) -> None:
-        """points : (n,) coordinates, A"""
-        first, fractions = geometry.placed(points, axis)
-        weights, slopes = window.at(fractions)
-        self.n_points, self.low = len(points), int(first.min())
+    def __init__(self, queue: Queue, window: NodeWeights, first: Ints, weights: Floats, slopes: Floats | None) -> None:
+        """first : (n,) the first node of each point; weights : (n, P); slopes : minus their derivatives, if any"""
+        self.n_points, self.low = len(first), int(first.min())
         self.count = int(first.max()) - self.low + window.nodes
         self._first, self._weights = queue.table(first, np.int32), queue.table(weights)
-        self._slopes = queue.table(-slopes / geometry.spacing) if has_slopes else self._weights
+        self._slopes = self._weights if slopes is None else queue.table(slopes)
 
     def tables(self, slopes: bool) -> dict[str, Buffer]:
         """(n,) the first node of each point, and (n, P) its weights for the potential, or for minus its derivative."""

@@ -26,6 +26,7 @@ class Nodes(ABC):
     """Nodes that are ready on a device, for the atoms of a problem wherever there is room for them.
 
     near : the near part of the problem; window : by which charges and points share in the nodes around them
+    scratch : memory of the nodes and of the atoms
     sheets : finer nodes between these and the points, if there are any
     """
 
@@ -60,7 +61,7 @@ class FarMesh(Nodes):
 
     def __init__(self, queue: Queue, problem: MapProblem) -> None:
         parameters = mesh_for(problem)
-        window, far, scratch = parameters.window, parameters.far, Scratch()
+        window, far, scratch = parameters.window, parameters.far, Scratch.kept(queue.device, "nodes")
         geometry = MeshGeometry.of(far_box(problem, parameters), far.spacing, window.nodes)
         super().__init__(near_problem(problem, parameters.near), window, geometry, scratch)
         finer = parameters.near.spacing if parameters.has_sheets else 0.0

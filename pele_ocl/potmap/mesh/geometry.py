@@ -13,6 +13,7 @@ from ..problem import MapProblem
 from ..slabs import MapSlab
 
 Box = tuple[Floats, Floats]  # the lowest and the highest corner, A
+BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh
 FACTORS = (2, 3, 5, 7)  # of the lengths that are transformed
 OFF = 1e-6  # spacings, by which rounding may take a point that stands on a node to either side of it, at most
 MOST_NODES = 1 << 28  # of a sheet, which in float32 takes 3.4 GiB with its transforms
@@ -57,6 +58,12 @@ class MeshGeometry:
         first = base.astype(np.int32)
         first -= self.window_nodes // 2 - 1
         return first, fractions
+
+
+def blocks_of(geometry: MeshGeometry) -> tuple[int, int, int]:
+    """Count the blocks of a mesh along x, y, z, by which charges are sorted."""
+    x, y, z = (-(-n // BLOCK) for n in geometry.shape.tolist())
+    return x, y, z
 
 
 def nodes_around(box: Box, spacing: float, window_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -12,7 +14,8 @@ from ...common.threads import copiers
 from .geometry import MeshGeometry
 from .split import Middle, Split, Window
 
-AT_ONCE = 1 << 17  # wave numbers of the fine table that a thread holds at a time, in a cache
+AT_ONCE = 1 << 17  # wave numbers of the fine table that a thread computes at a time, in a cache
+ONE_THREAD = 1 << 18  # multiplications of a matrix product that OpenBLAS leaves to the calling thread
 SMALL = 1e-7  # wave number times distance, below which the spectrum is that of 0
 
 
@@ -44,13 +47,14 @@ def _green_table(
     if finer:
         factors = [each / window.transformed(k * finer / np.pi) for each, k in zip(factors, waves, strict=True)]
     to_lengths = [
-        _to_lengths(n, length) @ _to_distances(n, int(m)) for n, m, length in zip(nodes, fine, lengths, strict=True)
+        _product(_to_lengths(n, length), _to_distances(n, int(m)))
+        for n, m, length in zip(nodes, fine, lengths, strict=True)
     ]
     kept = [int(np.count_nonzero(k < split.largest_k)) for k in waves]  # beyond, the far part has nothing
     x, y, z = (matrix[:, :n] for matrix, n in zip(to_lengths, kept, strict=True))
     kx, ky, kz = (k[:n] for k, n in zip(waves, kept, strict=True))
     fx, fy, fz = (f[:n] for f, n in zip(factors, kept, strict=True))
-    planes = np.empty((len(kz), len(y), len(x)))
+    planes, table = np.empty((len(y), len(kz), len(x))), np.empty((len(z), len(y), len(x)))
     split.spectrum_of_many(np.zeros(1))  # tabulates the spectrum once, not in each thread
 
     def sum_planes(part: slice) -> None:
@@ -59,12 +63,33 @@ def _green_table(
         k2 = kz[part, None, None] ** 2 + ky[:ny, None] ** 2 + kx[:nx] ** 2
         values = _truncated(k2, split, farthest)
         values *= fz[part, None, None] * fy[:ny, None] * fx[:nx]
-        planes[part] = y[:, :ny] @ (values @ x[:, :nx].T)
+        planes[:, part] = _product(y[:, :ny], _product(values, x[:, :nx].T)).transpose(1, 0, 2)
 
-    step = max(1, AT_ONCE // (len(ky) * len(kx)))
-    list(copiers().map(sum_planes, [slice(first, first + step) for first in range(0, len(kz), step)]))
-    table: Floats = z @ planes.reshape(len(kz), -1)
-    return table.reshape(len(z), len(y), len(x))
+    def sum_rows(part: slice) -> None:
+        table[:, part] = _product(z, planes[part]).transpose(1, 0, 2)
+
+    _by_threads(sum_planes, len(kz), len(ky) * len(kx))
+    _by_threads(sum_rows, len(y), len(kz) * len(x))
+    return table
+
+
+def _by_threads(work: Callable[[slice], None], count: int, size: int) -> None:
+    """Let threads work on parts of `count` planes of `size` numbers."""
+    step = max(1, AT_ONCE // size)
+    list(copiers().map(work, [slice(first, first + step) for first in range(0, count, step)]))
+
+
+def _product(a: Floats, b: Floats) -> Floats:
+    """a @ b, of one matrix and a stack of them, in blocks so small that BLAS computes them in this thread.
+
+    Its own threads wait for each other actively, which takes several times as long while copiers have the cores.
+    """
+    side = max(2, math.isqrt(ONE_THREAD // a.shape[-1]))
+    found = np.empty((*(a if a.ndim > b.ndim else b).shape[:-2], a.shape[-2], b.shape[-1]))
+    for i in range(0, a.shape[-2], side):
+        for j in range(0, b.shape[-1], side):
+            np.matmul(a[..., i : i + side, :], b[..., j : j + side], out=found[..., i : i + side, j : j + side])
+    return found
 
 
 def middle_table(geometry: MeshGeometry, near: Split, far: Split, window: Window) -> Floats:

@@ -9,11 +9,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ..problem import MapProblem
-from .geometry import Box, MeshGeometry, SheetGeometry, nodes_around, transform_length
+from .geometry import BLOCK, Box, MeshGeometry, SheetGeometry, blocks_of, nodes_around, transform_length
 from .green import fine_waves
 from .split import Split, Window
 
-ATOM_REALS = 60.0  # numbers of an atom on a device: its windows' weights, its place in the mesh and in the bins
 FEW_REALS = 30e3  # numbers of tables that no size of a map changes much: of bins, pieces of windows and transforms
 
 Three = tuple[int, int, int]
@@ -69,10 +68,26 @@ def preset_for(accuracy: float) -> MeshPreset:
     return next(preset for preset in PRESETS if preset.accuracy <= accuracy * (1 + 1e-9))
 
 
-def mesh_reals(problem: MapProblem, slab: Three) -> float:
-    """Estimate the numbers that the mesh for a problem needs on a device; slab : points along x, y, z, computed at a
-    time
+@dataclass(frozen=True)
+class NodeNeeds:
+    """Memory of nodes on a device.
+
+    reals : numbers of nodes and tables, and of the weights of charges
+    n_blocks : by which charges are sorted, at most; cutoff : of the near part, A
     """
+
+    reals: float
+    n_blocks: int
+    cutoff: float
+
+
+def weight_reals(problem: MapProblem, window_nodes: int) -> int:
+    """Count the weights of all charges: cl/potmap/mesh/spread.clh."""
+    return problem.n_atoms * (3 * window_nodes + 2 * BLOCK)
+
+
+def mesh_needs(problem: MapProblem, slab: Three) -> NodeNeeds:
+    """Estimate the memory of the mesh for a problem; slab : points along x, y, z, computed at a time"""
     chosen, n_nodes = cheapest(problem), preset_for(problem.accuracy).nodes
     coarse, slice_spacing = coarse_geometry(problem, chosen), float(problem.grid.spacing[2])
     sheets = sheets_of(problem, chosen) if chosen.two else None
@@ -85,15 +100,16 @@ def mesh_reals(problem: MapProblem, slab: Three) -> float:
             _Taken(sheets.nodes_of(0), (slab[0], slab[1], min(slab[2], sheets.depth)), slice_spacing),
         ]
     own = sum(mesh.own_reals(n_nodes) for mesh in meshes)
-    shared = max(mesh.narrow(n_nodes) for mesh in meshes) + max(mesh.wide(n_nodes) for mesh in meshes)
-    return own + shared + ATOM_REALS * problem.n_atoms + FEW_REALS
+    narrow = max(weight_reals(problem, n_nodes), *(mesh.narrow(n_nodes) for mesh in meshes))
+    reals = own + narrow + max(mesh.wide(n_nodes) for mesh in meshes) + FEW_REALS
+    return NodeNeeds(reals, max(math.prod(blocks_of(mesh.geometry)) for mesh in meshes), chosen.cutoff)
 
 
 class _Taken:
     """A mesh and the points (px, py, pz) that take from it at a time, whose planes are `step` A apart."""
 
     def __init__(self, geometry: MeshGeometry, points: Three, step: float) -> None:
-        self._points, self._step = points, step / geometry.spacing
+        self.geometry, self._points, self._step = geometry, points, step / geometry.spacing
         self._shape: list[int] = geometry.shape.tolist()
         self._lengths: list[int] = geometry.lengths.tolist()
         self._pitch: float = self._lengths[0] / 2 + 8  # numbers of a row of a spectrum

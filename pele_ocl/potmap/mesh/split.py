@@ -53,13 +53,19 @@ class NodeWeights(ABC):
         The first node stands P/2 - 1 before the one to the left of the charge.
         """
 
-    def at(self, fractions: Floats) -> tuple[Floats, Floats]:
-        """(n, P) weights of the nodes around n points, and their derivatives, from `pieces`."""
+    def at(self, fractions: Floats, has_slopes: bool = True) -> tuple[Floats, Floats]:
+        """(n, P) weights of the nodes around n points, and their derivatives, from `pieces`.
+
+        has_slopes : whether derivatives are wanted; else they are 0
+        """
         weights = np.zeros((len(fractions), self.nodes))
-        slopes = np.zeros_like(weights)
+        slopes, x = np.zeros_like(weights), fractions[:, None]
         for powers in self.pieces.T[::-1]:
-            slopes = slopes * fractions[:, None] + weights
-            weights = weights * fractions[:, None] + powers
+            if has_slopes:
+                slopes *= x
+                slopes += weights
+            weights *= x
+            weights += powers
         return weights, slopes
 
 

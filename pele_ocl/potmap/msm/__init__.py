@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .lattices import Lattices
-from .plan import FINEST, cutoffs, lattice_reals, tighter
+from .plan import FINEST, cutoffs, lattice_needs, tighter
 
-__all__ = ["FINEST", "Lattices", "cutoffs", "lattice_reals", "tighter"]
+__all__ = ["FINEST", "Lattices", "cutoffs", "lattice_needs", "tighter"]

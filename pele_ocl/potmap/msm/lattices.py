@@ -34,7 +34,8 @@ class Lattices(Nodes):
     def __init__(self, queue: Queue, problem: MapProblem) -> None:
         plan = LatticePlan.of(problem)
         interpolant = Interpolant(plan.preset.nodes)
-        super().__init__(near_problem(problem, plan.splitting), interpolant, plan.geometry, Scratch())
+        scratch = Scratch.kept(queue.device, "nodes")
+        super().__init__(near_problem(problem, plan.splitting), interpolant, plan.geometry, scratch)
         self._spreading = Spreading(queue, interpolant, self.scratch)
         self.levels = plan.levels
         self._shares = queue.upload(interpolant.shares)

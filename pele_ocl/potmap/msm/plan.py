@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..mesh.geometry import MeshGeometry, nodes_around
-from ..mesh.parameters import ATOM_REALS, FEW_REALS, Three
+from ..mesh.geometry import MeshGeometry, blocks_of, nodes_around
+from ..mesh.parameters import FEW_REALS, NodeNeeds, Three, weight_reals
 from ..problem import MapProblem
 from .levels import LatticeLevel, Stencil, levels_from
 from .splitting import Splitting
@@ -50,19 +50,18 @@ def preset_for(accuracy: float) -> MsmPreset:
     return next(preset for preset in PRESETS if preset.accuracy <= accuracy * (1 + 1e-9))
 
 
-def lattice_reals(problem: MapProblem, slab: Three) -> float:
-    """Numbers that the lattices for a problem need on a device, about.
-
-    slab : points along x, y, z, computed at a time
-    """
+def lattice_needs(problem: MapProblem, slab: Three) -> NodeNeeds:
+    """Estimate the memory of the lattices for a problem; slab : points along x, y, z, computed at a time"""
     plan = LatticePlan.of(problem)
     nodes, levels = plan.preset.nodes, plan.levels
     narrow, wide = _of_points(plan, nodes, slab, float(problem.grid.spacing[2]))
+    narrow = max(narrow, weight_reals(problem, nodes))
     for fine, coarse in pairwise(levels):
         ways = _on_the_way(fine, coarse)
         narrow, wide = max(narrow, *ways), max(wide, *ways)
     own = sum(2 * level.n_points for level in levels) + plan.between.weights.size + plan.coarsest.weights.size
-    return own + 2 * nodes * sum(slab) + narrow + wide + ATOM_REALS * problem.n_atoms + FEW_REALS
+    reals = own + 2 * nodes * sum(slab) + narrow + wide + FEW_REALS
+    return NodeNeeds(reals, math.prod(blocks_of(plan.geometry)), plan.splitting.cutoff)
 
 
 def _on_the_way(fine: LatticeLevel, coarse: LatticeLevel) -> tuple[float, float]:
