@@ -1,4 +1,4 @@
-"""`pele-ocl binding`: energy of a complex less the energies of its receptor and its ligand, over many frames."""
+"""`pele-ocl binding`: binding energies of a complex over many frames."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OF_PB = "With --pb: "
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of a complex, and where their positions come from."""
+    """Options for the parts of a complex and their positions."""
 
     heading: ClassVar[str] = "Parts of the complex"
 
@@ -69,7 +69,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Analysis:
-    """Reports beside the energies."""
+    """Options for further analyses."""
 
     heading: ClassVar[str] = "Analysis"
 
@@ -87,7 +87,7 @@ class Analysis:
 
 @dataclass(frozen=True)
 class Files:
-    """Files of a decomposition, and pictures."""
+    """Options for decomposition files and plots."""
 
     heading: ClassVar[str] = "Analysis"
 
@@ -109,7 +109,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Poisson:
-    """MM/PBSA."""
+    """Options of MM/PBSA."""
 
     pb: bool = option(
         "MM/PBSA: solve the Poisson-Boltzmann equation in place of Generalized Born, on nodes of the "
@@ -130,7 +130,7 @@ _FORMER = click.Command("binding", params=[click.Option([f"--{name}"], multiple=
 
 
 class Former(EachOnce):
-    """Command that still takes --pele FOLDER and --mmpbsa FILE, which are `rescore` and `mmpbsa` now."""
+    """Command that accepts the deprecated --pele FOLDER and --mmpbsa FILE, now `rescore` and `mmpbsa`."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -139,7 +139,7 @@ class Former(EachOnce):
         given, left, _ = _FORMER.make_parser(within).parse_args(list(args))
         if not any(given.get(name) for name in ("pele", "mmpbsa")):
             return super().make_context(info_name, args, parent, **extra)
-        from .mmpbsa import mmpbsa  # which others need not load
+        from .mmpbsa import mmpbsa  # lazy import
         from .rescore import rescore
 
         for name, command, head in (("pele", rescore, []), ("mmpbsa", mmpbsa, ["-i"])):
@@ -147,7 +147,7 @@ class Former(EachOnce):
                 if len(given[name]) > 1:
                     raise click.UsageError(f"--{name} is given twice; give it once")
                 if parent is not None:
-                    parent.invoked_subcommand = command.name  # by whose options errors are worded
+                    parent.invoked_subcommand = command.name  # determines the option names in errors
                 return command.make_context(command.name, [*head, *given[name], *left], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 

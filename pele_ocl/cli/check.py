@@ -1,4 +1,4 @@
-"""`pele-ocl check`: a kernel of your own against the reference, and beside the ladder."""
+"""`pele-ocl check`: checks of user-written kernels."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .terminal import say
 if TYPE_CHECKING:
     from ..checking import CheckResult
 
-# As in pele_ocl.checking.QUANTITIES, which NumPy comes with.
+# Same as in pele_ocl.checking.QUANTITIES, without importing NumPy.
 NAMES = ("sum", "potmap", "born", "solvent", "pair-energy", "nonbond")
 LAUNCHES = ("number", "point", "plane", "atom", "pair", "group", "one")
 
 
 def _group(context: click.Context, option: click.Parameter, given: str | None) -> tuple[int, ...] | None:
-    """Read 64, 16x4 or 16x4x1."""
+    """Parse a group size such as 64, 16x4 or 16x4x1."""
     if given is None:
         return None
     if not re.fullmatch(r"[1-9]\d{0,4}(x[1-9]\d{0,4}){0,2}", given):
@@ -81,7 +81,7 @@ def check(
 
 
 def _lines(path: Path, result: CheckResult) -> list[str]:
-    """Write a result as text."""
+    """Return a result as lines of text."""
     from ..checking.simulator import INSTALL
 
     lines = [f"{path.name} as {result.quantity}, on {result.device}"]

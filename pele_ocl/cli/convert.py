@@ -1,4 +1,4 @@
-"""`pele-ocl convert`: a map in another format or unit."""
+"""`pele-ocl convert`: conversion of maps to other formats and units."""
 
 from __future__ import annotations
 

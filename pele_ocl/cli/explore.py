@@ -1,4 +1,4 @@
-"""`pele-ocl explore`: PELE's loop by PELE's control file, and the program of its own that AdaptivePELE calls."""
+"""`pele-ocl explore`: the PELE algorithm, run from a PELE control file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OF_LIGAND = (
 
 
 def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    """WORD=VALUE of every --set."""
+    """Parse WORD=VALUE of every --set."""
     found = {}
     for text in given:
         word, equals, value = text.partition("=")
@@ -49,7 +49,7 @@ def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dic
 
 
 def _example(context: click.Context, _: click.Parameter, folder: Path | None) -> None:
-    """Write the example, and end."""
+    """Write the example, and exit."""
     if folder is not None:
         control = write_example(folder)
         say(f"{folder}: a complex, its ligand's parameters and a control file; pele-ocl explore {control} -o out")
@@ -58,7 +58,7 @@ def _example(context: click.Context, _: click.Parameter, folder: Path | None) ->
 
 @dataclass(frozen=True)
 class Exploring:
-    """Options of a run of a control file."""
+    """Options for running a control file."""
 
     preset: str | None = option(
         "Settings of pele_platform for a structure, by default induced_fit_fast.", choices=list(PRESETS)
@@ -98,7 +98,7 @@ class Exploring:
 
 
 def _ligand_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of molecules that have no parameters."""
+    """Add the options for molecules without parameters."""
     for name in reversed(_OF_LIGAND):
         command = option_of(StructureGroup, name)(command)
     return command
@@ -146,7 +146,7 @@ def explore(
             )
     except PeleError as error:
         if error.code == NO_PART:
-            return  # others run the explorers of all
+            return  # other processes run all explorers
         raise
     if as_json:
         record = result.record()
@@ -169,7 +169,7 @@ class ExploreLine(ProgressLine):
         return self
 
     def tell(self, steps: Steps) -> None:
-        """Tell of a step."""
+        """Update the line after a step."""
         if self.last_steps is None or self.last_steps.numbers != steps.numbers:
             self.first, self.start = steps.step, time.monotonic()
         self.last_steps = steps

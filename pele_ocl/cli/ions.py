@@ -1,4 +1,4 @@
-"""`pele-ocl ions`: ions placed one by one in the electrostatic potential of a molecule."""
+"""`pele-ocl ions`: placement of ions in the electrostatic potential of a molecule."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FITTING = {name: variant for name, variant in VARIANTS.items() if variant.method
 
 
 def _requests(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> Requests:
-    """NAME:COUNT of every --add, in their order."""
+    """Parse NAME:COUNT of every --add, in order."""
     requests: dict[str, int | Literal["auto"]] = {}
     for text in given:
         name, _, count = text.partition(":")

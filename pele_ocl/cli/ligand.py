@@ -1,4 +1,4 @@
-"""`pele-ocl ligand`: parameters of small molecules, and their files."""
+"""`pele-ocl ligand`: parameters of small molecules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN = 60  # molecules in the table
 
 @dataclass(frozen=True)
 class Making:
-    """How molecules get parameters."""
+    """Options for the assignment of parameters."""
 
     forcefield: str = option(
         f"Force field: {' or '.join(ATOM_TYPES)} by AmberTools' antechamber, one of OpenFF by its toolkit, or a file "

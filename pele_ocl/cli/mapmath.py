@@ -1,4 +1,4 @@
-"""`pele-ocl mapmath`: the difference, sum, multiple or mean of maps."""
+"""`pele-ocl mapmath`: differences, sums, multiples and means of maps."""
 
 from __future__ import annotations
 

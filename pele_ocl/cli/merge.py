@@ -1,4 +1,4 @@
-"""`pele-ocl merge`: the results of shards as one file."""
+"""`pele-ocl merge`: merging of results of shards."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def merge(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> 
 
 
 def _kind(path: Path) -> str:
-    """Tell the kind of results that a file holds."""
+    """Return the kind of results in a file."""
     kind = read_journal(path).kind if is_journal(path) else FRAMES
     if kind not in _MERGE:
         raise InputError(f"{path}: is of {kind}, whose shards pele_ocl.jobs.merged puts together")
@@ -59,7 +59,7 @@ def _kind(path: Path) -> str:
 
 
 def _merge_frames(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
-    """Write the results of all frames, and report."""
+    """Write and report the results of all frames."""
     suffix = require_record_suffix(output)
     there = {path: RECORDERS[require_record_suffix(path)](path, {}, range(0)).settings_there() for path in shards}
     paths = require_all(there)
@@ -83,7 +83,7 @@ def _merge_frames(shards: tuple[Path, ...], output: Path, as_json: bool, call: C
 
 
 def _merge_structures(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
-    """Write the table of all structures, and report; the shards are then gone, as nothing is left to resume."""
+    """Write and report the table of all structures. The shards are removed, since nothing is left to resume."""
     require_table_suffix(output)
     whole = merged(shards)
     records = whole.in_order()
@@ -98,7 +98,7 @@ def _merge_structures(shards: tuple[Path, ...], output: Path, as_json: bool, cal
 
 
 def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
-    """Write the table of all poses with their ranks, and report; the shards are then gone."""
+    """Write and report the table of all poses with their ranks. The shards are removed."""
     require_table_suffix(output)
     whole = merged(shards)
     poses = Poses.of(list(map(WalkerPoses.of, whole.in_order())))
@@ -113,7 +113,7 @@ def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool, call: Ca
 
 
 def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
-    """Write a row for every structure, and report. The journals stay, as --resume goes by them."""
+    """Write and report a row for every structure. The journals are kept, because --resume needs them."""
     require_table_suffix(output)
     records: Sequence[Record] = merged(shards).in_order()
     CommandProvenance(call).save(table_of(records), output)
@@ -127,7 +127,7 @@ def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool, call
 
 
 def _remove(shards: Sequence[Path]) -> None:
-    """Remove files of shards whose results are in another."""
+    """Remove files of shards after merging."""
     for path in shards:
         path.unlink(missing_ok=True)
 

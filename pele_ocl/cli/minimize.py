@@ -1,4 +1,4 @@
-"""`pele-ocl minimize`: structures relaxed, one or thousands."""
+"""`pele-ocl minimize`: minimization of one or many structures."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ __all__ = ["minimize"]
 
 @dataclass(frozen=True)
 class Descent:
-    """How structures are minimized, and when that ends."""
+    """Options of the minimization and its stopping criteria."""
 
     heading: ClassVar[str] = "Stopping"
 
@@ -169,7 +169,7 @@ def _as_text(
 
 
 def _details(rows: Sequence[Row], settings: str) -> list[str]:
-    """List the settings; of one structure that is done its energies by term, too."""
+    """Return lines with the settings and, for a single structure, its energies by term."""
     lines = ["", settings]
     if len(rows) > 1 or "error" in rows[0]:
         return lines

@@ -1,4 +1,4 @@
-"""`pele-ocl mmpbsa`: a run of MMPBSA.py or gmx_MMPBSA by its own input file and options."""
+"""`pele-ocl mmpbsa`: runs defined by input files and options of MMPBSA.py or gmx_MMPBSA."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REFUSED = {
 
 
 class _Several(Option):
-    """Option that takes all words up to the next option, as those of MMPBSA.py do."""
+    """Option that accepts all values up to the next option, as in MMPBSA.py."""
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
         super().add_to_parser(parser, ctx)
@@ -60,7 +60,7 @@ def _refuse(context: click.Context, option: click.Parameter, given: bool) -> Non
 
 
 def _refused(command: Callable[..., object]) -> Callable[..., object]:
-    """Add the options that are refused, which no help text lists."""
+    """Add hidden options that raise an error."""
     for name in _REFUSED:
         command = click.option(
             name, f"refused_{name.strip('-').replace('-', '_')}_{len(name)}", is_flag=True, is_eager=True, hidden=True,

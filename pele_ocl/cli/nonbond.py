@@ -1,4 +1,4 @@
-"""`pele-ocl nonbond`: Lennard-Jones, Coulomb and GB energy with gradient over a pair list."""
+"""`pele-ocl nonbond`: Lennard-Jones, Coulomb and GB energy and gradient over a pair list."""
 
 from __future__ import annotations
 

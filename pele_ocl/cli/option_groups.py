@@ -1,4 +1,4 @@
-"""Groups of options of commands that compute: their names and defaults are those of the library's keywords."""
+"""Groups of options common to several commands, with names and defaults of the library keywords."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .groups import option
 
 
 class SetOfRadii(click.Choice[str]):
-    """Name of a set of radii; former names are taken, too, and the atoms have a note then."""
+    """Name of a set of radii. Deprecated names are also accepted, and cause a note."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> str:
         if isinstance(value, str) and tidy_set(value) != value:
@@ -31,7 +31,7 @@ class SetOfRadii(click.Choice[str]):
 
 
 class Amount(click.types.FloatParamType):
-    """Read an amount, with its unit or without; unit : as in pele_ocl.units.in_unit"""
+    """A quantity, with or without a unit. unit : as in pele_ocl.units.in_unit"""
 
     def __init__(self, unit: str) -> None:
         self.unit = unit
@@ -43,7 +43,7 @@ class Amount(click.types.FloatParamType):
 
 
 class OneTemperature(Amount):
-    """Read one temperature; who gives a list is told where that goes."""
+    """A single temperature. For a list, the error message suggests the correct option."""
 
     def __init__(self) -> None:
         super().__init__("K")
@@ -55,7 +55,7 @@ class OneTemperature(Amount):
 
 
 class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 has none of
-    """Read the name of a GB model; who gives AMBER's number in its place is told the name."""
+    """Name of a GB model. For a number as in AMBER, the error message contains the name."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value.lower() not in self.choices:
@@ -65,7 +65,7 @@ class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 ha
 
 @dataclass(frozen=True)
 class StructureGroup:
-    """How files are read: fields of a Reading."""
+    """Options for reading files: fields of Reading."""
 
     heading: ClassVar[str] = "Structure and force field"
 
@@ -151,7 +151,7 @@ class StructureGroup:
 
 @dataclass(frozen=True)
 class SolventGroup:
-    """Solvent and constants: fields of a SolventModel."""
+    """Options of the solvent: fields of SolventModel."""
 
     heading: ClassVar[str] = "Solvent"
 
@@ -198,7 +198,7 @@ class SolventGroup:
 
 @dataclass(frozen=True)
 class SurfaceGroup:
-    """Nonpolar term: fields of a SolventModel."""
+    """Options of the nonpolar term: fields of SolventModel."""
 
     heading: ClassVar[str] = "Solvent"
 
@@ -217,7 +217,7 @@ class SurfaceGroup:
 
 @dataclass(frozen=True)
 class FramesGroup:
-    """Trajectory in place of a structure's own positions."""
+    """Options for a trajectory that replaces the positions of a structure."""
 
     heading: ClassVar[str] = "Models and trajectories"
 
@@ -243,7 +243,7 @@ class FramesGroup:
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Precision and device."""
+    """Options for precision and device."""
 
     heading: ClassVar[str] = "Devices and processes"
 
@@ -256,7 +256,7 @@ class RunGroup:
 
 @dataclass(frozen=True)
 class Workers:
-    """Processes that compute for a command."""
+    """Options for worker processes."""
 
     heading: ClassVar[str] = "Devices and processes"
 
@@ -271,7 +271,7 @@ class Workers:
 
 @dataclass(frozen=True)
 class Shares(Workers):
-    """Processes that share a command's work, of commands whose files `merge` joins."""
+    """Options for worker processes and shards, for commands whose results `merge` can merge."""
 
     heading: ClassVar[str] = "Devices and processes"
 
@@ -282,7 +282,7 @@ class Shares(Workers):
 
 @dataclass(frozen=True)
 class ReportGroup:
-    """Output of a command on the terminal."""
+    """Options for terminal output."""
 
     heading: ClassVar[str] = "Reports"
 

@@ -1,4 +1,4 @@
-"""`pele-ocl pb`: Poisson-Boltzmann electrostatics of a structure, or of an input file of APBS."""
+"""`pele-ocl pb`: Poisson-Boltzmann electrostatics of a structure, or of an APBS input file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULTS = PBModel()
 
 
 def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[PBIon, ...]:
-    """CHARGE:CONCENTRATION[:RADIUS] of every --ion."""
+    """Parse CHARGE:CONCENTRATION[:RADIUS] of every --ion."""
     ions = []
     for text in given:
         parts = text.split(":")
@@ -41,7 +41,7 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
 def _constant(
     name: str, text: str, choices: tuple[str, ...] = (), field: str = "", **more: Any
 ) -> Callable[[Command], Command]:
-    """Add an option of a constant of PBModel, whose default only the help names; field : of it, by default the name"""
+    """Add an option for a field of PBModel, with its default only in the help text. field : by default the name"""
     default = getattr(DEFAULTS, field or name)
     kind = click.Choice(choices) if choices else float
     text = f"{text.removesuffix('.')}; {default if choices else f'{default:g}'} by default."

@@ -1,4 +1,4 @@
-"""`pele-ocl potmap`: the electrostatic potential on a grid, as a map file."""
+"""`pele-ocl potmap`: electrostatic potential on a grid, as a map file."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def potmap(
 
 
 class MapLine:
-    """Line of progress of a map, which begins once its size is known; is_kept : False for a map that has no file."""
+    """Progress line of a map, shown once its size is known. is_kept : False if the map is not written to a file"""
 
     def __init__(self, is_kept: bool) -> None:
         self.line, self.is_kept = ProgressLine("Potential map"), is_kept
@@ -180,7 +180,7 @@ class MapLine:
         self.line(share)
 
     def begin(self, work: MapWork) -> None:
-        """Say how large the work is."""
+        """Print the size of the computation."""
         if not work.n_bytes:
             self.line = FrameLine("Potential at atoms", work.n_frames)
             return
@@ -201,7 +201,7 @@ class MapLine:
 
 
 def binary_size(n_bytes: float) -> str:
-    """Bytes for reading: `24.6 KiB`, `1.5 GiB`."""
+    """Format a number of bytes: `24.6 KiB`, `1.5 GiB`."""
     unit, power = next((u, p) for u, p in (("GiB", 30), ("MiB", 20), ("KiB", 10)) if n_bytes >= 2**p or p == 10)
     return f"{n_bytes / 2**power:,.1f} {unit}"
 
@@ -211,7 +211,7 @@ def _about(seconds: float) -> str:
 
 
 def _of_several(records: Sequence[Record]) -> str:
-    """Make a table of all maps, with the reasons of structures that failed in their rows."""
+    """Return a text table of all maps, with the errors of failed structures."""
     n_failed = sum(of.failed for of in records)
     units = {str(of["unit"]) for of in records if not of.failed}
     counts = counted(len(records), "map") + (f", of which {n_failed:,} failed" if n_failed else "")

@@ -1,4 +1,4 @@
-"""`pele-ocl prepare`: a bare PDB file made ready for the other commands."""
+"""`pele-ocl prepare`: preparation of PDB files for the other commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .terminal import note, one_line, say
 
 
 def _pairs(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
-    """NAME=STANDARD of each option."""
+    """Parse NAME=STANDARD of every option."""
     pairs = [text.partition("=") for text in texts]
     for text, (name, _sign, standard) in zip(texts, pairs, strict=True):
         if not name.strip() or not standard.strip():

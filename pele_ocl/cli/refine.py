@@ -1,4 +1,4 @@
-"""`pele-ocl refine`: poses of a ligand relaxed in a receptor that answers, and ranked."""
+"""`pele-ocl refine`: refinement and ranking of ligand poses in a flexible receptor."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LENGTH = click.FloatRange(min=0)
 
 @dataclass(frozen=True)
 class Refinement:
-    """How poses are refined."""
+    """Options of the refinement."""
 
     moving_radius: float = option(
         "Move residues with an atom within this distance of the ligand, Angstrom.", like=library, type=_LENGTH,
@@ -117,7 +117,7 @@ def refine(
 
 
 def _as_text(found: RefineBatch, output: Path) -> str:
-    """A table of the poses by rank."""
+    """Return a text table of the poses by rank."""
     rows, facts, refiner, source = found.rows, found.facts, found.spec.refiner, found.spec.source
     assert source is not None
     has_native = any("rmsd_after" in row for row in rows)
@@ -168,7 +168,7 @@ def _cells(row: dict[str, Any], has_native: bool) -> list[str]:
 
 
 def _text(value: float | None) -> str:
-    """Write an energy, kcal/mol."""
+    """Format an energy, kcal/mol."""
     if value is None or abs(value) >= 1e6:
         return "-" if value is None else f"{value:.1e}"
     return f"{value:,.2f}"

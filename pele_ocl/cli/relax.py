@@ -1,4 +1,4 @@
-"""`pele-ocl relax`: predicted models relaxed by AlphaFold's protocol."""
+"""`pele-ocl relax`: relaxation of predicted models by AlphaFold's protocol."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .terminal import elapsed, one_line
 
 @dataclass(frozen=True)
 class Relaxation:
-    """How models are relaxed."""
+    """Options of the relaxation."""
 
     protocol: str = option(
         "Protocol; colabfold ends a round after 2,000 iterations.", like=library, choices=PROTOCOLS,
@@ -96,7 +96,7 @@ _LISTED = 12  # violations of a model on screen
 
 
 def _as_text(rows: Sequence[Row], output: Path, verbose: bool) -> str:
-    """A table of all models, and the violations that are left."""
+    """Return a text table of all models, with the remaining violations."""
     heads = ("model", "violations", "left", "not counted", "rounds", "energy", "moved A", "prepared s", "s")
     lines = table(heads, list(map(_cells, rows)), "<>>>>>>>>").split("\n")
     add_reasons(lines, rows)
@@ -111,7 +111,7 @@ def _as_text(rows: Sequence[Row], output: Path, verbose: bool) -> str:
 
 
 def _physics_lines(facts: Facts) -> list[str]:
-    """Say that the energies are in vacuum, with restraints."""
+    """Return lines that describe the energies, in vacuum and with restraints."""
     if "restraint" not in facts:
         return []
     restraint = f"heavy atoms, 1/2 x {facts['restraint']:g} kcal/mol/A^2; the energy includes them"
@@ -131,7 +131,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _remarks(row: Row) -> list[str]:
-    """Remarks about a model that is done and not as it should be, for the end of its line."""
+    """Return remarks about problems of a finished model, for the end of its line."""
     found = []
     if row.get("is_worse"):
         found.append("more violations, or more clashes, than before")
@@ -141,7 +141,7 @@ def _remarks(row: Row) -> list[str]:
 
 
 def _left(row: Row, verbose: bool) -> list[str]:
-    """List the violations that are left, first the ones that count."""
+    """Return the remaining violations, the relevant ones first."""
     left = row["left"]
     shown = left if verbose else left[:_LISTED]
     more = [f"  and {len(left) - len(shown):,} more; -v lists them"] if len(left) > len(shown) else []

@@ -1,4 +1,4 @@
-"""`pele-ocl rescore`: the energies of a PELE run's poses, compared with PELE's own."""
+"""`pele-ocl rescore`: energies of the poses of a PELE run, compared with those of PELE."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from .terminal import note
 
 
 class Folder(_File):
-    """Path of a folder that files are written into; it may be there."""
+    """Path of an output folder, which may exist."""
 
 
 class PeleCommand(EachOnce):
-    """Takes the structure of the run, and not that of a control file that is named."""
+    """Command that uses the structure of the run instead of that in a given control file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = self.make_parser(ctx).parse_args(list(args))[0]
-        named = {name for name, value in given.items() if isinstance(value, str)}  # others are not given
+        named = {name for name, value in given.items() if isinstance(value, str)}  # other values mean not given
         if not ctx.resilient_parsing and not HELP & set(args) and {"folder", "pele_conf"} <= named:
-            self._refuse_repeated(ctx, list(args))  # before anything is read
+            self._refuse_repeated(ctx, list(args))  # before reading files
             ctx.params["control"] = Path(given["pele_conf"])
             args = [*args, *([] if "path" in named else [str(find_run(given["folder"], given["pele_conf"]).structure)])]
         return super().parse_args(ctx, args)
@@ -87,7 +87,7 @@ def rescore(
 
 
 def exit_for_poses(poses: Poses) -> None:
-    """Name the first pose that failed, and exit with 1, if there is any."""
+    """Report failed poses, and exit with code 1 if there are any."""
     if poses.failure:
         note(f"Error: {poses.failure}")
         raise click.exceptions.Exit(1)

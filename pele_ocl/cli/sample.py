@@ -1,4 +1,4 @@
-"""`pele-ocl sample`: the values of a map at atoms or other points."""
+"""`pele-ocl sample`: interpolation of maps at atoms or other points."""
 
 from __future__ import annotations
 

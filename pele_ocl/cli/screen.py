@@ -1,4 +1,4 @@
-"""`pele-ocl screen`: molecules refined and scored in a receptor, and ranked."""
+"""`pele-ocl screen`: refinement, scoring and ranking of molecules in a receptor."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LENGTH = click.FloatRange(min=0)
 
 @dataclass(frozen=True)
 class Scoring(SolventGroup):
-    """The solvent of the score, which has other defaults than that of energies."""
+    """Options of the solvent for scoring, with different defaults than for energies."""
 
     heading: ClassVar[str] = "Solvent"
 
@@ -49,7 +49,7 @@ class Scoring(SolventGroup):
 
 @dataclass(frozen=True)
 class Screening:
-    """How molecules are refined and scored."""
+    """Options of refinement and scoring."""
 
     moving_radius: float = option(
         "Distance from the ligand, Angstrom, within which residues are minimized with it.", like=library, type=_LENGTH,
@@ -99,7 +99,7 @@ class Screening:
 
 
 def _scoring(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add options of the score's solvent."""
+    """Add options of the solvent for scoring."""
     for each in reversed(click_options(Scoring)):
         command = each(command)
     return command

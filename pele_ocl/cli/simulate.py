@@ -1,4 +1,4 @@
-"""`pele-ocl simulate`: dynamics of many replicas at once."""
+"""`pele-ocl simulate`: molecular dynamics of many replicas."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ from .terminal import elapsed, note, say
 
 __all__ = ["simulate"]
 
-NAMED = 5  # replicas that stopped, told one by one
+NAMED = 5  # stopped replicas reported individually
 _POSITIVE, _NATURAL = click.IntRange(min=1), click.IntRange(min=0)
 
 
 def _temperatures(_: click.Context, __: click.Parameter, text: str | None) -> list[float] | None:
-    """Read numbers with commas between them."""
+    """Parse numbers separated by commas."""
     values = [number(word.strip().removesuffix("K")) for word in text.split(",")] if text is not None else []
     known = [value for value in values if value is not None]
     if len(known) < len(values):
@@ -57,7 +57,7 @@ def _temperatures(_: click.Context, __: click.Parameter, text: str | None) -> li
 
 
 def _shape(_: click.Context, __: click.Parameter, text: str | None) -> list[int] | None:
-    """Read whole numbers with commas between them."""
+    """Parse integers separated by commas."""
     words = text.split(",") if text is not None else []
     if not all(word.strip().isdecimal() for word in words):
         raise InputError(f"--ladder-shape {str(text)[:60]!r}: two whole numbers with a comma between them are needed")
@@ -65,7 +65,7 @@ def _shape(_: click.Context, __: click.Parameter, text: str | None) -> list[int]
 
 
 def _schedule(_: click.Context, __: click.Parameter, text: str | None) -> list[list[float]] | None:
-    """Read points PS:K with commas between them."""
+    """Parse points PS:K separated by commas."""
     if text is None:
         return None
     points = [[number(word.strip()) for word in point.split(":")] for point in text.split(",")]
@@ -77,7 +77,7 @@ def _schedule(_: click.Context, __: click.Parameter, text: str | None) -> list[l
 
 @dataclass(frozen=True)
 class Dynamics:
-    """Options about replicas, their motion and what is written of them."""
+    """Options for replicas, dynamics and output."""
 
     heading: ClassVar[str] = "Dynamics"
 
@@ -209,11 +209,11 @@ def simulate(
 
 
 class Pace(ProgressLine):
-    """Progress of a run; of this process with the time that is simulated in a day, in all and of a replica."""
+    """Progress line of a run; without workers, it also shows ns/day in total and per replica."""
 
     def __init__(self) -> None:
         super().__init__("Simulating")
-        self._of: weakref.ref[Simulation] | None = None  # which would keep its room on the device
+        self._of: weakref.ref[Simulation] | None = None  # a strong reference would keep its device memory allocated
         self._begin = self._ns = 0.0
         self._replicas, self._share_before = 0, -1.0
 
@@ -221,7 +221,7 @@ class Pace(ProgressLine):
         return self
 
     def watch(self, simulation: Simulation) -> None:
-        """Look at a simulation before its first step, and after each report."""
+        """Update the line before the first step, and after each report."""
         if self._of is None or self._of() is not simulation:
             self._of, self._first = weakref.ref(simulation), simulation.steps
             self._begin = time.monotonic()

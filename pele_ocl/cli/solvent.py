@@ -1,4 +1,4 @@
-"""`pele-ocl solvent`: Born radii and implicit-solvent energy of a structure."""
+"""`pele-ocl solvent`: Born radii and implicit-solvent energies of structures."""
 
 from __future__ import annotations
 

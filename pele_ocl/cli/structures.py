@@ -1,4 +1,4 @@
-"""Arguments, options, progress and rows of commands that write a file for each structure."""
+"""Arguments, options, progress lines and tables for commands that write a file per structure."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .progress import ProgressLine
 from .showing import say_records
 from .terminal import note, one_line, say
 
-Row = Mapping[str, Any]  # a record as --json prints it
+Row = Mapping[str, Any]  # a record as printed by --json
 Command = Callable[..., Any]
-_NAMED = 3  # that failed, in a sentence
+_NAMED = 3  # failures listed in a message
 
 
 class Target(_File):
-    """Path of a structure, of a folder of them, a pattern of their names, or of a table beside them."""
+    """Output path: a structure, a folder, a pattern of names, or a table."""
 
     input: Input = INPUT
 
@@ -34,13 +34,13 @@ TARGET = Target()
 
 
 def files(_: click.Context, __: click.Parameter, given: tuple[Path, ...]) -> tuple[Path, ...]:
-    """List the paths, each once, with the files in place of a pattern that a shell left alone."""
+    """Return the paths without duplicates, with quoted patterns expanded."""
     return expanded(given)
 
 
 @dataclass(frozen=True)
 class Holding:
-    """Restraints and frozen atoms."""
+    """Options for restraints and frozen atoms."""
 
     heading: ClassVar[str] = "Holding atoms"
 
@@ -68,7 +68,7 @@ _CONSTRAINTS = {"hbonds": "at the force field's lengths", "hbonds-present": "at 
 
 
 def constraints_option(known: Sequence[str]) -> Callable[[Command], Command]:
-    """Add --constraints; known : its values"""
+    """Add --constraints. known : possible values"""
     lengths = ", or ".join(_CONSTRAINTS[name] for name in known)
     return command_option(
         "--constraints", type=click.Choice(known, case_sensitive=False), help=f"Hold bonds to hydrogen {lengths}.",
@@ -77,7 +77,7 @@ def constraints_option(known: Sequence[str]) -> Callable[[Command], Command]:
 
 
 class StructureLine(ProgressLine):
-    """Progress line that counts structures, and tells how far the slowest one under way is from its minimum."""
+    """Progress line that counts structures, and shows the gradient of the slowest one."""
 
     def __init__(self, what: str = "Minimizing") -> None:
         super().__init__(what)
@@ -88,7 +88,7 @@ class StructureLine(ProgressLine):
         return self
 
     def watch(self, done: int, n: int, gradient: float) -> None:
-        """Tell of structures done, of all, and of the slowest one's rms gradient, kcal/mol/A; 0 if none goes on."""
+        """Update the line. gradient : largest rms gradient of running structures, kcal/mol/A; 0 if there are none"""
         self.first = done if self.first < 0 else self.first
         self.n, self.slowest = n, gradient or None
         self(done / n)
@@ -107,14 +107,14 @@ class StructureLine(ProgressLine):
 
 
 def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Make a row of each record."""
+    """Convert records to rows."""
     return [record.to_dict() for record in records]
 
 
 def show(rows: Sequence[Row], printed: Sequence[Record], as_json: bool, as_text: Callable[[], str]) -> None:
     """Print the records as JSON, or the rows as text.
 
-    Raises InputError instead, unless JSON is printed, if the only structure failed or all failed for one reason.
+    For text output, raises InputError instead if all structures failed with the same error.
     """
     reasons = {row.get("error") for row in rows}
     if not as_json and len(reasons) == 1 and (reason := reasons.pop()) is not None:
@@ -126,7 +126,7 @@ def show(rows: Sequence[Row], printed: Sequence[Record], as_json: bool, as_text:
 
 
 def exit_for_rows(rows: Sequence[Row], what: str) -> None:
-    """Say why rows failed, and exit with 1; nothing where none did. what : one of them, "structure" """
+    """Report errors, and exit with code 1 if any row failed. what : name of an item, such as "structure" """
     failed = [row for row in rows if "error" in row]
     if failed:
         shown = "; ".join(map(_sentence, failed[:_NAMED]))
@@ -136,13 +136,13 @@ def exit_for_rows(rows: Sequence[Row], what: str) -> None:
 
 
 def _sentence(row: Row) -> str:
-    """Say why a structure failed, with its name once."""
+    """Return the error of a structure with its name."""
     name, reason = one_line(row["structure"]), row["error"]
     return str(reason) if reason.startswith(f"{name}:") else f"{name}: {reason}"
 
 
 def add_reasons(lines: list[str], rows: Sequence[Row]) -> None:
-    """Append the reasons why rows failed to the lines of a table, of which the first is the header."""
+    """Append the errors of failed rows to the lines of a table, whose first line is the header."""
     for k, row in enumerate(rows, 1):
         if "error" in row:
             reason = row["error"].removeprefix(f"{one_line(row['structure'])}: ")

@@ -1,4 +1,4 @@
-"""`pele-ocl tune`: measures the choices there are on a device, and remembers the best for `auto`."""
+"""`pele-ocl tune`: measurement of variants and settings on a device, for use by `auto`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def tune(
         for series in _measure(device, quantities, precisions, systems):
             rows += series
             if not dry_run:
-                store.remember(_entry(device, series))  # now, so that an interruption later on loses little
+                store.remember(_entry(device, series))  # saved immediately, in case of an interruption
             if not as_json:
                 click.echo("\n".join(_line(row, verbose) for row in series))
         if not as_json:
@@ -94,7 +94,7 @@ def tune(
 def _measure(
     device: Device, quantities: Sequence[str], precisions: Sequence[str], systems: Sequence[str]
 ) -> Iterator[list[Row]]:
-    """Measure the rows of each quantity and precision, and give them when they come, with progress on stderr."""
+    """Yield the measured rows of each quantity and precision, with progress on stderr."""
     from ..bench.tune import Case, measure
 
     cases = [Case(name, load(name)) for name in systems or SYSTEMS]
@@ -110,7 +110,7 @@ def _measure(
 
 
 def _worst(rows: Sequence[Row]) -> str:
-    """Return how far `auto` is from the best."""
+    """Return a summary of how much slower `auto` is than the best choice."""
     worst = max(rows, key=lambda row: row.ratio)
     where = f"{worst.quantity}, {worst.precision}, {worst.system}"
     return f"auto took at most {worst.ratio:.2f} times as long as the best ({where})"
@@ -128,7 +128,7 @@ def _line(row: Row, verbose: bool) -> str:
 
 
 def _choices(row: Row) -> str:
-    """Every choice, the fastest first."""
+    """Return all choices with their times, the fastest first."""
     rules = row.seconds[RULES]
     cells = [
         (str(choice), _ms(seconds), f"{seconds / rules:.2f}")

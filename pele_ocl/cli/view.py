@@ -1,4 +1,4 @@
-"""`pele-ocl view`: a molecule in pictures, as an offline page and as PNG."""
+"""`pele-ocl view`: pages and pictures of molecules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pele-ocl bench ladders`: all ladders beside the ceilings of a device."""
+"""`pele-ocl bench ladders`: all ladders compared with the peak rates of a device."""
 
 from __future__ import annotations
 

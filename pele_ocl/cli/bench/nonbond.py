@@ -1,4 +1,4 @@
-"""`pele-ocl bench nonbond`: the gradient over a pair list by every variant."""
+"""`pele-ocl bench nonbond`: timing of gradients over pair lists."""
 
 from __future__ import annotations
 

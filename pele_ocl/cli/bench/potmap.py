@@ -1,4 +1,4 @@
-"""`pele-ocl bench potmap`: potential maps by every variant."""
+"""`pele-ocl bench potmap`: timing of potential maps."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ HEAD = (
 
 
 def _say_gone(context: click.Context, parameter: click.Parameter, is_given: bool) -> None:
-    """Tell that an option of 0.1, whose table had other programs in it, has no effect."""
+    """Issue a note that an option of version 0.1, about other programs, has no effect."""
     if is_given:
         note("--no-peers has no effect any more: no other programs are timed here; it goes in 0.4.0")
 
 
 def _numbers(context: click.Context, option: click.Parameter, given: str | None) -> tuple[int, ...]:
-    """Read 1,2,4."""
+    """Parse numbers such as 1,2,4."""
     if given is None:
         return ()
     if not re.fullmatch(r"[1-9]\d?(,[1-9]\d?)*", given):
@@ -45,7 +45,7 @@ def _numbers(context: click.Context, option: click.Parameter, given: str | None)
 
 
 def _sizes(context: click.Context, option: click.Parameter, given: str | None) -> tuple[Group, ...]:
-    """Read 8x4,64x1x1."""
+    """Parse group sizes such as 8x4,64x1x1."""
     if given is None:
         return ()
     sizes = given.split(",")
@@ -141,7 +141,7 @@ def potmap(
 
 
 def _say_sizes(cells: list[SizeTime], about: str, as_json: bool) -> None:
-    """Write a table for each rung, or JSON."""
+    """Print a table for each rung, or JSON."""
     for variant in dict.fromkeys(cell.variant for cell in cells):
         own = [cell for cell in cells if cell.variant == variant]
         if as_json:
@@ -157,13 +157,13 @@ def _say_sizes(cells: list[SizeTime], about: str, as_json: bool) -> None:
 
 
 def _bases(variants: Sequence[str]) -> str:
-    """Name the variants that speed-ups are over."""
+    """Return the names of the baseline variants of speed-ups."""
     missing = [name for name in ("sequential", "gather") if variants and name not in variants]
     return f"no speed-up over {' and '.join(missing)} without --variant of it" if missing else ON_ONE_CORE
 
 
 def _parts(choice: str | None) -> list[str | None]:
-    """Find the devices that one --device names."""
+    """Return the devices in one --device option."""
     listed = device_list(choice)
     return [*listed] if isinstance(listed, list) else [listed]
 

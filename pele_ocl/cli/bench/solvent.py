@@ -1,4 +1,4 @@
-"""`pele-ocl bench solvent`: Born radii by every variant."""
+"""`pele-ocl bench solvent`: timing of Born radii."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def solvent(
 
 
 def _say_why(timings: list[Timing], device: Device) -> None:
-    """Say what limits the rows of the last structure, and what they show."""
+    """Print what limits the variants for the last structure, and a summary."""
     from ...bench.ceilings import measure_ceilings
     from ...bench.ladders import RungTime, counts_of, what_was_seen, why
 
