@@ -19,7 +19,7 @@ DRIFT = """
 #include "engine/rows.clh"
 
 kernel void drift(ENSEMBLE, global const real *restrict velocities, const real dt) {
-    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const Structure own = structure_here(rows, steps, listed, bytes);
     const int i = get_global_id(0);
     if (i >= own.n_atoms) return;
     for (int axis = 0; axis < 3; ++axis) move_atom(&own, i, axis, dt * velocities[3 * (own.first_atom + i) + axis]);
