@@ -45,7 +45,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     change(options, "            most_step=MOST_STEP,\n", packed)
     insert(
         root / "pele_ocl" / "cli" / "minimize.py",
-        'class Descent:\n    """How structures are minimized, and when that ends."""\n\n',
+        'class Descent:\n    """Options of the minimization and its stopping criteria."""\n\n',
         descent,
     )
     insert(settings, '    exchange: str = "temperature"\n', setting)
@@ -53,7 +53,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     change(settings, "        return math.sqrt(-math.expm1(-2 * self.friction * self.dt))\n", noise)
     insert(
         root / "pele_ocl" / "cli" / "simulate.py",
-        'class Dynamics:\n    """Options about replicas, their motion and what is written of them."""\n\n',
+        'class Dynamics:\n    """Options for replicas, dynamics and output."""\n\n',
         dynamics,
     )
     return root
