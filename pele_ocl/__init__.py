@@ -8,7 +8,7 @@
 
 Units: angstrom, elementary charge, kcal/mol (pele_ocl.units).
 
-A name is loaded when it is first used, so that the import itself takes no time.
+Names are imported on first use, so that importing the package is fast.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
 
     __version__: str
 
-# Public names by the module that has them. A new one gets an entry in docs/api, and `make docs` its import above.
+# Public names by module. Add new names also to docs/api; `make docs` adds their imports above.
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
     "atoms.atoms": ("selection",),
@@ -253,13 +253,13 @@ _CALLED = (
     "screen",
     "solvent",
     "view",
-)  # packages that are functions, too
+)  # packages that can be called as functions
 
 __all__ = sorted([*_MODULES, *_CALLED])
 
 
 def __getattr__(name: str) -> Any:
-    """A public name or a sub-module, loaded now and kept."""
+    """Import a public name or a submodule on first use."""
     if name == "__version__":
         value: Any = _installed_version()
     elif name in _MODULES:
@@ -283,7 +283,7 @@ def _submodule(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, whether they are loaded already or not."""
+    """Return the public names, including those not yet imported."""
     return sorted([*__all__, "__version__", "units"])
 
 

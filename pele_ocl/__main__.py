@@ -1,4 +1,4 @@
-"""`python -m pele_ocl` and the script `pele-ocl`: the command, which Ctrl-C ends in one line at any moment."""
+"""Entry points of the command line, `python -m pele_ocl` and `pele-ocl`, with clean handling of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from types import FrameType
 
 from .common.errors import INTERRUPTED
 
-_COLLECTED = 200_000  # new objects after which garbage is collected; loading modules makes none
-# glibc's mallopt: M_TRIM_THRESHOLD, free memory that stays at the end of the heap, and M_MMAP_THRESHOLD, the smallest
-# block that is mapped separately. With the defaults each large array gets new pages, which take longer than most
-# operations on it.
+_COLLECTED = 200_000  # threshold of garbage collection, so that imports do not trigger it
+# glibc's mallopt: M_TRIM_THRESHOLD, free memory kept at the end of the heap, and M_MMAP_THRESHOLD, the smallest block
+# that is mapped separately. With the defaults, every large array is allocated with new pages, which takes longer than
+# most operations on it.
 _KEPT = {-1: 64 << 20, -3: 16 << 20}
-_SPUN = "20"  # log2 of the clock cycles for which idle threads of NumPy's BLAS, one per core, spin; its default is 28
-_AGAIN = 0.02  # seconds until an interrupt that came at a bad moment is tried again
-_CALLBACKS = (  # of weak references: to locks of imports, and to the keys and values of weak dictionaries and sets
+_SPUN = "20"  # log2 of clock cycles for which idle BLAS threads of NumPy spin; the default is 28
+_AGAIN = 0.02  # s, delay of an interrupt that cannot be handled safely
+_CALLBACKS = (  # of weak references: to import locks, and to keys and values of weak dictionaries and sets
     ("<frozen importlib._bootstrap>", "cb"), (weakref.__file__, "remove"), (_weakrefset.__file__, "_remove"),
     (weakref.__file__, "__call__"),
 )  # fmt: skip
@@ -32,37 +32,37 @@ _LOADING = (ExtensionFileLoader.create_module.__code__, ExtensionFileLoader.exec
 
 
 def run() -> None:
-    """Run the command; an interrupt ends it with exit code 130."""
+    """Run the command line. After an interrupt, the exit code is 130."""
     gc.set_threshold(_COLLECTED)
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _SPUN)
     if sys.platform == "linux":
         with suppress(AttributeError):  # not glibc
             for parameter, value in _KEPT.items():
                 ctypes.CDLL(None).mallopt(parameter, value)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # ignored, say, in the background of a shell
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # ignored in background jobs
         signal.signal(signal.SIGINT, _interrupt)
     try:
         from .cli import main
 
         main(prog_name="pele-ocl")
-    except KeyboardInterrupt:  # before the command was there, or behind it
+    except KeyboardInterrupt:  # while loading or after the command
         print("Interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
     finally:
-        gc.freeze()  # Python looks through all objects for garbage as it ends, which takes a tenth of a second
+        gc.freeze()  # skips the final garbage collection, which takes 0.1 s
 
 
 def run_as_apbs() -> None:
-    """Run `pele-ocl pb` with these arguments, as programs that call APBS do: with an input file alone."""
+    """Run `pele-ocl pb` as a replacement for `apbs`, which other programs call with only an input file."""
     sys.argv.insert(1, "pb")
     run()
 
 
 def run_as_explore() -> None:
-    """Run `pele-ocl explore` with these arguments, as AdaptivePELE calls PELE: with a control file alone.
+    """Run `pele-ocl explore` as a replacement for PELE, which AdaptivePELE calls with only a control file.
 
-    mpirun and srun start it many times; the first process runs the explorers of all, unless --shard shares them out.
-    As PELE, it overwrites an earlier run in the folder, unless --resume is given.
+    With mpirun or srun, the first process runs all explorers, unless they are distributed by --shard or --ranks. Like
+    PELE, it overwrites an earlier run in the folder, unless --resume is given.
     """
     from .jobs.launchers import launched
 
@@ -72,11 +72,10 @@ def run_as_explore() -> None:
 
 
 def _interrupt(_: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, or try again a little later where it would kill the process instead of ending it.
+    """Raise KeyboardInterrupt, or try again a little later if this is not safe.
 
-    A module written in C++ aborts if it comes while that module is loaded. Python itself ends by the signal if one
-    comes after another in executed text, as when dataclasses are made. Exceptions from __del__ and from callbacks of
-    weak references are passed over.
+    C++ extension modules abort if the exception is raised while they are loaded. In code run by `exec`, as for
+    dataclasses, a second interrupt can kill Python. Exceptions in __del__ and callbacks of weak references are lost.
     """
     is_bad = frame is not None and frame.f_code.co_filename == "<string>"
     while frame is not None and not is_bad:

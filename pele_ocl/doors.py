@@ -1,4 +1,4 @@
-"""Way from the keywords of a public function to a job: what is read, by which solvent, and how it runs."""
+"""Conversion of the keywords of public functions to jobs: options for reading, the solvent, and running."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _OF_FRAMES = ("trajectory", "frames", "topology", "image")
 
 @dataclass(frozen=True)
 class Door:
-    """Keywords of a public function, sorted by what they are about.
+    """Keywords of a public function, sorted by topic.
 
-    name : of the function; model : SolventModel; reading : how files are read
-    given : names of the keywords that were given, besides the function's own
-    frames : of the trajectory; run : how the computation runs
-    own : further fields of the function's job
+    name : name of the function; model : SolventModel; reading : options for reading files
+    given : names of the given keywords, except those declared by the function
+    frames : options of the trajectory; run : options for running the computation
+    own : further fields of the job
     """
 
     name: str
@@ -63,14 +63,14 @@ class Door:
     ) -> Door:  # fmt: skip
         """Sort keywords.
 
-        function : the public one
-        words : of the solvent (`like`, and fields of SolventModel), of the reading (fields of Reading), of the run
-            (fields of Run), of the trajectory; or `reading`, a Reading
+        function : the public function
+        words : keywords of the solvent (`like`, and fields of SolventModel), for reading (fields of Reading, or
+            `reading`, a Reading), for running (fields of Run), and of the trajectory
         model : a SolventModel, or the number of the model to read
-        vacuum : what leaves the solvent out, for messages
-        spec : dataclass of the job, whose fields are keywords, too, where the function does not name them
+        vacuum : option that omits the solvent, for messages
+        spec : dataclass of the job; its fields not declared by the function are also accepted as keywords
 
-        Raises TypeError for a keyword that there is none of, and InputError for those that do not go together.
+        Raises TypeError for an unknown keyword, and InputError for keywords that cannot be combined.
         """
         known = (*OF_SOLVENT, *_OF_READING, *_OF_RUN, *_OF_FRAMES, "reading")
         further = set() if spec is None else {of.name for of in fields(spec) if of.metadata.get("is_keyword", True)}
@@ -104,12 +104,12 @@ class Door:
         return cls(function.__name__, solvent, read, frozenset(words), frames, Run(**run, device=chosen), own)
 
     def require_atoms(self) -> None:
-        """Raise InputError for keywords about files, where Atoms are given."""
+        """Raise InputError if keywords about files were given, although the input is Atoms."""
         allowed = {*OF_SOLVENT, "progress", *(_OF_FRAMES if "trajectory" in self.frames else ())}
         refuse_for_atoms(**dict.fromkeys(sorted(self.given - allowed), True))
 
     def over(self, plan: Any) -> Any:
-        """Evaluate the frames of the trajectory by a plan of Atoms."""
+        """Evaluate the frames of the trajectory with a plan for Atoms."""
         from .trajectories.energies import energies_over, trajectory_for
 
         words = dict(self.frames)
@@ -117,9 +117,9 @@ class Door:
         return energies_over(plan, over, progress=self.run.progress)
 
     def evaluated(self, spec: EvaluationSpec[Any], given: Given, *, alone: Mapping[str, object]) -> Any:
-        """Evaluate a file, its models, a trajectory or several files by a job.
+        """Evaluate a file, its models, a trajectory or several files.
 
-        alone : by name, values of keywords that cannot be combined with a trajectory
+        alone : values, by name, of keywords that cannot be combined with a trajectory
 
         Returns the result of one structure, an Evaluation of its models, FrameEnergies, or Structures.
         """
@@ -163,9 +163,9 @@ class Door:
 
 
 def matched(given: Any) -> Any:
-    """Replace a pattern such as "designs/*.pdb", or patterns in a list, by the files that match.
+    """Replace a pattern such as "designs/*.pdb", or patterns in a list, by the matching files.
 
-    A single match is its path. Anything that is not a path, and a pattern without a match, are returned unchanged.
+    A single match is returned as a path. Patterns without a match, and objects other than paths, are unchanged.
     """
     if isinstance(given, str | PathLike) and not isinstance(given, InputFile):
         found = expanded([file_path(given)])
@@ -177,18 +177,18 @@ def matched(given: Any) -> Any:
 
 
 def one_or_all(paths: Sequence[Path]) -> Path | list[Path]:
-    """Return the path of a list of one, or the list."""
+    """Return a single path instead of a list of length one."""
     return paths[0] if len(paths) == 1 else list(paths)
 
 
 def paths_listed(given: Given) -> list[PathGiven]:
-    """List one path or several. Raises InputError as `paths_of`."""
+    """Return one or several paths as a list. Raises InputError as in `paths_of`."""
     alone = paths_of(given)
     return [alone] if alone is not None else list(cast(Sequence[PathGiven], given))
 
 
 def paths_of(given: Given) -> PathGiven | None:
-    """Return the path if one is given, None if several are. Raises InputError for anything else."""
+    """Return a single path, or None for several paths. Raises InputError for anything else."""
     if isinstance(given, str | PathLike):
         return given
     if (
@@ -198,35 +198,35 @@ def paths_of(given: Given) -> PathGiven | None:
         and all(isinstance(path, str | PathLike) for path in given)
     ):
         if len(given) == 0:
-            raise InputError("there is no structure; give the path of one, or several")
+            raise InputError("no structure was given; give the path of one, or several")
         return None
     if isinstance(given, list | tuple) and all(isinstance(of, Atoms) for of in given):
         raise InputError(
             "several molecules in memory are given; evaluate them one by one, or as rows of pele_ocl.Ensemble, or pass "
             "their paths"
         )
-    raise InputError(f"the structure is {described(given)}; Atoms, the path of a file or several paths are needed")
+    raise InputError(f"the structure is {described(given)}; expected Atoms, the path of a file or several paths")
 
 
 def control_settings(control: ControlFile) -> dict[str, Any]:
-    """Return the settings of PELE's control file as keywords."""
+    """Return the settings of a PELE control file as keywords."""
     return {
         "forcefield": control.forcefield, "pele_data": control.data,
         "allow_missing_terminals": control.allow_missing_terminals,
-        "guess_radii": "sgb" in GB_MODELS[control.gb].parameters,  # which needs no rows of OBC tables
+        "guess_radii": "sgb" in GB_MODELS[control.gb].parameters,  # SGB does not use OBC tables
         "like": "pele", "gb": control.gb, "ionic_strength": control.ionic_strength,
     }  # fmt: skip
 
 
 def with_settings(control: ControlFile, words: Mapping[str, Any], model: object = None) -> dict[str, Any]:
-    """Add the settings of a control file to keywords, which win over them, and tell what it could not say.
+    """Add the settings of a control file to keywords, which have priority, and issue notes about unsupported settings.
 
-    model : a SolventModel, which stands for all settings of the solvent
+    model : a SolventModel, which replaces all solvent settings
     """
     for sentence in control.notes:
         note(f"Note: {sentence}")
     settings = control_settings(control)
-    if isinstance(model, SolventModel) or words.get("gb", control.gb) == "none":  # which has no salt
+    if isinstance(model, SolventModel) or words.get("gb", control.gb) == "none":  # no solvent settings
         settings = {name: of for name, of in settings.items() if name not in ("like", "gb", "ionic_strength")}
         settings |= {} if isinstance(model, SolventModel) else {"like": "pele", "gb": "none"}
     if words.get("reading") is not None:
@@ -235,25 +235,25 @@ def with_settings(control: ControlFile, words: Mapping[str, Any], model: object 
 
 
 def structure_of(control: ControlFile, instead: str) -> Path:
-    """Return the structure of a control file; instead : what to give where it names none, or several.
+    """Return the structure of a control file. instead : alternative, for messages
 
-    Raises InputError if it names no single structure, or one that is not there.
+    Raises InputError if the file does not name exactly one structure, or if that does not exist.
     """
     if len(control.structures) != 1:
         names = f"{len(control.structures)} files of one complex" if control.structures else "no structure"
-        raise InputError(f"{control.path}: names {names}; give one file that holds it: {instead}")
+        raise InputError(f"{control.path}: names {names}; give one file that contains it: {instead}")
     (path,) = control.structures
     if not path.exists():
-        raise InputError(f"{control.path}: its structure {path} is not there; give one: {instead}")
+        raise InputError(f"{control.path}: its structure {path} does not exist; give one: {instead}")
     return path
 
 
 def by_given_files(
     function: Callable[..., Any], what: Any, keywords: Mapping[str, Any], behind: PathGiven | None = None
 ) -> tuple[Any, dict[str, Any]]:
-    """Determine the kinds of a call's files: a PELE control file, and coordinates that follow their topologies.
+    """Recognize PELE control files, and coordinate files after topologies, among the arguments of a call.
 
-    behind : file of coordinates that follows one structure, whose `coordinates` it is if that is a topology
+    behind : coordinate file after a single structure, used as `coordinates` if the structure is a topology
     """
     if behind is not None:
         return what, {**keywords, "coordinates": behind} if belongs_to_topology(what, behind) else dict(keywords)
@@ -262,17 +262,17 @@ def by_given_files(
 
 
 def belongs_to_topology(path: PathGiven, behind: PathGiven) -> bool:
-    """Return whether the second of two paths is a file of coordinates, and the first a topology, which has none."""
+    """Return whether the second path is a coordinate file, and the first is a topology without coordinates."""
     return is_file_of_coordinates(behind) and not Path(path).is_dir() and is_topology(path)
 
 
 def _with_coordinates(function: Callable[..., Any], what: Any, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Move files of coordinates from a list of structures to the keyword `coordinates` of their topologies.
+    """Move coordinate files from a list of structures to the keyword `coordinates` of their topologies.
 
-    The same applies to a structure without parameters directly after a topology, such as the .gro file of a .top. A
-    topology and its coordinates alone are one structure.
+    This includes a structure without parameters directly after a topology, such as a .gro file after a .top file. A
+    single topology with coordinates is one structure.
 
-    Raises KeywordError for coordinates without a topology, and for a trajectory behind a structure.
+    Raises KeywordError for coordinates without a topology, and for a trajectory after a structure.
     """
     if (
         not isinstance(what, list | tuple)
@@ -310,9 +310,9 @@ def _with_coordinates(function: Callable[..., Any], what: Any, words: dict[str, 
 def _by_control_file(
     function: Callable[..., Any], what: Any, keywords: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-    """Add the settings of PELE's control file to a call: `pele_conf`, or what is given in place of a structure.
+    """Add the settings of a PELE control file, given as `pele_conf` or as the structure, to a call.
 
-    Returns the structure, of the control file if none is given, and the keywords.
+    Returns the structure, by default that of the control file, and the keywords.
     """
     words = {name: of for name, of in keywords.items() if name != "pele_conf"}
     given = keywords.get("pele_conf")

@@ -1,6 +1,6 @@
-"""Regular grids of points in space, and maps: values at the points of a grid.
+"""Regular grids, and maps with values at the points of a grid.
 
-A value belongs to its point, not to a cell around it: `origin` is the place of the first value.
+Values belong to points, not to cells: `origin` is the position of the first value.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from .common.modules import public
 from .common.readonly import ReadOnlyArrays, own_array
 from .units import potential_factor
 
-MOST_POINTS = 2**40  # 4 TiB of float32: a mistaken spacing, not a map
-FARTHEST = 1e10  # A, of a point from 0: squares of distances stay within float32
-LEAST_SPACING = 1e-100  # A: its inverse is a number, too
-TOUCHING = 1e-3  # A; an atom closer to a point stands on it, and has no potential there
+MOST_POINTS = 2**40  # 4 TiB of float32; more is probably caused by a wrong spacing
+FARTHEST = 1e10  # A, largest coordinate, so that squared distances do not overflow in float32
+LEAST_SPACING = 1e-100  # A, with a finite inverse
+TOUCHING = 1e-3  # A, smallest distance of an atom from a grid point
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +68,10 @@ class Grid(ReadOnlyArrays):
 
     @classmethod
     def around(cls, atoms: Atoms, padding: float = 10.0, spacing: ArrayLike = 0.5) -> Grid:
-        """Make the smallest grid that extends at least `padding` A beyond the outermost atoms, on multiples of
-        `spacing`.
+        """Create the smallest grid that extends at least `padding` A beyond the outermost atoms.
 
-        If an atom would be on a point, the grid is shifted by half or a quarter step. This is the case for ions placed
-        on a grid.
+        The points are multiples of `spacing`. If an atom coincides with a point, as for ions placed on a grid, the grid
+        is shifted by half or a quarter of the spacing.
 
         >>> atoms = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0])
         >>> pele_ocl.Grid.around(atoms, padding=2, spacing=1.0).shape
@@ -96,12 +95,12 @@ class Grid(ReadOnlyArrays):
 
     @property
     def last(self) -> Floats:
-        """(3,) x, y, z of the last point, A."""
+        """Position of the last point, (3,) A."""
         last: Floats = self.origin + (np.array(self.shape) - 1) * self.spacing
         return last
 
     def axes(self) -> tuple[Floats, Floats, Floats]:
-        """Coordinates of the points along x, (nx,), y, (ny,), and z, (nz,), A.
+        """Return the coordinates of points along x, (nx,), y, (ny,), and z, (nz,), A.
 
         >>> x, y, z = pele_ocl.Grid(origin=(0, 0, 0), spacing=0.5, shape=(3, 1, 1)).axes()
         >>> x.tolist()
@@ -111,33 +110,33 @@ class Grid(ReadOnlyArrays):
         return x, y, z
 
     def position(self, index: ArrayLike) -> Floats:
-        """Positions (..., 3) A of grid indices (..., 3) in the order i, j, k along x, y, z.
+        """Return the positions (..., 3) A of grid indices (..., 3) in the order i, j, k along x, y, z.
 
         >>> pele_ocl.Grid(origin=(0, 0, 1), spacing=0.5, shape=(3, 3, 3)).position((2, 0, 1)).tolist()
         [1.0, 0.0, 1.5]
         """
-        with np.errstate(over="ignore"):  # of numbers beyond all grids
+        with np.errstate(over="ignore"):  # for huge indices
             position: Floats = self.origin + _triples("the indices", index) * self.spacing
         return position
 
     def index(self, positions: ArrayLike) -> Floats:
-        """Fractional indices (..., 3) along x, y, z of positions (..., 3) A."""
+        """Return the fractional indices (..., 3) along x, y, z of positions (..., 3) A."""
         index: Floats = (_triples("the positions", positions) - self.origin) / self.spacing
         return index
 
 
 def _triples(name: str, values: ArrayLike) -> Floats:
-    """Numbers (..., 3), or InputError."""
+    """Convert to an array (..., 3). Raises InputError for other shapes."""
     found = arguments.numbers(name, values)
     if found.shape[-1:] != (3,):
-        raise InputError(f"{name} have shape {found.shape}; (..., 3) is needed")
+        raise InputError(f"{name} have shape {found.shape}; expected (..., 3)")
     return found
 
 
 def _beside(indices: Floats, close: Floats) -> float:
-    """Return the part of a step by which points must move so that no atom lies on one. It is 0 if no move helps.
+    """Return the shift, in units of the spacing, so that no atom coincides with a point, or 0 if none is found.
 
-    indices : (n, 3) of atoms, in steps; close : (3,) steps along each axis that are too close
+    indices : (n, 3) fractional indices of atoms; close : (3,) smallest distances in units of the spacing
     """
     for share in (0.0, 0.5, 0.25):
         off = np.abs(indices - share - np.round(indices - share))
@@ -151,7 +150,7 @@ class Map(Suggests):
     """Values at the points of a grid.
 
     grid : Grid
-    values : (nz, ny, nx) in C order: x runs fastest; float32 or float64; arrays are copied
+    values : (nz, ny, nx) in C order, with x as fastest axis; float32 or float64; arrays are copied
     unit : a key of units.POTENTIAL_UNITS, or the unit of a file; "" if unknown
     title : one line of description
     temperature : K, the T of the unit kT/e; None if unknown or not needed
@@ -178,7 +177,7 @@ class Map(Suggests):
     def owning(
         cls, grid: Grid, values: NDArray[np.floating], unit: str = "", title: str = "", temperature: float | None = None
     ) -> Map:
-        """Make a map that owns its values, without a copy."""
+        """Create a map that takes ownership of its values, without copying them."""
         found = object.__new__(cls)
         for name, value in dict(grid=grid, values=values, unit=unit, title=title, temperature=temperature).items():
             object.__setattr__(found, name, value)
@@ -186,7 +185,7 @@ class Map(Suggests):
         return found
 
     def _check(self) -> None:
-        """Raise InputError for what does not fit."""
+        """Raise InputError for invalid or mismatched fields."""
         arguments.instance("grid", self.grid, Grid, "a Grid")
         values = arguments.array("values", self.values, "iuf", "numbers")
         if values.dtype not in (np.float32, np.float64):
@@ -209,12 +208,12 @@ class Map(Suggests):
 
     @property
     def full_unit(self) -> str:
-        """Unit with temperature, `kT/e at 298.15 K`."""
+        """Unit with temperature, such as `kT/e at 298.15 K`."""
         known = self.unit == "kT/e" and self.temperature is not None
         return f"{self.unit} at {self.temperature:.10g} K" if known else self.unit
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a map file in the format of its suffix, as `write_map` does.
+        """Write a map file, with the format determined by its suffix, as in `write_map`.
 
         >>> grid = Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
         >>> Map(grid, np.ones((2, 2, 2)), "kT/e").save("ones.dx")
@@ -224,8 +223,8 @@ class Map(Suggests):
     def in_unit(self, unit: str, temperature: float | None = None) -> Map:
         """Convert the potential to another unit.
 
-        unit : of units.POTENTIAL_UNITS
-        temperature : K, for kT/e; by default the map's own
+        unit : one of units.POTENTIAL_UNITS
+        temperature : K, for kT/e; by default that of the map
 
         Raises InputError if one of the units is not a unit of potential, or the temperature for kT/e is missing.
 
@@ -236,7 +235,7 @@ class Map(Suggests):
         """
         arguments.text("unit", unit)
         if temperature is not None:
-            _factor("kT/e", temperature)  # checks it
+            _factor("kT/e", temperature)  # checks the temperature
         kelvin = self.temperature if temperature is None else temperature
         if (self.unit, self.temperature) == (unit, kelvin):
             return self
@@ -248,10 +247,10 @@ class Map(Suggests):
 
 
 def require_map(map_: object) -> None:
-    """Raise InputError for anything but a Map: a result that holds one, a path."""
+    """Raise InputError for anything but a Map, including results with a map, and paths."""
     if isinstance(getattr(map_, "map", None), Map):
-        raise InputError(f"a Map is needed, not a {type(map_).__name__}; its Map is the attribute `map`: result.map")
-    arguments.instance("map", map_, Map, "a Map: read_map('map.dx'), or potmap(atoms, grid).map,")
+        raise InputError(f"expected a Map, not a {type(map_).__name__}; its Map is the attribute `map`: result.map")
+    arguments.instance("map", map_, Map, "a Map: read_map('map.dx'), or potmap(atoms, grid).map")
 
 
 def _factor(unit: str, temperature: float | None) -> float:

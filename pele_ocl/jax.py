@@ -1,4 +1,4 @@
-"""Energies as functions of JAX's arrays, under jit, vmap and grad: `pele_ocl.jax.energies(plan, positions)`.
+"""Energies as JAX functions that support jit, vmap and grad: `pele_ocl.jax.energies(plan, positions)`.
 
 Needs JAX: pip install 'pele-ocl[jax]'.
 """
@@ -28,7 +28,7 @@ __all__ = ["energies"]
 def energies(
     plan: Energy | Nonbond | Ensemble, positions: ArrayLike, *, failed: Failed = "raise", rows: RowsLike = None
 ) -> Array:
-    """Energies of positions, differentiable once in reverse mode (grad, value_and_grad), also under jit and vmap.
+    """Compute energies of positions, differentiable once in reverse mode, also under jit and vmap.
 
     plan : with gradients; `partial(energies, plan)` is a function of positions only. The rows of an Ensemble keep the
         positions of the last evaluation
@@ -49,24 +49,24 @@ def energies(
     try:
         given = jax.numpy.asarray(positions)
     except (TypeError, ValueError) as error:
-        raise InputError(f"positions are no array of numbers: {str(error).splitlines()[0]}") from None
+        raise InputError(f"positions are not an array of numbers: {str(error).splitlines()[0]}") from None
     if jax.numpy.issubdtype(given.dtype, jax.numpy.integer):
         given = given.astype(float)
     if given.dtype not in (np.float32, np.float64):
-        raise InputError(f"positions are of type {given.dtype}; float32 or float64 is needed")
+        raise InputError(f"positions are of type {given.dtype}; expected float32 or float64")
     found: Array = _differentiable()(of, given)
     return found
 
 
 @cache
 def _differentiable() -> Any:
-    """Make the function of Tensors and positions that JAX differentiates, when JAX is first needed."""
+    """Create the differentiable function of Tensors and positions, when JAX is first needed."""
     jax: Any = extra("jax", "a function for JAX")
     custom = partial(jax.custom_vjp, nondiff_argnums=(0,))
 
     @custom
     def evaluate(of: Tensors, positions: Array) -> tuple[Array, Array]:
-        """Energies and gradients (..., n, 3), from one call of the host."""
+        """Return energies and gradients (..., n, 3), from one host callback."""
         shape, dtype = positions.shape, positions.dtype
         results = jax.ShapeDtypeStruct(of.energies_shape(shape), dtype), jax.ShapeDtypeStruct(shape, dtype)
         of.require_gradient()

@@ -1,7 +1,6 @@
-"""Objects of other libraries instead of a structure: MDAnalysis, MDTraj, ParmEd, ASE, RDKit, OpenMM, and Ligands.
+"""Conversion of objects of MDAnalysis, MDTraj, ParmEd, ASE, RDKit and OpenMM, and of Ligands, to structures.
 
-`checked` (common/arguments.py) calls `converted` for public functions, so that a function itself handles only Atoms and
-files.
+`checked` (common/arguments.py) calls `converted` for public functions, which therefore only handle Atoms and files.
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ from .ligand import Ligand, is_mol, ligand_of_mol, molecules_among
 from .reading import Reading
 from .trajectories.files.memory import UniverseFile, reader_of
 
-_OF_FIELD = ("forcefield", "templates", "obc", "pele_data", "guess_radii")  # keywords of parameters by names
-_OF_RECORDS = ("output", "strict", "per_residue")  # keywords that a function has of files alone
+_OF_FIELD = ("forcefield", "templates", "obc", "pele_data", "guess_radii")  # keywords for parameters assigned by name
+_OF_RECORDS = ("output", "strict", "per_residue")  # keywords only for files
 _OF_FILE = ("model", "coordinates", "solvent", "structures", "trajectory")  # fields of Reading that are about files
 
 
 def converted(
     function: Callable[..., Any], what: Any, by_place: Mapping[str, Any], keywords: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Convert the structure of a call to what the function accepts, as marked by `takes_structures`.
+    """Convert the structure of a call to a type accepted by the function, as marked by `takes_structures`.
 
     what : the object, or a list of objects; by_place, keywords : the other arguments by name
 
-    Keywords for reading are applied here if the function accepts Atoms. Returns the structure and the remaining
+    If the function accepts Atoms, keywords for reading are applied here. Returns the structure and the remaining
     keywords. Raises InputError for an object that is not a molecule.
     """
     kind, words = vars(function)["_structure"], dict(keywords)
@@ -53,7 +52,7 @@ def converted(
         name = type(what).__name__
         raise KeywordError(f"what is given, of type {name}, is read at its own frame; leave out the number in `model`")
     universe, frames = getattr(what, "universe", None), words.get("trajectory")
-    if universe is not None and frames is not None:  # of the structure's atoms alone, with their names
+    if universe is not None and frames is not None:  # use only the atoms of the structure, with their names
         if getattr(frames, "universe", None) is universe:
             words["trajectory"] = what.atoms
         elif reader_of(frames) is universe.trajectory:
@@ -80,7 +79,7 @@ def converted(
 
 
 def _words_of(function: Callable[..., Any]) -> list[str]:
-    """Name the keywords of reading that a function takes and does not have itself."""
+    """Return the keywords for reading that a function accepts, except those it declares."""
     if "reading" not in vars(function).get("_groups", ()):
         return []
     code = function.__wrapped__.__code__  # type: ignore[attr-defined]
@@ -89,10 +88,10 @@ def _words_of(function: Callable[..., Any]) -> list[str]:
 
 
 def held_object(what: Any, parameters: Any = (), by_names: bool = False) -> InputFile | Atoms:
-    """Hold an object of another library as a file that is read, at its present or first frame; or take a result's.
+    """Convert an object of another library to a file in memory, with its current or first frame, or to Atoms.
 
-    parameters : CHARMM's parameter files, of a universe of a .psf
-    by_names : True for names and positions alone, False for the parameters that the object brings, too
+    parameters : CHARMM parameter files for a universe from a .psf file
+    by_names : True for only names and positions, False to include parameters of the object
     """
     if hasattr(type(what), "as_structure"):
         of_result: InputFile | Atoms = what.as_structure()
@@ -106,7 +105,7 @@ def held_object(what: Any, parameters: Any = (), by_names: bool = False) -> Inpu
 
 
 def _notes_of_frames(what: Any, takes_frames: bool) -> tuple[Note, ...]:
-    """Say which frame of an object with several was read; takes_frames : True where `trajectory` takes them all"""
+    """Return a note if only one of several frames is used. takes_frames : whether `trajectory` could use all"""
     library = type(what).__module__.partition(".")[0]
     every = "; `trajectory` takes all frames" if takes_frames else ""
     if library == "MDAnalysis" and (n := len(what.universe.trajectory)) > 1:
@@ -119,7 +118,7 @@ def _notes_of_frames(what: Any, takes_frames: bool) -> tuple[Note, ...]:
 
 
 def _noted(file: Any, notes: tuple[Note, ...]) -> Any:
-    """Add notes to the molecule that is held as a file."""
+    """Add notes to a molecule held as a file."""
     if not notes or not isinstance(file, HeldFile):
         return file
     form = file.form
@@ -132,7 +131,7 @@ def _noted(file: Any, notes: tuple[Note, ...]) -> Any:
 
 
 _NEEDED = (
-    "a molecule with positions is needed: Atoms, a path, a Universe or an AtomGroup of MDAnalysis, a Trajectory of "
+    "expected a molecule with positions: Atoms, a path, a Universe or an AtomGroup of MDAnalysis, a Trajectory of "
     "MDTraj, a Structure of ParmEd, Atoms of ASE, a Mol of RDKit, a PDBFile, Modeller or Simulation of OpenMM"
 )
 
@@ -228,7 +227,7 @@ def _of_rdkit(what: Any, by_names: bool) -> HeldFile | None:
 
 
 def _of_ligand(name: str, make: Callable[..., Ligand]) -> HeldFile:
-    """Hold a small molecule, which gets parameters when it is read, like that of an SDF file."""
+    """Convert a small molecule to a file in memory; parameters are assigned when it is read, as for an SDF file."""
 
     def read(
         file: InputFile, model: int | None, forcefield: str = "gaff2", charges: str = "mmff", hydrogens: Any = "given",
@@ -254,7 +253,7 @@ _HOLDERS: dict[str, Callable[..., HeldFile | None]] = {
 def _structure(
     name: str, labels: Labels, positions: ArrayLike, pieces: Ints | None = None
 ) -> Structure:  # fmt: skip
-    """Assemble a Structure of labels and positions (n, 3) A, as the readers of files do."""
+    """Create a Structure from labels and positions (n, 3) A, as file readers do."""
     n = len(labels)
     zeros = np.zeros(n, np.int32)
     places: Floats = np.asarray(positions, np.float64)

@@ -1,6 +1,6 @@
-"""Constants of a Poisson-Boltzmann model that a user may set, and the grids it is solved on.
+"""Poisson-Boltzmann models and their grids.
 
-All rules, units and constants are APBS's, version 3.4.1; docs/theory/poisson-boltzmann.md has the formulas.
+Conventions, units and constants are those of APBS 3.4.1; the equations are in docs/theory/poisson-boltzmann.md.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from .common.readonly import read_only
 from .grid import Grid, Map
 from .units import molar
 
-# Constants as APBS has them, two sets that differ in the sixth digit: cgs in the equation, SI in boundary values and
-# where kT becomes kJ/mol.
+# Constants of APBS, two sets that differ in the sixth digit: cgs in the equation; SI for boundary values and the
+# conversion of kT to kJ/mol.
 CHARGE_CGS, BOLTZMANN_CGS, AVOGADRO_CGS = 4.803242384e-10, 1.380662e-16, 6.022045e23
 CHARGE_SI, BOLTZMANN_SI, PERMITTIVITY_SI, AVOGADRO_SI = 1.6021773e-19, 1.3806581e-23, 8.8541878e-12, 6.0221367e23
 KJ_PER_KCAL = 4.184
 
-# Ways in which edges of the grid get coefficients, with the degrees of their splines: by the share of an edge that lies
-# in solvent; by where its middle lies; by middles averaged with their neighbours; by splines of the distance.
+# Methods for the coefficients of grid edges, with the possible degrees of splines: fraction of the edge in solvent;
+# position of the midpoint; midpoints averaged with their neighbours; splines of the distance.
 WAYS = {"cuts": (0,), "middles": (0,), "smoothed": (0,), "splines": (3, 7)}
 
 
 @dataclass(frozen=True)
 class Surface:
-    """Border of solute and solvent on a grid; pele_ocl/pb/surface.py computes the ways.
+    """Boundary between solute and solvent on a grid; the methods are implemented in pele_ocl/pb/surface.py.
 
     way : key of WAYS
-    order : of the energy's error in the spacing
-    safety : factor of |E(h) - E(2h)|, rms of several grids, that covers the error of E(h): section 7 of the theory
-    degree : of splines
+    order : order of the energy's error in the spacing
+    safety : factor of |E(h) - E(2h)|, rms over several grids, to bound the error of E(h): section 7 of the theory
+    degree : degree of splines
     safety_if_coarse : safety for spacings above 0.5 A
 
-    Raises InputError for a way or a degree that no code computes.
+    Raises InputError for an unknown way or degree.
     """
 
     way: str
@@ -67,19 +67,19 @@ SURFACES = {
 SPREADINGS = ("spl0", "spl2", "spl4")
 BOUNDARIES = ("mdh", "sdh", "zero")
 EQUATIONS = ("linear", "nonlinear")
-# What input files of APBS by PyMOL and pdb2pqr have, and so published pictures: options of PBModel.
+# Options of PBModel in APBS input files written by PyMOL and pdb2pqr, and thus in published pictures.
 LIKE_APBS: Mapping[str, Any] = {"surface": "smol", "charges": "spl2", "boundary": "sdh"}
 
-SMALL = 1e-9  # A: radii and probes below it count as none, as in APBS
+SMALL = 1e-9  # A, smaller radii and probes are treated as zero, as in APBS
 MOST_IONS = 9
 _CHOOSE = "choose a set of radii, such as pdb2pqr-amber, pdb2pqr-charmm or pdb2pqr-parse, or give radii of your own"
 LEAST_POINTS = 5  # along an axis
-MOST_POINTS = 2**31 - 1  # of a grid: kernels count them in 32 bits
-MAP_SLACK = 1e-4  # of a map's spacing: the digits of a file's origin
+MOST_POINTS = 2**31 - 1  # per grid; kernels use 32-bit indices
+MAP_SLACK = 1e-4  # in units of the spacing, for rounding of the origin in map files
 LEAST_DENSE, MOST_DENSE = 0.1, 1000.0  # points per A^2
-COARSEST_OF_DENSITY = 0.5  # A: on finer grids the surface "edges" has more probes, as many for each node's face
-BEYOND, COARSEST = 15.0, 2.0  # A: how far a grid reaches beyond the one whose border it gives, and its spacing
-FINEST_STEP = 0.25  # of spacings between two levels of focusing: finer ones get a level between them
+COARSEST_OF_DENSITY = 0.5  # A, on finer grids the surface "edges" has more probes, the same number per node face
+BEYOND, COARSEST = 15.0, 2.0  # A, margin and spacing of a grid that provides boundary values for another one
+FINEST_STEP = 0.25  # smallest ratio of spacings between focusing levels; otherwise a level is inserted
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,13 @@ class PBIon:
     radius: float = 2.0
 
     def __post_init__(self) -> None:
-        arguments.number("charge", self.charge, least=-100, most=100, needed="a number of e, -100 to 100,")
+        arguments.number("charge", self.charge, least=-100, most=100, needed="a number of e, -100 to 100")
         molar("concentration", self.concentration)
-        arguments.number("radius", self.radius, "a number of A, 0 to 1,000,", least=0, most=1000)
+        arguments.number("radius", self.radius, "a number of A, 0 to 1,000", least=0, most=1000)
 
 
 def salt_of(ionic_strength: float) -> tuple[PBIon, ...]:
-    """Make the ions of a 1:1 salt, of 2 A, by its concentration in mol/L; none for 0."""
+    """Return the ions of a 1:1 salt with radius 2 A for a concentration in mol/L; empty for 0."""
     return (PBIon(1, ionic_strength), PBIon(-1, ionic_strength)) if ionic_strength else ()
 
 
@@ -116,18 +116,18 @@ class PBModel:
     """Poisson-Boltzmann model: dielectric constants, salt, surface, charges and boundary.
 
     solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
-    ions : PBIon of each species; together they must be neutral; at most 9
+    ions : up to 9 species, PBIon, which must be neutral in total
     temperature : K
     equation : "linear" or "nonlinear"
-    surface : "edges", each edge of the grid by its fraction in solvent; "mol", APBS's molecular surface, edges by their
-        midpoints; "smol", the same smoothed; "spl2" and "spl4", APBS's splines of degrees 3 and 7
+    surface : "edges", by the fraction of each grid edge in solvent; "mol", the molecular surface of APBS, by midpoints
+        of edges; "smol", the same smoothed; "spl2" and "spl4", APBS's splines of degrees 3 and 7
     probe : A, >= 0, radius of the solvent molecule
-    density : points per A^2 of the spheres of probe centres. On grids finer than 0.5 A "edges" uses (0.5 A / spacing)^2
-        times as many, so that this error decreases with that of the grid
+    density : points per A^2 of the spheres of probe centres. On grids finer than 0.5 A, "edges" uses (0.5 A /
+        spacing)^2 times as many, so that the error decreases with the spacing
     window : A, half width of the splines of "spl2" and "spl4"
-    charges : "spl0", charges on eight nodes; "spl2" or "spl4", on 27 or 125 nodes by splines of degree 2 or 4
+    charges : "spl0", linear distribution to 8 nodes; "spl2" or "spl4", to 27 or 125 nodes by splines of degree 2 or 4
     boundary : potential at the boundary of the outermost grid: "mdh", each atom as a screened sphere; "sdh", one sphere
-        with the molecule's moments; "zero"
+        with the moments of the molecule; "zero"
 
     Raises InputError for other values and for a salt that is not neutral.
 
@@ -151,16 +151,16 @@ class PBModel:
     def __post_init__(self) -> None:
         vars(self).update(arguments.in_lower_case(vars(self)))
         if not isinstance(self.ions, tuple | list):
-            raise InputError(f"ions is {arguments.described(self.ions)}; a list of PBIon is needed")
+            raise InputError(f"ions is {arguments.described(self.ions)}; expected a list of PBIon")
         object.__setattr__(self, "ions", tuple(self.ions))
         for ion in self.ions:
             arguments.instance("an ion", ion, PBIon, "a PBIon")
         for name in ("solute_dielectric", "solvent_dielectric"):
-            arguments.number(name, getattr(self, name), "a number, 0.001 to 1,000,000,", least=1e-3, most=1e6)
-        arguments.number("temperature", self.temperature, "a number of K, 1 to 100,000,", least=1, most=1e5)
-        arguments.number("probe", self.probe, "a number of A, 0 to 100,", least=0, most=100)
-        arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000,", least=LEAST_DENSE, most=MOST_DENSE)
-        arguments.number("window", self.window, "a number of A, 0.01 to 10,", least=0.01, most=10)
+            arguments.number(name, getattr(self, name), "a number, 0.001 to 1,000,000", least=1e-3, most=1e6)
+        arguments.number("temperature", self.temperature, "a number of K, 1 to 100,000", least=1, most=1e5)
+        arguments.number("probe", self.probe, "a number of A, 0 to 100", least=0, most=100)
+        arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000", least=LEAST_DENSE, most=MOST_DENSE)
+        arguments.number("window", self.window, "a number of A, 0.01 to 10", least=0.01, most=10)
         for name, choices in (
             ("equation", EQUATIONS), ("surface", tuple(SURFACES)), ("charges", SPREADINGS), ("boundary", BOUNDARIES),
         ):  # fmt: skip
@@ -176,9 +176,9 @@ class PBModel:
 
     @classmethod
     def like(cls, program: str = "apbs", **changes: Any) -> PBModel:
-        """Make the model with the rules of another program, and changes to it: like("apbs", ions=salt).
+        """Create a model with the conventions of another program, and changes: like("apbs", ions=salt).
 
-        program : "apbs": the surface, charges and boundary of the input files that PyMOL and pdb2pqr write
+        program : "apbs", for the surface, charges and boundary in input files written by PyMOL and pdb2pqr
         changes : fields of PBModel, which have priority
 
         >>> pele_ocl.PBModel.like("apbs").surface
@@ -197,22 +197,22 @@ class PBModel:
 
     @property
     def has_salt(self) -> bool:
-        """True if there are mobile ions."""
+        """Whether there are mobile ions."""
         return self.ionic_strength > 1e-12
 
     @property
     def is_nonlinear(self) -> bool:
-        """True for the nonlinear equation; without salt both are the same."""
+        """Whether the equation is nonlinear; False without salt."""
         return self.equation == "nonlinear" and self.has_salt
 
     @property
     def is_uniform(self) -> bool:
-        """True if there is only one dielectric constant, so that no surface is needed."""
+        """Whether there is only one dielectric constant, so that no surface is needed."""
         return not self.has_border and not self.has_salt
 
     @property
     def has_border(self) -> bool:
-        """True if solute and solvent have different dielectric constants, so that radii are needed."""
+        """Whether solute and solvent have different dielectric constants, so that radii are needed."""
         return abs(self.solute_dielectric - self.solvent_dielectric) >= 1e-12
 
     @property
@@ -221,14 +221,14 @@ class PBModel:
         return SURFACES[self.surface].way
 
     def density_on(self, grid: Grid) -> float:
-        """Points per A^2 of the probe's surface on a grid."""
+        """Return the points per A^2 of probe surface for a grid."""
         arguments.instance("grid", grid, Grid, "a Grid")
         finer = COARSEST_OF_DENSITY / float(grid.spacing.min())
         return min(MOST_DENSE, self.density * max(1.0, finer) ** 2) if self.way == "cuts" else self.density
 
     @property
     def has_splines(self) -> bool:
-        """True if the surface is a product of splines, without probes."""
+        """Whether the surface is a product of splines, without probes."""
         return self.way == "splines"
 
     @property
@@ -252,22 +252,22 @@ class PBModel:
 
     @property
     def charge_factor(self) -> float:
-        """4 pi e^2 / kT, A: factor of charges in the equation for e phi / kT."""
+        """Factor of charges in the equation for e phi / kT: 4 pi e^2 / kT, A."""
         return 4 * math.pi * CHARGE_CGS * CHARGE_CGS / (BOLTZMANN_CGS * self.temperature) * 1e8
 
     @property
     def boundary_factor(self) -> float:
-        """e^2 / (4 pi eps_0 kT), A: potential of a charge e in vacuum times distance, kT/e A."""
+        """Potential of a charge e in vacuum times distance: e^2 / (4 pi eps_0 kT), kT/e A."""
         return CHARGE_SI * CHARGE_SI / (4 * math.pi * PERMITTIVITY_SI * BOLTZMANN_SI * self.temperature) * 1e10
 
     @property
     def kj_per_kt(self) -> float:
-        """kJ/mol of kT."""
+        """Conversion factor from kT to kJ/mol."""
         return BOLTZMANN_SI * self.temperature * AVOGADRO_SI * 1e-3
 
     @property
     def kcal_per_kt(self) -> float:
-        """kcal/mol of kT."""
+        """Conversion factor from kT to kcal/mol."""
         return self.kj_per_kt / KJ_PER_KCAL
 
     @property
@@ -278,7 +278,7 @@ class PBModel:
 
 @dataclass(frozen=True, eq=False)
 class PBSolute:
-    """Spheres with charges.
+    """Charged spheres of a solute.
 
     positions : (n, 3) A; charges : (n,) e; radii : (n,) A
     """
@@ -289,12 +289,12 @@ class PBSolute:
 
     @classmethod
     def of(cls, atoms: Atoms, radii: ArrayLike | None = None, needs_spheres: bool = True) -> PBSolute:
-        """Take the spheres of atoms.
+        """Create the solute from Atoms.
 
         radii : (n,) A; by default atoms.gb_radii, the fifth column of a PQR file
-        needs_spheres : whether an atom at least must have a radius
+        needs_spheres : whether at least one atom must have a radius above 0
 
-        Raises InputError for no atoms or radii of another shape, ParameterError if there are none.
+        Raises InputError without atoms, or for radii of a wrong shape; ParameterError if radii are missing.
         """
         require_atoms(atoms)
         if not len(atoms):
@@ -305,7 +305,7 @@ class PBSolute:
             raise ParameterError(f"the atoms have no radii; {_CHOOSE}")
         values = arguments.numbers("radii", atoms.gb_radii if radii is None else radii)
         if values.shape != (len(atoms),):
-            raise InputError(f"radii have shape {values.shape}; ({len(atoms)},) is needed, one an atom")
+            raise InputError(f"radii have shape {values.shape}; expected ({len(atoms)},), one per atom")
         if not np.isfinite(values).all() or (values < 0).any():
             raise InputError("a radius is negative or no finite number; radii must be 0 or more Angstrom")
         if needs_spheres and not (values > SMALL).any():
@@ -314,27 +314,26 @@ class PBSolute:
 
     @cached_property
     def axes(self) -> Floats:
-        """Coordinates by axis, (3, n) A: NumPy reduces them faster than positions."""
+        """Coordinates by axis, (3, n) A, for faster reductions in NumPy."""
         return np.ascontiguousarray(self.positions.T)
 
     @cached_property
     def middle(self) -> Floats:
-        """Middle of the smallest and largest coordinates of atoms, (3,) A; APBS's centre of a molecule."""
+        """Centre of the bounding box of the atoms, (3,) A, used by APBS as centre of a molecule."""
         middle: Floats = (self.axes.max(axis=1) + self.axes.min(axis=1)) / 2
         return middle
 
 
 def centre_of(atoms: Atoms) -> Floats:
-    """Midpoint of the smallest and largest coordinates of atoms, (3,) A: APBS's centre of a molecule (`gcent mol
-    1`)."""
+    """Return the centre of the bounding box of atoms, (3,) A, as for `gcent mol 1` in APBS."""
     require_atoms(atoms)
     if not len(atoms):
-        raise InputError("there are no atoms, and so no centre")
+        raise InputError("without atoms there is no centre")
     return PBSolute(atoms.positions, atoms.charges, np.zeros(len(atoms))).middle
 
 
 def lowered_shape(shape: ArrayLike) -> tuple[int, int, int]:
-    """Reduce the numbers of points along x, y, z as APBS does, if they are above 65 and not suitable for multigrid."""
+    """Reduce the numbers of points along x, y, z like APBS, if they are above 65 and not suitable for multigrid."""
 
     def lowered(n: int) -> int:
         halvings = ((n - 1) & -(n - 1)).bit_length() - 1
@@ -345,7 +344,7 @@ def lowered_shape(shape: ArrayLike) -> tuple[int, int, int]:
 
 
 def grid_at(centre: ArrayLike, spacing: ArrayLike, shape: ArrayLike) -> Grid:
-    """Make a grid centred at `centre`, (3,) A."""
+    """Return a grid centred at `centre`, (3,) A."""
     points = np.asarray(Grid((0, 0, 0), spacing, shape).shape)
     lengths = (points - 1) * np.broadcast_to(np.asarray(spacing, np.float64), (3,))
     return Grid(np.asarray(centre, np.float64) - lengths / 2, spacing, shape)
@@ -354,7 +353,7 @@ def grid_at(centre: ArrayLike, spacing: ArrayLike, shape: ArrayLike) -> Grid:
 def focusing_grids(
     shape: ArrayLike, coarse: ArrayLike, fine: ArrayLike, coarse_centre: ArrayLike, fine_centre: ArrayLike
 ) -> tuple[Grid, ...]:
-    """Make the grids of focusing from a coarse to a fine one, the coarsest first, as in APBS's mg-auto.
+    """Return the grids for focusing, the coarsest first, as in mg-auto of APBS.
 
     shape : points of every grid along x, y, z
     coarse, fine : (3,) lengths of the coarsest and the finest grid, A
@@ -388,9 +387,9 @@ def focusing_grids(
 
 
 def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
-    """Make the grid whose border lies at least `padding` A beyond every sphere, with its middle at the molecule's.
+    """Return a grid centred at the molecule, which extends at least `padding` A beyond every sphere.
 
-    Its points can be halved four times or more, so that multigrid has levels to work with.
+    It can be coarsened at least four times, as needed for multigrid.
     """
     reach = np.abs(solute.axes - solute.middle[:, None]) + solute.radii
     steps = np.ceil(2 * (reach.max(axis=1) + padding) / spacing - 1e-9)
@@ -401,11 +400,11 @@ def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
 
 
 def grid_beyond(grid: Grid, solute: PBSolute, boundary: str) -> Grid:
-    """Make a coarser grid around a grid, whose border is far from the molecule, where border values are good.
+    """Return a larger, coarser grid around a grid, with a border far from the molecule for accurate boundary values.
 
-    boundary : of PBModel; by "sdh" the grid is a cube around the sphere that stands for the molecule
+    boundary : as in PBModel; with "sdh", the grid is a cube around the sphere that represents the molecule
 
-    It has at most about as many nodes as the grid has; usually a tenth.
+    It has at most about as many nodes as the inner grid, usually a tenth.
     """
     middle, lengths = (grid.origin + grid.last) / 2, grid.last - grid.origin + 2 * BEYOND
     if boundary == "sdh":
@@ -416,13 +415,13 @@ def grid_beyond(grid: Grid, solute: PBSolute, boundary: str) -> Grid:
 
 
 def grid_within(grid: Grid, solute: PBSolute, padding: float, probe: float) -> Grid:
-    """Make the part of a grid that lies around a molecule, of the same nodes, for as many halvings.
+    """Return the part of a grid around a molecule, with the same nodes, suitable for multigrid.
 
-    grid : of grid_around, for a complex that has the molecule; padding : A, as of this grid
-    probe : A; the part has room for it and for two steps, as reaction potentials need, also with twice the spacing
+    grid : from grid_around, for a complex that contains the molecule; padding : as for this grid, A
+    probe : A; the margin is at least one probe radius plus two spacings, as needed for reaction potentials
 
-    Returns the grid itself, unless the part has at most three quarters as many nodes: grids alike share launches. Each
-    second node of the part is on the grid with twice the spacing, too.
+    The grid itself is returned if the part would have more than three quarters of its nodes, because equal grids can be
+    solved together. Every second node of the part is also a node of the grid with twice the spacing.
     """
     reach = solute.radii + np.maximum(padding, probe + 2 * grid.spacing)[:, None]
     low = np.floor(((solute.axes - reach).min(axis=1) - grid.origin) / grid.spacing / 2 + 1e-9) * 2
@@ -439,13 +438,13 @@ def grid_within(grid: Grid, solute: PBSolute, padding: float, probe: float) -> G
 
 @dataclass(frozen=True, eq=False)
 class PBMaps:
-    """Maps used instead of those computed from the atoms; None for none.
+    """Maps that replace the values computed from the atoms, or None.
 
-    Maps are interpolated linearly. A map must cover all grids.
+    Maps are interpolated linearly. Each must cover all grids.
 
-    dielectrics : dielectric constants of the edges along x, y and z, each at the midpoints of the edges
-    access : accessibility of a node for ions, 0 to 1
-    charges : density, e/A^3
+    dielectrics : dielectric constants of edges along x, y and z, at the midpoints of edges
+    access : ion accessibility of nodes, 0 to 1
+    charges : charge density, e/A^3
     """
 
     dielectrics: tuple[Map, Map, Map] | None = None
@@ -455,21 +454,21 @@ class PBMaps:
     def __post_init__(self) -> None:
         given = self.dielectrics
         if given is not None and not (isinstance(given, tuple) and len(given) == 3):
-            raise InputError(f"dielectrics is {arguments.described(given)}; a tuple of three maps is needed")
+            raise InputError(f"dielectrics is {arguments.described(given)}; expected a tuple of three maps")
         for name, each in (
             *(("dielectrics", each) for each in given or ()), ("access", self.access), ("charges", self.charges),
         ):  # fmt: skip
             if each is not None:
                 arguments.instance(name, each, Map, "a Map")
                 if not np.isfinite(each.values).all():
-                    raise InputError(f"a map of {name} has values that are no finite numbers")
+                    raise InputError(f"a map of {name} has values that are not finite numbers")
                 if (name == "dielectrics" and each.values.min() <= 0) or (name == "access" and each.values.min() < 0):
                     raise InputError(f"a map of {name} has the value {each.values.min():g}, which cannot be")
                 if name == "access" and each.values.max() > 1 + 1e-6:
                     raise InputError(f"a map of access has the value {each.values.max():g}; shares are from 0 to 1")
 
     def require_covering(self, grid: Grid) -> None:
-        """Raise InputError for a map that does not cover a grid; edges leaving the grid are not needed."""
+        """Raise InputError if a map does not cover a grid; edges beyond the border are not needed."""
         edges = [
             (f"dielectric constants along {'xyz'[axis]}", each, axis)
             for axis, each in enumerate(self.dielectrics or ())
@@ -483,24 +482,25 @@ class PBMaps:
                 if low < each.grid.origin[axis] - slack or high > each.grid.last[axis] + slack:
                     raise InputError(
                         f"the map of {what} does not cover the grid along {name}: it reaches from "
-                        f"{each.grid.origin[axis]:.3f} to {each.grid.last[axis]:.3f} A, and {low:.3f} to {high:.3f} A "
+                        f"{each.grid.origin[axis]:.3f} to {each.grid.last[axis]:.3f} A, which must be {low:.3f} to "
+                        f"{high:.3f} A"
                         "are needed; give a larger map, or a smaller grid"
                     )
 
     @property
     def is_empty(self) -> bool:
-        """True if there is no map."""
+        """Whether there are no maps."""
         return self.dielectrics is None and self.access is None and self.charges is None
 
 
 @dataclass(frozen=True, eq=False)
 class PBProblem:
-    """Problem to solve: spheres, a model, and grids from the coarsest to the finest.
+    """Poisson-Boltzmann problem: spheres, a model, and grids from the coarsest to the finest.
 
-    maps : in place of what is computed of the spheres
-    density : points per A^2 of the probe's surface; 0 for those of the model on the finest grid
+    maps : replace values computed from the spheres
+    density : points per A^2 of probe surface; 0 for the density of the model on the finest grid
 
-    Raises InputError for too few or too many points, or a grid that does not lie inside the one before.
+    Raises InputError for too few or too many points, and if a grid is not inside the previous one.
     """
 
     solute: PBSolute
@@ -511,17 +511,17 @@ class PBProblem:
 
     @property
     def rolled(self) -> PBModel:
-        """The model with the density of the probe's surface on these grids."""
+        """Model with the density of the probe surface for these grids."""
         return replace(self.model, density=self.density)
 
     @property
     def has_charges_of_nodes(self) -> bool:
-        """True if energies are sums over nodes with charges, in place of atoms."""
+        """Whether energies are sums over charged nodes instead of atoms."""
         return self.model.charges == "spl2" or self.maps.charges is not None
 
     def __post_init__(self) -> None:
         if not self.grids:
-            raise InputError("there is no grid to solve the equation on")
+            raise InputError("a grid to solve the equation on is missing")
         for grid in self.grids:
             arguments.instance("a grid", grid, Grid, "a Grid")
             if min(grid.shape) < LEAST_POINTS:
@@ -537,12 +537,12 @@ class PBProblem:
             object.__setattr__(self, "density", self.model.density_on(self.grids[-1]))
 
     def require_atoms_on_grid(self) -> None:
-        """Raise InputError if no atom lies inside the outermost grid."""
+        """Raise InputError if no atom is inside the outermost grid."""
         if self.atoms_off(self.grids[0]) == len(self.solute.positions):
             raise InputError("no atom lies inside the outermost grid; give a grid around the molecule")
 
     def atoms_off(self, grid: Grid) -> int:
-        """Count the atoms that do not lie strictly inside a grid."""
+        """Return the number of atoms that are not strictly inside a grid."""
         positions = self.solute.positions
         inside = ((positions > grid.origin) & (positions < grid.last)).all(axis=1)
         return int((~inside).sum())

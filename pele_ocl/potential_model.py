@@ -1,4 +1,4 @@
-"""Law by which a charge makes potential, as far as a user may choose it."""
+"""Model for the electrostatic potential of point charges."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from .common import arguments
 from .common.errors import InputError
 
-LARGEST = 1e6  # of kappa and the minimum distance
-NEAREST = 1e-12  # A, of the cutoff, the inverse of whose square is a float32
-FARTHEST = 1e12  # A, of the cutoff, whose square is a float32
+LARGEST = 1e6  # for kappa and the minimum distance
+NEAREST = 1e-12  # A, smallest cutoff, so that its inverse square does not overflow in float32
+FARTHEST = 1e12  # A, largest cutoff, so that its square does not overflow in float32
 
 
-# Names of laws, as titles of maps and bars of colours have them; the longer one first.
+# Names of potentials in titles of maps and labels of colour bars, the longer one first.
 LAWS = ("screened Coulomb potential", "Coulomb potential")
 
 
@@ -20,12 +20,12 @@ LAWS = ("screened Coulomb potential", "Coulomb potential")
 class PotentialModel:
     """Potential of a point charge: docs/theory/potmap.md, eq. 1 to 6.
 
-    dielectric : relative permittivity, 0.001 to 1e6; with `distance_dependent` its growth per Angstrom
-    distance_dependent : the permittivity at distance r is dielectric * r
+    dielectric : relative permittivity, 0.001 to 1e6; with `distance_dependent`, its increase per angstrom
+    distance_dependent : use a permittivity of dielectric * r at distance r
     kappa : inverse Debye length of the salt, 1/A, >= 0; 0 means no screening
-    min_distance : A, >= 0; closer points get the potential of this distance
-    cutoff : A, > 0; charges beyond it do not count. None for all charges
-    smooth : at the cutoff the potential goes to 0 without a step, by the factor (1 - r^2/cutoff^2)^2
+    min_distance : A, >= 0; closer points have the potential of this distance
+    cutoff : A, > 0; charges farther away are ignored. None for all charges
+    smooth : reduce the potential smoothly to 0 at the cutoff, by the factor (1 - r^2/cutoff^2)^2
 
     Raises InputError for values outside these bounds.
     """
@@ -51,9 +51,9 @@ class PotentialModel:
                 raise InputError("a potential is smoothed at its cutoff; choose the cutoff method")
         elif not arguments.is_finite(self.cutoff) or not max(self.min_distance, NEAREST) < self.cutoff <= FARTHEST:
             given = arguments.described(self.cutoff)
-            raise InputError(f"the cutoff is {given} A; a finite number beyond the minimum distance is needed")
+            raise InputError(f"the cutoff is {given} A; expected a finite number beyond the minimum distance")
 
     @property
     def name(self) -> str:
-        """Law in words, one of LAWS."""
+        """Name of the potential, one of LAWS."""
         return LAWS[0] if self.kappa else LAWS[1]

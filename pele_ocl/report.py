@@ -1,4 +1,4 @@
-"""Report: facts and typed columns of a result, which print and are saved the same way everywhere."""
+"""Reports: tables of results with metadata, which can be printed and saved."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Framed", "Report", "Reported", "text_table"]
 
-_MOST_ROWS = 24  # that a repr shows: the first and the last ones
-_WIDEST = 120  # characters of a line of a table; more columns follow below
+_MOST_ROWS = 24  # rows in a repr, the first and the last ones
+_WIDEST = 120  # characters per line; further columns are printed below
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
     """Column of a report.
 
-    values : (n,) numbers or texts, or (n, k) numbers, which files have and tables for people leave out; masked
-        numbers are not known
-    unit : "" for texts and plain numbers; form : of a number for people, ".3f" say; head : for people, by default the
-        name with blanks
-    shown : False for a column of files alone, which tables for people leave out
+    values : (n,) numbers or strings, or (n, k) numbers, which are saved but not printed; unknown numbers are masked
+    unit : "" for strings and plain numbers; form : format of printed numbers, such as ".3f"; head : printed header, by
+        default the name with spaces
+    shown : False for a column that is saved but not printed
     """
 
     values: ArrayLike
@@ -44,16 +43,15 @@ class Column:
 
 
 class Report:
-    """Table of a result with what it depends on.
+    """Table of results with metadata.
 
-    title : for people
-    columns : Column or plain values by name, all of n rows
-    facts : what the table depends on, in JSON form: program, device, settings, sums; by name
-    notes : sentences below the table, such as why a cell is empty; files and JSON have them in `notes`
+    title : printed above the table
+    columns : Column or plain values by name, all with n rows
+    facts : metadata in JSON form, by name: program, device, settings, sums
+    notes : sentences printed below the table, such as why a cell is empty; also saved as `notes` in files and JSON
 
-    `report["coulomb"]` is a column's values, and a loop goes over the rows, a dictionary each. `print(report)` shows
-    the table; `save` writes all columns and facts; `to_dataframe` hands them to pandas, as `pandas.DataFrame(report)`
-    does.
+    `report["coulomb"]` are the values of a column. Iteration yields the rows as dictionaries. `print(report)` shows the
+    table, `save` writes all columns and facts, and `to_dataframe` or `pandas.DataFrame(report)` converts to pandas.
 
         >>> report = Report("Terms", {"term": ["bond", "angle"], "energy": Column([1.5, 2.25], "kcal/mol")})
         >>> print(report)
@@ -69,7 +67,7 @@ class Report:
         self,
         title: str,
         columns: Mapping[str, Column | ArrayLike],
-        facts: Mapping[str, object] = {},  # never written to
+        facts: Mapping[str, object] = {},  # never modified
         notes: Sequence[str] = (),
     ) -> None:
         self.title, self.notes = title, tuple(notes)
@@ -85,7 +83,7 @@ class Report:
         return iter(self.columns)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Values (n,) or (n, k) of a column."""
+        """Return the values (n,) or (n, k) of a column."""
         return self._arrays[name]
 
     def __len__(self) -> int:
@@ -93,7 +91,7 @@ class Report:
         return next((len(values) for values in self._arrays.values()), 0)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the rows: the values by column, None for what is not known.
+        """Yield the rows as dictionaries of values by column, None for unknown values.
 
         >>> list(Report("Terms", {"term": ["bond", "angle"], "energy": [1.5, 2.25]}))
         [{'term': 'bond', 'energy': 1.5}, {'term': 'angle', 'energy': 2.25}]
@@ -103,7 +101,7 @@ class Report:
             yield dict(zip(self.columns, values, strict=True))
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return the columns as a DataFrame of pandas, with the units and facts in its `attrs`.
+        """Return the columns as a pandas DataFrame, with units and facts in its `attrs`.
 
         Raises InputError if pandas is not installed.
 
@@ -118,7 +116,7 @@ class Report:
         return frame
 
     def to_json(self) -> dict[str, Any]:
-        """Return facts, units and columns in JSON form; NaN and what is not known become None.
+        """Return facts, units and columns in JSON form; NaN and unknown values become None.
 
         >>> Report("Terms", {"energy": Column([1.5, float("nan")], "kcal/mol")}).to_json()
         {'units': {'energy': 'kcal/mol'}, 'columns': {'energy': [1.5, None]}}
@@ -126,7 +124,7 @@ class Report:
         return {**self.facts, "units": self._units, "columns": {name: _plain(self[name]) for name in self.keys()}}
 
     def save(self, path: str | PathLike[str], inputs: Sequence[str | PathLike[str]] = ()) -> None:
-        """Write the table as HDF5, CSV or JSON; the suffix of path says which. inputs : files that path must not be
+        """Write the table as HDF5, CSV or JSON, depending on the suffix. inputs : files that must not be overwritten
 
         Raises FormatError for an unknown suffix or a file that cannot be written.
         """
@@ -139,7 +137,7 @@ class Report:
         return {name: of.unit for name, of in self.columns.items() if of.unit}
 
     def _cells(self) -> tuple[list[str], list[list[str]], str]:
-        """Heads, rows and alignment of the table for people."""
+        """Return header, rows and alignment of the printed table."""
         shown = [name for name in self.keys() if self[name].ndim == 1 and self.columns[name].shown]
         n = len(self)
         rows = range(n) if n <= _MOST_ROWS else [*range(_MOST_ROWS - 4), -1, *range(n - 3, n)]
@@ -166,10 +164,10 @@ class Report:
         return self.text(_WIDEST)
 
     def text(self, widest: int | None = None) -> str:
-        """Return the table as text for people.
+        """Return the table as text.
 
-        widest : characters of a line, of which further columns follow below; by default lines of any length, so that
-            files and other programs get a row a line
+        widest : characters per line, with further columns printed below; unlimited by default, so that each row is a
+            single line
         """
         heads, cells, align = self._cells()
         widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
@@ -199,16 +197,16 @@ class Report:
 
 
 class Framed(Protocol):
-    """Part that all results share: a table, which is also text, HTML of notebooks and a DataFrame of pandas."""
+    """Interface of results that can be converted to a table, text, HTML for notebooks, and a pandas DataFrame."""
 
     @abstractmethod
     def table(self) -> Report:
-        """Return the result as a table for people."""
+        """Return the result as a table."""
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the result as text for people, such as the command prints; by default the table.
+        """Return a text report of the result, by default the table.
 
-        verbose : with all constants and steps; total : total seconds to report
+        verbose : include all constants and steps; total : total time to report, s
         """
         return self.table().text()
 
@@ -216,7 +214,7 @@ class Framed(Protocol):
         return self.table()._repr_html_()
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return the table as a DataFrame of pandas, a column each; units are in `attrs["units"]`.
+        """Return the table as a pandas DataFrame, with units in `attrs["units"]`.
 
         Raises InputError if pandas is not installed.
         """
@@ -224,9 +222,9 @@ class Framed(Protocol):
 
 
 class Reported(Framed, Protocol):
-    """Form of the results of all public functions.
+    """Interface of the results of all public functions.
 
-    The object of `to_json` is what the command prints as JSON, and the file of `save` what it writes.
+    `to_json` and `save` return and write the same data as the command line.
     """
 
     @abstractmethod
@@ -235,14 +233,14 @@ class Reported(Framed, Protocol):
 
     @abstractmethod
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the result to a file, whose suffix says the format."""
+        """Write the result to a file, with the format determined by its suffix."""
 
     if not TYPE_CHECKING:
         __getattr__ = Suggests.__getattr__
 
 
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str]) -> str:
-    """Lay out a table for people: columns under heads; align : < or > for each column."""
+    """Format a text table. align : < or > for each column"""
     lines = [tuple(heads), *map(tuple, rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
     return "\n".join(
@@ -252,12 +250,12 @@ def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: Seque
 
 
 def masked(values: Sequence[float | None]) -> NDArray[Any]:
-    """Make an array in which None is masked; integers stay integers."""
+    """Return a masked array, in which None is masked; the type of integers is preserved."""
     return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])
 
 
 def _blocks(widths: Sequence[int], widest: int | None) -> list[list[int]]:
-    """Share the columns out on tables that fit a line; each begins with the first column, which names the rows."""
+    """Divide the columns into tables that fit on a line; each begins with the first column."""
     if widest is None:
         return [list(range(len(widths)))]
     blocks = [list(range(min(1, len(widths))))]
@@ -269,12 +267,12 @@ def _blocks(widths: Sequence[int], widest: int | None) -> list[list[int]]:
 
 
 def _is_zero(text: str) -> bool:
-    """Return whether a number is written as zero, whose sign would say nothing."""
+    """Return whether a formatted number is zero, so that its sign can be removed."""
     return text.startswith("-") and not any(digit in text for digit in "123456789") and "n" not in text
 
 
 def _column(values: NDArray[Any]) -> Any:
-    """Values of a column for pandas: of a row that is not known NaN or None; rows of several numbers as arrays."""
+    """Return values of a column for pandas: NaN or None if unknown, and arrays for rows of several numbers."""
     if values.ndim > 1:
         return list(values)
     if np.ma.is_masked(values):
@@ -284,7 +282,7 @@ def _column(values: NDArray[Any]) -> Any:
 
 
 def _plain(values: NDArray[Any]) -> list[Any]:
-    """Values in JSON form."""
+    """Return values in JSON form."""
     found: list[Any] = values.tolist()
     return [_number(of) for of in found]
 

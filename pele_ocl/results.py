@@ -1,4 +1,4 @@
-"""Form that all results share: energy terms by name, of a molecule, its atoms, its residues or many conformations."""
+"""Energy terms, and base classes of results for one or many conformations."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ C = TypeVar("C", bound="_Computed")
 class Terms(ReadOnlyArrays):
     """Energies by term.
 
-    names : of the n_terms terms; each is also an attribute: `terms.coulomb` has shape (...,)
-    values : (..., n_terms) kcal/mol; the leading axes count conformations, atoms or residues
+    names : names of the n_terms terms, which are also attributes: `terms.coulomb` has shape (...,)
+    values : (..., n_terms) kcal/mol; the leading axes are conformations, atoms or residues
 
-    `terms[index]` indexes the leading axes as in NumPy and returns Terms; `terms["coulomb"]` is one term, and
-    `dict(terms)` has all by name. `numpy.asarray(terms)` is `terms.values`, which is read-only and not copied. Raises
-    InputError if names and values do not match.
+    `terms[index]` indexes the leading axes as in NumPy and returns Terms. `terms["coulomb"]` is a single term, and
+    `dict(terms)` contains all by name. `numpy.asarray(terms)` returns `terms.values`, which is read-only, without
+    copying. Raises InputError if names and values do not match.
 
     >>> terms = pele_ocl.energy("data/structures/trialanine.pdb").terms
     >>> terms.names[:3], round(float(terms.bond), 2)
@@ -49,25 +49,25 @@ class Terms(ReadOnlyArrays):
         values = np.asarray(self.values, np.float64).view()
         values.flags.writeable = False
         if values.ndim == 0 or values.shape[-1] != len(self.names):
-            raise InputError(f"energies have shape {values.shape}; (..., {len(self.names)}) is needed, one a term")
+            raise InputError(f"energies have shape {values.shape}; expected (..., {len(self.names)}), one per term")
         object.__setattr__(self, "names", tuple(self.names))
         object.__setattr__(self, "values", values)
 
     @classmethod
     def of(cls, terms: Mapping[str, ArrayLike]) -> Terms:
-        """Make Terms from arrays of one shape (...,), by name."""
+        """Create Terms from arrays by name, all of the same shape (...,)."""
         return Terms(tuple(terms), np.stack([np.asarray(values, np.float64) for values in terms.values()], axis=-1))
 
     @classmethod
     def _unchecked(cls, names: tuple[str, ...], values: Floats) -> Terms:
-        """Terms of names and values that fit; nobody may write to the values from now on. Takes no time for checks."""
+        """Create Terms without checks. The values must match the names, and must not be modified afterwards."""
         values.flags.writeable = False
         terms = object.__new__(Terms)
         terms.__dict__.update(names=names, values=values)
         return terms
 
     def __getattr__(self, name: str) -> Floats:
-        names = self.__dict__.get("names", ())  # there are none yet while a pickle is read
+        names = self.__dict__.get("names", ())  # missing during unpickling
         if name not in names:
             raise no_attribute("'Terms' object", name, hint=f"; its terms are {', '.join(names)}")
         term: Floats = self.values[..., names.index(name)]
@@ -77,21 +77,21 @@ class Terms(ReadOnlyArrays):
         return sorted({*super().__dir__(), *self.names})
 
     def __len__(self) -> int:
-        """Count the terms of one molecule, or the conformations, atoms or residues of several."""
+        """Return the length of the first axis: the number of conformations, atoms or residues, or of single terms."""
         return len(self.values)
 
     def __iter__(self) -> Iterator[Any]:
-        """Iterate over the names of one molecule's terms, as a mapping does, or over the Terms of several."""
+        """Iterate over the names of a single set of terms, like a mapping, or over Terms along the first axis."""
         return iter(self.names) if self.values.ndim == 1 else (self[k] for k in range(len(self)))
 
     def keys(self) -> tuple[str, ...]:
-        """Names, for `dict(terms)`."""
+        """Return the names, for `dict(terms)`."""
         return self.names
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, str):
             if index not in self.names:
-                raise KeyError(f"there is no term {index!r}; these are {', '.join(self.names)}")
+                raise KeyError(f"unknown term {index!r}; these are {', '.join(self.names)}")
             return getattr(self, index)
         leading = index if isinstance(index, tuple) else (index,)
         return Terms(self.names, self.values[(*leading, slice(None))])
@@ -106,21 +106,21 @@ class Terms(ReadOnlyArrays):
         return f"{type(self).__name__}({', '.join(self.names)}; shape {self.values.shape[:-1]}, kcal/mol)"
 
     def require(self) -> None:
-        """Raise InputError if there are none."""
+        """Raise InputError if there are no terms."""
         if not self.names:
-            raise InputError("there are no energies; they were not requested")
+            raise InputError("energies were not requested")
 
     @property
     def total(self) -> Floats:
-        """Sum of all terms, (...,) kcal/mol. Raises InputError if there are none."""
+        """Sum of all terms, (...,) kcal/mol. Raises InputError if there are no terms."""
         self.require()
         total: Floats = self.values.sum(axis=-1)
         return total
 
     def columns(self) -> dict[str, Floats]:
-        """Return the terms by name and, last, their "total"; (...,) kcal/mol each.
+        """Return the terms by name, followed by their "total"; (...,) kcal/mol each.
 
-        Raises InputError if there are none.
+        Raises InputError if there are no terms.
 
         >>> columns = pele_ocl.energy("data/structures/trialanine.pdb").terms.columns()
         >>> list(columns)[-1], round(float(columns["total"]), 1)
@@ -129,21 +129,21 @@ class Terms(ReadOnlyArrays):
         return {**{name: getattr(self, name) for name in self.names}, "total": self.total}
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return the terms and their total as a DataFrame of pandas, a row for each conformation, atom or residue.
+        """Return the terms and their total as a pandas DataFrame, with a row per conformation, atom or residue.
 
         Raises InputError for terms with more than two axes, and if pandas is not installed.
         """
         if self.values.ndim > 2:
-            raise InputError(f"energies of shape {self.values.shape} are no table; take those of one conformation")
+            raise InputError(f"energies of shape {self.values.shape} are not a table; use those of one conformation")
         columns = {name: Column(np.atleast_1d(of), "kcal/mol") for name, of in self.columns().items()}
         return Report("Energies", {**self._heads(), **columns}).to_dataframe()
 
     def _heads(self) -> dict[str, Any]:
-        """Columns that name the rows."""
+        """Return columns with the names of rows."""
         return {}
 
     def by_residue(self, labels: Labels) -> ResidueTerms:
-        """Sums over the atoms of each residue: (..., n_residues, n_terms) from (..., n, n_terms)."""
+        """Sum over the atoms of each residue: (..., n, n_terms) to (..., n_residues, n_terms)."""
         starts = labels.residue_starts
         sums = [np.add.reduceat(getattr(self, name), starts, axis=-1) for name in self.names]
         return ResidueTerms(self.names, np.stack(sums, axis=-1), labels.residues)
@@ -151,10 +151,10 @@ class Terms(ReadOnlyArrays):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ResidueTerms(Terms):
-    """Energies by term and residue: `terms.residues[terms.total.argmin()]` is the residue of lowest energy.
+    """Energies by term and residue: `terms.residues[terms.total.argmin()]` has the lowest energy.
 
     values : (..., n_residues, n_terms) kcal/mol
-    residues : n_residues of them, in the order of the atoms
+    residues : the n_residues residues, in the order of the atoms
     """
 
     residues: tuple[Residue, ...]
@@ -169,7 +169,7 @@ class ResidueTerms(Terms):
 
 
 class Made(Protocol):
-    """Origin of a result: its file, if there is one, its job and what was found on the way."""
+    """Origin of a result: the file, if any, the job, and findings."""
 
     def to_json(self) -> dict[str, Any]: ...
 
@@ -180,14 +180,14 @@ class Made(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _Computed(Framed):
-    """Common part of the results of one and of many conformations.
+    """Common base of results for one and for many conformations.
 
-    atoms : Atoms that were computed
-    per_atom : Terms of each atom, a pair shared equally by its two; None if not requested
-    device, variant, precision : with which they were computed
-    seconds : by step; "total" includes overhead
-    made : what it came from, if it was computed from a file; None of Atoms
-    how : options of the plan that computed it, by name
+    atoms : the molecule
+    per_atom : Terms of each atom, with pair energies divided equally; None if not requested
+    device, variant, precision : used for the computation
+    seconds : time of each step; "total" includes overhead
+    made : origin of a result computed from a file; None for Atoms
+    how : options of the plan, by name
     """
 
     atoms: Atoms
@@ -202,15 +202,15 @@ class _Computed(Framed):
 
     @classmethod
     def _unchecked(cls: type[C], **fields: object) -> C:
-        """Make an object of its fields, unchecked; `made` is None by default.
+        """Create an object from its fields without checks; `made` is None by default.
 
-        It takes half of the constructor's time, as frozen dataclasses set each field by a call.
+        This takes half the time of the constructor, which calls a function for each field of a frozen dataclass.
         """
         computed = object.__new__(cls)
         computed.__dict__.update({"made": None, "how": {}, **fields})
         return computed
 
-    _room: ClassVar[str]  # whose `spec` makes records and files of results
+    _room: ClassVar[str]  # package whose `spec` creates records and files
 
     @property
     def _origin(self) -> Made:
@@ -218,11 +218,11 @@ class _Computed(Framed):
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record, which the command prints as JSON; of Atoms without a file's name (docs/records.md)."""
+        """Return the JSON record, without a file name for Atoms (docs/records.md)."""
         return self._origin.to_json()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write what the command writes, as .h5, .csv or .json: a row for each atom, or for each conformation.
+        """Write the result as .h5, .csv or .json, with a row per atom, or per conformation.
 
         Raises FormatError for another suffix, or a file that cannot be written.
         """
@@ -230,13 +230,13 @@ class _Computed(Framed):
 
     @property
     def energies(self) -> Floats:
-        """(n_terms,), or of a batch (m, n_terms), kcal/mol, in the order of `terms.names`."""
+        """Energies in the order of `terms.names`, (n_terms,) or, for a batch, (m, n_terms), kcal/mol."""
         return self.terms.values
 
     def per_residue(self) -> ResidueTerms:
-        """Sum the terms by residue, with the residues' names.
+        """Return the terms summed by residue, with residue names.
 
-        Raises InputError if the atoms have no labels or energies by atom were not asked for.
+        Raises InputError if the atoms have no labels, or per-atom energies were not requested.
 
         >>> result = pele_ocl.energy(pele_ocl.read("data/structures/trialanine.pdb"), per_atom=True)
         >>> shares = result.per_residue()
@@ -269,7 +269,7 @@ class _Computed(Framed):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TermResult(_Computed):
-    """Energy of one conformation of n atoms, and how it was computed; the base class of results.
+    """Base class of results: energy of one conformation of n atoms, and how it was computed.
 
     terms : Terms of shape (n_terms,); `result.coulomb` is the term of that name, kcal/mol
     per_atom : Terms of shape (n, n_terms)
@@ -283,7 +283,7 @@ class TermResult(_Computed):
         return self._about(f"{len(self.atoms):,} atoms", energy)
 
     def table(self) -> Report:
-        """Return the energies by term, kcal/mol."""
+        """Return a table of the energies by term, kcal/mol."""
         from .report import Column, Report
 
         energy = self.energy if self.terms.names else {}
@@ -292,8 +292,7 @@ class TermResult(_Computed):
         return Report(f"Energy of {len(self.atoms):,} atoms", columns, self._facts())
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the text that the command prints; verbose : with constants and steps; total : total seconds to
-        report"""
+        """Return a text report. verbose : include constants and steps; total : total time to report, s"""
         is_timed = self.made is not None or "kernel" in self.seconds
         return self._origin.text(verbose, total) if is_timed else self.table().text()
 
@@ -309,7 +308,7 @@ class TermResult(_Computed):
 
     @property
     def energy(self) -> dict[str, float]:
-        """Terms by name and, last, their "total", kcal/mol."""
+        """Terms by name, followed by their "total", kcal/mol."""
         return {name: float(value) for name, value in self.terms.columns().items()}
 
 
@@ -318,15 +317,15 @@ Result = TypeVar("Result", bound=TermResult)
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TermBatch(_Computed, Generic[Result]):
-    """Energies of m conformations of n atoms; `batch[i]` is the result of one; the base class of batches.
+    """Base class of batches: energies of m conformations of n atoms; `batch[i]` is the result of one conformation.
 
     terms : Terms of shape (m, n_terms); `batch.coulomb` is the term of that name, (m,) kcal/mol
     per_atom : Terms of shape (m, n, n_terms)
-    positions : (m, n, 3) A as given, not copied; errors : reasons why conformations failed, by index from 0
+    positions : (m, n, 3) A, not copied; errors : error messages of failed conformations, by index from 0
     """
 
-    _of_one: ClassVar[type[TermResult]]  # class of a conformation's result
-    _each: ClassVar[Mapping[str, str]]  # its fields that differ between conformations, and the batch's of all
+    _of_one: ClassVar[type[TermResult]]  # class for the result of one conformation
+    _each: ClassVar[Mapping[str, str]]  # its fields that depend on the conformation, and those of the batch
 
     positions: Floats
     errors: Mapping[int, str] = field(default_factory=dict)
@@ -338,7 +337,7 @@ class TermBatch(_Computed, Generic[Result]):
         return len(self.terms)
 
     def __getitem__(self, i: int) -> Result:
-        """Return the result of conformation i, counted from 0 or, if i is negative, from the end."""
+        """Return the result of conformation i, counted from the end if negative."""
         return self._member(range(len(self))[index(i)])
 
     def __iter__(self) -> Iterator[Result]:
@@ -348,14 +347,14 @@ class TermBatch(_Computed, Generic[Result]):
         size = f"{len(self):,} conformations of {len(self.atoms):,} atoms"
         if not self.terms.names:
             return self._about(size, "no energies")
-        good = self.total[~np.isnan(self.total)]  # a batch with recorded errors has NaN
+        good = self.total[~np.isnan(self.total)]  # failed conformations are NaN
         if len(good) < len(self):
             size += f", {len(self) - len(good):,} failed"
         energies = f"{good.min():.3f} to {good.max():.3f}" if len(good) else "nan"
         return self._about(size, f"total {energies} kcal/mol")
 
     def table(self) -> Report:
-        """Return a table with a row for each conformation: energies, kcal/mol."""
+        """Return a table with the energies, kcal/mol, of each conformation."""
         from .report import Column, Report
 
         columns: dict[str, Any] = {"conformation": np.arange(len(self))}
@@ -380,7 +379,7 @@ class TermBatch(_Computed, Generic[Result]):
 
 
 def _term(result: object, name: str) -> Floats:
-    """A term by its name, or AttributeError; works while a pickle is read, when nothing is there yet."""
+    """Return a term by name, or raise AttributeError, also during unpickling, when no attributes are set."""
     terms = vars(result).get("terms")
     if terms is None or name not in terms.names:
         raise no_attribute(f"{type(result).__name__!r} object", name, {*dir(type(result)), *vars(result)})

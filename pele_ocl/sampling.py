@@ -1,4 +1,4 @@
-"""Values of a map between its points."""
+"""Interpolation of maps."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .common import arguments
 from .common.errors import InputError
 from .grid import Map, require_map
 
-_EDGE = 1e-6  # of a step: how far beyond the last point rounding may carry a position that is meant to be on it
+_EDGE = 1e-6  # tolerance at the border, in units of the spacing
 
 
 def sample(map_: Map, positions: ArrayLike, outside: Literal["raise", "nan"] = "raise") -> Floats:
-    """Interpolate the map at positions, trilinearly between the eight surrounding points.
+    """Interpolate a map trilinearly at positions.
 
     positions : (n, 3) A
-    outside : for positions outside of the map: "raise" an InputError that names the first, or "nan"
+    outside : for positions outside the map, "raise" an InputError with the first one, or return "nan"
 
-    Returns (n,), in the map's unit.
+    Returns (n,), in the unit of the map.
 
     >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
     >>> slope = pele_ocl.Map(grid, np.indices((2, 2, 2))[2].astype(float))  # it grows along x
@@ -49,7 +49,7 @@ def sample(map_: Map, positions: ArrayLike, outside: Literal["raise", "nan"] = "
 
 
 def _where_it_ends(map_: Map, positions: Floats, inside: NDArray[np.bool_]) -> str:
-    """Write the sentence about the first position outside."""
+    """Return the error message about the first position outside."""
     n = int((~inside).sum())
     first = int(np.argmin(inside))
     point, start, end = (_coordinates(p) for p in (positions[first], map_.grid.origin, map_.grid.last))

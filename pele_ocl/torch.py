@@ -1,4 +1,4 @@
-"""Energies as functions of tensors, which torch differentiates: `pele_ocl.torch.energies(plan, positions)`.
+"""Energies as differentiable torch functions: `pele_ocl.torch.energies(plan, positions)`.
 
 Needs torch: pip install 'pele-ocl[torch]'.
 """
@@ -32,7 +32,7 @@ __all__ = ["energies"]
 def energies(
     plan: Energy | Nonbond | Ensemble, positions: Tensor, *, failed: Failed = "raise", rows: RowsLike = None
 ) -> Tensor:
-    """Energies of positions, differentiable once: the gradient is computed with them.
+    """Compute energies of positions, differentiable once. The gradient is computed together with the energy.
 
     plan : with gradients if the positions require them; precision="float64" passes torch.autograd.gradcheck. The rows
         of an Ensemble keep the positions of the last evaluation
@@ -45,10 +45,9 @@ def energies(
     rows : of an Ensemble to use, in this order; by default all
 
     Returns (...,) kcal/mol, with the dtype and on the device of the positions; (..., n_rows) for several molecules.
-    Memory is shared with a CPU's tensors. `torch.func.grad`, `vmap` and `jvp` are supported. `torch.compile` treats it
-    as one operator, also with fullgraph=True; compiled code supports `vmap`, but torch refuses `torch.func.grad` and
-    `jvp`. Raises InputError for other shapes and types, failed conformations, second derivatives, and if torch is
-    missing.
+    CPU tensors are not copied. `torch.func.grad`, `vmap` and `jvp` are supported. `torch.compile` treats the function
+    as a single operator, also with fullgraph=True; compiled code supports `vmap`, but not `torch.func.grad` and `jvp`.
+    Raises InputError for other shapes and types, failed conformations, second derivatives, and if torch is missing.
     """
     if _torch is not None and _torch.compiler.is_compiling():
         found, _ = _operator(positions, _number(plan, rows, failed))
@@ -59,20 +58,20 @@ def energies(
 
 
 def _checked(positions: Tensor) -> Tensor:
-    """Convert positions where that is needed. Raises InputError for what cannot be."""
+    """Convert positions to a supported type. Raises InputError if this is not possible."""
     torch = extra("torch", "a function for torch")
     if not isinstance(positions, torch.Tensor) or positions.ndim < 2:
-        raise InputError("positions are no tensor of shape (n, 3) or (..., n, 3)")
+        raise InputError("positions are not a tensor of shape (n, 3) or (..., n, 3)")
     if not positions.is_floating_point() and not positions.is_complex() and positions.dtype != torch.bool:
         return positions.to(torch.get_default_dtype())
     if positions.dtype not in (torch.float32, torch.float64):
         kind = str(positions.dtype).removeprefix("torch.")
-        raise InputError(f"positions are of type {kind}; float32 or float64 is needed")
+        raise InputError(f"positions are of type {kind}; expected float32 or float64")
     return positions
 
 
 def _computed(of: Tensors, positions: Tensor) -> tuple[Tensor, Tensor]:
-    """Energies, and gradients (..., n, 3), which have no number if they are not computed."""
+    """Return energies, and gradients (..., n, 3), which are empty if not computed."""
     torch = extra("torch", "a function for torch")
     total, gradients = of.evaluated(positions.detach().cpu().numpy())
     slopes = np.zeros((*positions.shape[:-2], 0, 3)) if gradients is None else gradients
@@ -80,7 +79,7 @@ def _computed(of: Tensors, positions: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _scaled(of: Tensors, outer: Tensor, gradients: Tensor) -> Tensor:
-    """Multiply gradients of atoms by numbers of their energies."""
+    """Multiply gradients by the gradients with respect to energies."""
     torch = extra("torch", "a function for torch")
     if of.owners is None:
         return outer[..., None, None] * gradients
@@ -92,7 +91,7 @@ _SECOND = "second derivatives of energies are not computed; differentiate once, 
 
 @cache
 def _differentiable() -> Any:
-    """Make the function of positions and Tensors that gives energies and gradients, when torch is first needed."""
+    """Create the differentiable function of positions and Tensors, when torch is first needed."""
     torch: Any = extra("torch", "a function for torch")
 
     class Energies(torch.autograd.Function):  # type: ignore[misc]
@@ -129,13 +128,13 @@ def _differentiable() -> Any:
         def vmap(
             info: Any, places: tuple[int | None, ...], positions: Tensor, of: Tensors
         ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
-            """Evaluate all together."""
+            """Evaluate all elements together."""
             assert places[0] is not None
             energies, gradients = Energies.apply(positions.movedim(places[0], 0), of)
             return (energies, gradients), (0, 0)
 
     class Slopes(torch.autograd.Function):  # type: ignore[misc]
-        """Gradient of a function of energies. Positions are an input, so that differentiation ends here."""
+        """Gradient of a function of energies. Positions are an input, so that second derivatives raise an error."""
 
         generate_vmap_rule = True
 
@@ -154,11 +153,11 @@ def _differentiable() -> Any:
     return Energies
 
 
-_COMPILED: list[Tensors] = []  # that compiled code calls by their place, which code that was compiled keeps
+_COMPILED: list[Tensors] = []  # referenced by index in compiled code
 
 
 def _number_of(plan: Energy | Nonbond | Ensemble, rows: RowsLike, failed: Failed) -> int:
-    """Place of Tensors in the list, which a new one joins."""
+    """Return the index of Tensors in _COMPILED; new ones are appended."""
     of = Tensors.of(plan, rows, failed)
     if of not in _COMPILED:
         _COMPILED.append(of)
@@ -166,7 +165,7 @@ def _number_of(plan: Energy | Nonbond | Ensemble, rows: RowsLike, failed: Failed
 
 
 def _made_operator(torch: Any) -> Any:
-    """Make the operator that compiled code calls."""
+    """Create the operator called by compiled code."""
 
     def computed(positions: Any, number: int) -> Any:
         return _computed(_COMPILED[number], _checked(positions))
@@ -199,6 +198,6 @@ def _made_operator(torch: Any) -> Any:
     return made
 
 
-if _torch is not None:  # here, since the compiler would trace what makes them
+if _torch is not None:  # at import, because the compiler would trace its creation
     _operator = _made_operator(_torch)
     _number = _torch.compiler.assume_constant_result(_number_of)

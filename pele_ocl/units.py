@@ -1,7 +1,7 @@
-"""Unit system and every physical constant.
+"""Units and physical constants.
 
-Everywhere in the package lengths are in angstrom (A), charges in elementary charges (e) and energies in kcal/mol.
-Potentials are in kcal/mol/e, temperatures in K, ionic strengths in mol/L.
+The package uses angstrom (A) for lengths, elementary charges (e) for charges, kcal/mol for energies, kcal/mol/e for
+potentials, K for temperatures, and mol/L for ionic strengths.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from .common import arguments
 from .common.errors import InputError
 
-# CODATA 2018. The first three are exact by definition of the SI.
+# CODATA 2018. The first three are exact in the SI.
 ELEMENTARY_CHARGE_C = 1.602176634e-19
 AVOGADRO_PER_MOL = 6.02214076e23
 BOLTZMANN_J_PER_K = 1.380649e-23
@@ -25,11 +25,11 @@ BOHR_A = 0.529177210903
 JOULE_PER_CALORIE = 4.184  # thermochemical
 BOLTZMANN_KCAL = BOLTZMANN_J_PER_K * AVOGADRO_PER_MOL / (1000 * JOULE_PER_CALORIE)  # kcal/mol/K
 METER_PER_ANGSTROM = 1e-10
-KCAL_DA_A2_PER_PS2 = 100 * JOULE_PER_CALORIE  # a kcal/mol, of masses in Da and velocities in A/ps
-KJ_PER_MOL_NM = 1 / (10 * JOULE_PER_CALORIE)  # the unit of OpenMM's gradients, in kcal/mol/A
+KCAL_DA_A2_PER_PS2 = 100 * JOULE_PER_CALORIE  # conversion from kcal/mol to Da A^2/ps^2
+KJ_PER_MOL_NM = 1 / (10 * JOULE_PER_CALORIE)  # kJ/mol/nm, the unit of gradients in OpenMM, in kcal/mol/A
 
-# Coulomb's constant k of E = k q q / r, 332.0637133 kcal A / (mol e^2). PELE prints 332.0637; AMBER's 332.0522 and
-# CHARMM's 332.0716 differ from it by up to 4e-5.
+# Coulomb's constant k in E = k q q / r, 332.0637133 kcal A / (mol e^2). PELE prints 332.0637. The values in AMBER,
+# 332.0522, and CHARMM, 332.0716, differ by up to 4e-5.
 COULOMB_KCAL_A = (
     ELEMENTARY_CHARGE_C**2
     * AVOGADRO_PER_MOL
@@ -38,19 +38,19 @@ COULOMB_KCAL_A = (
 )
 
 
-# Bounds of permittivities and temperatures (K) that no calculation overflows with.
+# Bounds of permittivities and temperatures (K) that avoid overflow.
 LEAST, MOST = 1e-3, 1e6
 
 
-MOST_SALT = 20.0  # mol/L, more than salts of alkali metals dissolve to
+MOST_SALT = 20.0  # mol/L, above the solubility of alkali salts
 
 
 def molar(name: str, value: object) -> float:
-    """Check an ionic strength or a concentration of salt in mol/L, wherever one is given.
+    """Check an ionic strength or a salt concentration in mol/L.
 
-    Raises InputError for negative ones, and for more than any salt dissolves to: these are mostly mmol/L.
+    Raises InputError for negative values, and for values above the solubility of salts, which are probably in mmol/L.
     """
-    found = arguments.number(name, value, f"a number of mol/L, 0 to {MOST_SALT:g},", least=0)
+    found = arguments.number(name, value, f"a number of mol/L, 0 to {MOST_SALT:g}", least=0)
     if found > MOST_SALT:
         text = f"{name} is {found:g} mol/L, and no salt dissolves to more than {MOST_SALT:g} mol/L"
         raise InputError(f"{text}; for {found:g} mmol/L give {found / 1000:g}" if found < 1000 * MOST_SALT else text)
@@ -58,7 +58,7 @@ def molar(name: str, value: object) -> float:
 
 
 _TIMES = {"fs": 1.0, "ps": 1e3, "ns": 1e6, "us": 1e9}
-# Names of units in texts, and how much each is of the unit that is wanted.
+# Unit names in strings, with conversion factors.
 _IN = {
     "fs": _TIMES, "ps": {name: of / 1e3 for name, of in _TIMES.items()}, "K": {"K": 1.0},
     "1/ps": {"1/ps": 1.0, "/ps": 1.0, "ps^-1": 1.0}, "Da": {"Da": 1.0, "amu": 1.0},
@@ -68,11 +68,12 @@ _TEXT = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S*)\s*")
 
 
 def in_unit(name: str, value: object, unit: str) -> Any:
-    """Convert a text, with or without a unit, or an OpenMM Quantity to a number.
+    """Convert a string, with or without a unit, or an OpenMM Quantity to a number.
 
-    name : of the keyword; unit : "fs", "ps", "K", "1/ps" or "Da", also assumed for a text without a unit
+    name : the keyword, for error messages; unit : "fs", "ps", "K", "1/ps" or "Da", also assumed for strings without a
+        unit
 
-    Any other value is returned unchanged. Raises InputError for another unit, and for a text that is not a quantity.
+    Other values are returned unchanged. Raises InputError for an incompatible unit or an invalid string.
 
     >>> in_unit("timestep", "0.001ps", "fs"), in_unit("temperature", "310 K", "K"), in_unit("timestep", 2.0, "fs")
     (1.0, 310.0, 2.0)
@@ -82,28 +83,28 @@ def in_unit(name: str, value: object, unit: str) -> Any:
         scale = _IN[unit].get(found[2] or unit) if found else None
         if found is None or scale is None:
             raise InputError(
-                f"{name} is {arguments.described(value)}; a number of {unit} is needed, or with its unit: "
+                f"{name} is {arguments.described(value)}; expected a number of {unit}, or with its unit: "
                 f"2{unit.removeprefix('1')}"
             )
         return _tidy(float(found[1]) * scale)
     if not hasattr(value, "value_in_unit"):
         return value
-    of_openmm = sys.modules[type(value).__module__.rpartition(".")[0]]  # or of ParmEd, which has the same
+    of_openmm = sys.modules[type(value).__module__.rpartition(".")[0]]  # or parmed.unit, which is equivalent
     wanted = getattr(of_openmm, _OF_OPENMM[unit])
     try:
         number = value.value_in_unit(wanted**-1 if unit == "1/ps" else wanted)
     except TypeError:
-        raise InputError(f"{name} is {value}; an amount in {unit} is needed") from None
+        raise InputError(f"{name} is {value}; expected an amount in {unit}") from None
     return _tidy(number) if isinstance(number, float | int) else number
 
 
 def _tidy(number: float) -> float:
-    """Leave out the last digits, which the change of a unit has rounded."""
+    """Round off the last digits, which are affected by unit conversion."""
     return float(f"{number:.14g}")
 
 
 def debye_kappa(ionic_strength: float, dielectric: float, temperature: float) -> float:
-    """Inverse Debye length of a 1:1 electrolyte, 1/A (Debye and Hueckel 1923).
+    """Return the inverse Debye length of a 1:1 electrolyte, 1/A (Debye and Hueckel 1923).
 
     kappa^2 = 2 e^2 N_A I / (eps_0 eps k_B T)
 
@@ -118,7 +119,7 @@ def debye_kappa(ionic_strength: float, dielectric: float, temperature: float) ->
     """
     molar("ionic_strength", ionic_strength)
     for name, value in (("dielectric", dielectric), ("temperature", temperature)):
-        arguments.number(name, value, "a positive number, 0.001 to 1,000,000,", least=LEAST, most=MOST)
+        arguments.number(name, value, "a positive number, 0.001 to 1,000,000", least=LEAST, most=MOST)
     ions_per_m3 = 1000 * AVOGADRO_PER_MOL * ionic_strength
     permittivity = VACUUM_PERMITTIVITY_F_PER_M * dielectric
     per_m2 = 2 * ELEMENTARY_CHARGE_C**2 * ions_per_m3 / (permittivity * BOLTZMANN_J_PER_K * temperature)
@@ -129,10 +130,10 @@ POTENTIAL_UNITS = ("kcal/mol/e", "kJ/mol/e", "kT/e", "mV", "V", "hartree/e", "e/
 
 
 def potential_factor(unit: str, temperature: float = 298.15) -> float:
-    """Return the factor from a potential in kcal/mol/e to one in another unit.
+    """Return the conversion factor for potentials from kcal/mol/e to another unit.
 
-    unit : of POTENTIAL_UNITS
-    temperature : K, 0.001 to 1e6; for kT/e alone
+    unit : one of POTENTIAL_UNITS
+    temperature : K, 0.001 to 1e6; only used for kT/e
 
     Raises InputError for an unknown unit, or a temperature that is not positive.
     """

@@ -19,7 +19,7 @@ DRIFT = """
 #include "engine/rows.clh"
 
 kernel void drift(ENSEMBLE, global const real *restrict velocities, const real dt) {
-    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const Structure own = structure_here(rows, steps, listed, bytes);
     const int i = get_global_id(0);
     if (i >= own.n_atoms) return;
     for (int axis = 0; axis < 3; ++axis) move_atom(&own, i, axis, dt * velocities[3 * (own.first_atom + i) + axis]);
@@ -277,7 +277,7 @@ def test_wrong_rows_are_named(device):
         ensemble.gradients[0] = np.zeros((96, 3))
     with pytest.raises(InputError, match="no restraint"):
         ensemble.references("restraint")
-    with pytest.raises(InputError, match="a list of them is needed"):
+    with pytest.raises(InputError, match="an Atoms or a list of them"):
         Ensemble([], device=device)
 
 

@@ -14,7 +14,7 @@ DRAW = """
 #include "engine/rows.clh"
 #include "common/philox.clh"
 kernel void draw(ENSEMBLE, global uint *restrict words, global real *restrict numbers, const uint seed) {
-    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const Structure own = structure_here(rows, steps, listed, bytes);
     const int i = get_global_id(0);
     if (i >= own.n_atoms) return;
     const uint4 bits = philox((uint2)(seed, own.number), (uint4)(i, 7u, 4294967295u, 3u * i));

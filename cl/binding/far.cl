@@ -6,7 +6,7 @@
 #include "binding/groups.clh"
 
 kernel void far_groups(
-    GROUP_ARGUMENTS,
+    GROUP_PARAMETERS,
     global const real4 *restrict centroids,  // (n_conformations, n_groups) x, y, z [A]; last 1 of a charged group, else 0
     global const int *restrict groups,       // (n_atoms) group of each atom
     global const real *restrict inverses,    // (n_atoms) 1/eps inside of each atom

@@ -6,7 +6,7 @@
 #include "binding/groups.clh"
 
 kernel void residue_pairs(
-    GROUP_ARGUMENTS,                 // groups are residues
+    GROUP_PARAMETERS,                 // groups are residues
     global real *restrict energies)  // (n_conformations, 4, n_groups, n_groups) Lennard-Jones, Coulomb, GB of the complex, GB
                                      // of the part, 0 between two [kcal/mol]
 {

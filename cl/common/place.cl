@@ -9,9 +9,12 @@ void place_tiles(
     const int n_atoms,
     const real step,                              // A of one fixed-point unit, a power of two; else 1
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
-    PLACE_ARGUMENTS(restrict))
+    PLACE_PARAMETERS)
 {
     SERVES_ROWS(place_tiles)
     local PlaceMemory memory;
-    place_tile(get_group_id(0), get_local_id(0), true, &memory, n_tiles, n_atoms, step, positions, PLACED);
+    const Placing placing = {
+        n_tiles, n_atoms, step, origin_step, positions, order, largest_s, s, charges, coefficients, spheres, points, x, y, z,
+        series, origins, extents};
+    place_tile(get_group_id(0), get_local_id(0), true, &memory, &placing);
 }

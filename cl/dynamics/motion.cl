@@ -6,12 +6,19 @@
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void row_motion(
     ENSEMBLE,
-    BODIES(restrict),
+    BODIES,
     global const fine *restrict velocities,    // (n_atoms, 3) [A/ps]
     const int counts,                          // if a step was made
-    KEPT_ARGUMENTS)
+    global fine *center_velocities,            // Kept, dynamics/sums.clh
+    global fine *kinetic,
+    global int *stopped,
+    global int *culprits,
+    global uint *done,
+    global int *begins,
+    const int removes,
+    const fine dt)                          // [ps]
 {
-    const Structure own = row_here(ENSEMBLE_PASSED);
+    const Structure own = row_here(rows, steps, listed, bytes);
     if (stopped[own.number]) return;
     local SumsMemory memory;
     const size_t first_mass = bodies[own.number].z;
@@ -19,5 +26,6 @@ void row_motion(
     for (int i = get_local_id(0); i < own.n_atoms; i += GROUP)
         add_atom(&sums, i, inverse_masses[first_mass + i], vector_at(velocities, own.first_atom + i), dt);
     add_up_group(&sums, &memory);
-    if (get_local_id(0) == 0) keep_row(own.number, &sums, counts, KEPT);
+    const Kept to_keep = {center_velocities, kinetic, stopped, culprits, done, begins, removes};
+    if (get_local_id(0) == 0) keep_row(own.number, &sums, counts, &to_keep);
 }

@@ -91,7 +91,7 @@ INLINE void move_cluster(
 // Leave a group's sums. The last group of the row adds all up in their order, and keeps what follows.
 INLINE void leave_sums(
     int row, int n_groups, RowSums *own, local SumsMemory *memory, global fine *parts, global int *faults,
-    global int *arrivals, int most_groups, KEPT_ARGUMENTS) {
+    global int *arrivals, int most_groups, const Kept *kept) {
     const int item = get_local_id(0), group = get_group_id(0);
     add_up_group(own, memory);
     parts += (size_t)row * most_groups * SUMS;
@@ -105,7 +105,7 @@ INLINE void leave_sums(
         for (int of = 0; of < SUMS; ++of) sums.of[of] += parts[k * SUMS + of];
         sums.fault = min(sums.fault, faults[k]);
     }
-    keep_row(row, &sums, 1, KEPT);
+    keep_row(row, &sums, 1, kept);
 }
 #endif
 
@@ -116,7 +116,7 @@ kernel
 #endif
 void advance(
     ENSEMBLE,
-    BODIES(restrict),
+    BODIES,
     global fine *restrict velocities,           // (n_atoms, 3) [A/ps]
     global const uint *restrict replicas,       // (n_rows) by which random numbers are drawn
     global const uint *restrict molecules,      // (n_rows) the same of different molecules
@@ -132,9 +132,16 @@ void advance(
     global int *arrivals,                       // (n_rows) 0
     const int most_groups,                      // of a row
 #endif
-    KEPT_ARGUMENTS)
+    global fine *center_velocities,             // Kept, dynamics/sums.clh
+    global fine *kinetic,
+    global int *stopped,
+    global int *culprits,
+    global uint *done,
+    global int *begins,
+    const int removes,
+    const fine dt)                           // [ps]
 {
-    const Structure own = row_here(ENSEMBLE_PASSED);
+    const Structure own = row_here(rows, steps, listed, bytes);
     if (stopped[own.number]) return;
 #if FUSED
     const int n_groups = (bodies[own.number].y + GROUP - 1) / GROUP;
@@ -142,7 +149,7 @@ void advance(
     local SumsMemory memory;
 #endif
     Cluster cluster;
-    find_cluster(&cluster, own.number, BODIES_PASSED);
+    find_cluster(&cluster, own.number, bodies, starts, members, lengths, inverse_masses);
     const uint steps_done = done[own.number];
     Step step;
     step.kick = begins[own.number] ? (fine)0.5 * dt : dt;
@@ -158,6 +165,7 @@ void advance(
     RowSums sums = NO_SUMS;
     #pragma unroll
     EACH_MEMBER(k, 0, &cluster) add_atom(&sums, cluster.atoms[k], cluster.inverse_masses[k], v[k], dt);
-    leave_sums(own.number, n_groups, &sums, &memory, parts, faults, arrivals, most_groups, KEPT);
+    const Kept to_keep = {center_velocities, kinetic, stopped, culprits, done, begins, removes};
+    leave_sums(own.number, n_groups, &sums, &memory, parts, faults, arrivals, most_groups, &to_keep);
 #endif
 }

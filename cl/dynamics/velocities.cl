@@ -5,7 +5,7 @@
 // Draw velocities of the Maxwell-Boltzmann distribution at each row's temperature.
 kernel void draw_velocities(
     ENSEMBLE,
-    BODIES(restrict),
+    BODIES,
     global fine *restrict velocities,          // (n_atoms, 3) [A/ps]
     global const uint *restrict replicas,      // (n_rows) by which random numbers are drawn
     global const uint *restrict molecules,     // (n_rows) the same of different molecules
@@ -13,9 +13,9 @@ kernel void draw_velocities(
     global const real *restrict temperatures,  // (n_rows) [K]
     const uint seed)
 {
-    const Structure own = row_here(ENSEMBLE_PASSED);
+    const Structure own = row_here(rows, steps, listed, bytes);
     Cluster cluster;
-    find_cluster(&cluster, own.number, BODIES_PASSED);
+    find_cluster(&cluster, own.number, bodies, starts, members, lengths, inverse_masses);
     if (!cluster.count) return;
     const fine kt = KCAL * BOLTZMANN * temperatures[own.number];
     const Stream stream = {seed, replicas[own.number], molecules[own.number], done[own.number]};
@@ -37,15 +37,15 @@ kernel void draw_velocities(
 // Find the velocities at the positions if the arrays' are half a step late.
 kernel void present_velocities(
     ENSEMBLE,
-    BODIES(restrict),
+    BODIES,
     global const fine *restrict velocities,  // (n_atoms, 3) [A/ps]
     global const int *restrict begins,       // (n_rows) if velocities are those at the positions already
     global fine *restrict present,           // (n_atoms, 3) [A/ps]
     const fine late)                         // time that they are late [ps]
 {
-    const Structure own = row_here(ENSEMBLE_PASSED);
+    const Structure own = row_here(rows, steps, listed, bytes);
     Cluster cluster;
-    find_cluster(&cluster, own.number, BODIES_PASSED);
+    find_cluster(&cluster, own.number, bodies, starts, members, lengths, inverse_masses);
     if (!cluster.count) return;
     const fine kick = begins[own.number] ? 0 : late;
     Vector v[MOST_MEMBERS];
@@ -66,14 +66,14 @@ kernel void present_velocities(
 // Bring velocities to the temperature that a row was given.
 kernel void rescale(
     ENSEMBLE,
-    BODIES(restrict),
+    BODIES,
     global fine *restrict velocities,         // (n_atoms, 3) [A/ps]
     global fine *restrict center_velocities,  // (n_rows, 3) [A/ps]
     global const real *restrict scales)       // (n_rows) of velocities
 {
-    const Structure own = row_here(ENSEMBLE_PASSED);
+    const Structure own = row_here(rows, steps, listed, bytes);
     Cluster cluster;
-    find_cluster(&cluster, own.number, BODIES_PASSED);
+    find_cluster(&cluster, own.number, bodies, starts, members, lengths, inverse_masses);
     const fine scale = scales[own.number];
     if (get_global_id(0) == 0) {
         const Vector center = vector_at(center_velocities, own.number);

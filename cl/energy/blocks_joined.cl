@@ -44,25 +44,25 @@ void blocks_joined(
     const int n_tiles,
     const int per_lot,                            // tiles
     const int n_parts,
-    RUNS_ARGUMENT
-    SUM_PLACES_ARGUMENTS(restrict)
+    RUNS_PARAMETER
+    SUM_PLACES_PARAMETERS
     const int n_atoms,
-    const int n_results,                          // FINISH_ARGUMENTS
+    const int n_results,                          // Finish, energy/finish.clh
     const real step,                              // A of a coordinate's unit
-    const coordinate origin_step,                 // PLACE_ARGUMENTS
+    const coordinate origin_step,                 // Placing, common/place.clh
     const Reaches reaches,
-    NECK_ARGUMENTS(restrict)
-    RADIUS_CONSTANTS(restrict),                   // physics/gb_radius.clh
-    const real4 solvent,                          // atom_terms of energy/radii.cl
+    NECK_PARAMETERS
+    RADIUS_PARAMETER,                       // physics/gb_radius.clh
+    const real4 solvent,                          // SingleAtoms, energy/terms.clh
     const PairModel model,
 #if TERMS_FIRST
-    BONDED_ARGUMENTS(restrict),
+    BONDED_PARAMETERS,
 #else
     const int n_energies,
     const int per_atom,
 #endif
     global const coordinate *restrict positions,  // (n_atoms, 3)
-    // Constants of the molecule, as the arguments of each step say.
+    // Constants of the molecule, as the structs of each step say.
     global const int *restrict order,
     global const int *restrict counts,
     global const real *restrict largest_s,
@@ -101,8 +101,28 @@ void blocks_joined(
     volatile global int *counters)                // (COUNTERS, COUNTER_STEP) 0
 {
     const int n_lots = (n_tiles + per_lot - 1) / per_lot, slots = n_tiles * TILE;
-    const int of_column = TILES_OF_SUMS * TILE, of_part = PAIR_SUMS * of_column;
+    const Parts parts = PARTS_GIVEN;
+    const SumPlaces places_of_sums = SUM_PLACES_GIVEN;
+    const int of_column = tiles_of_sums(&parts) * TILE, of_part = PAIR_SUMS * of_column;
+    const Blocks blocks = {parts, n_tiles, x, y, z, origins, extents, counts};
+    const Placing placing = {
+        n_tiles, n_atoms, step, origin_step, positions, order, largest_s, s, charges, coefficients, spheres, points, x, y, z,
+        series, origins, extents};
+    const BornBlocks born_blocks = {
+        blocks, 0, n_tiles, reaches, NECKS_GIVEN, spheres, s, rho, series, columns, born_sums};
+    const SingleAtoms atoms = {radius_constants, solvent, parameters, traits, singles, born, largest_born};
+    const PairBlocks pairs = {
+        blocks, model, points, traits, born, charges, sigmas, epsilons, largest_born, special_starts, specials, masks, pair_sums};
+#if CHAIN
+    const ChainBlocks chain = {
+        blocks, reaches, NECKS_GIVEN, spheres, weights, s, rho, slopes, slope_columns, pair_sums};
+#endif
+    const Finish finish = {
+        parts, places_of_sums, n_atoms, n_energies, n_results, per_atom, pair_sums, counts, singles, born, order, results};
 #if TERMS_FIRST
+    const Bonded bonded = {
+        n_atoms, n_results, n_energies, first_energy, n_terms, per_atom, n_slots, step, cutoff2, positions, kind_starts, members,
+        places, details, constants, slot_starts, all_slots, results};
     local BondedMemory memory;
     const int n_bonded = bonded_groups(n_atoms);
 #else
@@ -121,20 +141,17 @@ void blocks_joined(
         if (ticket < with_born) {
             for (int tile = first; tile < end; ++tile) {
                 coordinate lowest[3], highest[3];
-                bound_tile(tile, n_atoms, positions, order, lowest, highest);
-                for (int i = tile * TILE; i < (tile + 1) * TILE; ++i)
-                    place_slot(i, n_tiles, n_atoms, step, positions, lowest, highest, PLACED);
+                bound_tile(tile, lowest, highest, &placing);
+                for (int i = tile * TILE; i < (tile + 1) * TILE; ++i) place_slot(i, lowest, highest, &placing);
             }
             publish(counters, PLACED_TILES, end - first, n_tiles);
         } else if (ticket < with_bonded) {
             WAIT_FOR(PLACED_TILES);
-            add_born_part(
-                ticket - with_born, PASS_RUNS n_tiles, n_parts, n_tiles, 0, n_tiles, reaches, PASS_NECKS spheres, x, y, z, s, rho,
-                series, columns, origins, extents, counts, born_sums);
+            add_born_part(ticket - with_born, &born_blocks);
             publish(counters, BORN_PARTS, 1, n_parts);
         } else if (ticket < with_radii) {
 #if TERMS_FIRST
-            add_bonded(ticket - with_bonded, 0, &memory, n_atoms, n_results, step, positions, results, BONDED_PASSED);
+            add_bonded(ticket - with_bonded, 0, &memory, &bonded);
             publish(counters, BONDED_GROUPS, 1, n_bonded);
 #endif
         } else if (ticket < with_pairs) {
@@ -142,19 +159,18 @@ void blocks_joined(
             for (int tile = first; tile < end; ++tile) {
                 realv totals[VECTORS];
                 real largest = 0;
-                add_parts_of_tile(PASS_RUNS PASS_SUM_PLACES totals, born_sums, of_column, 1, VECTORS, tile, 0, n_tiles, n_parts);
+                add_parts_of_tile(totals, &parts, &places_of_sums, born_sums, of_column, 1, VECTORS, tile, 0);
                 const real *integrals = (const real *)totals;
                 for (int j = 0; j < TILE; ++j) {
                     const int i = tile * TILE + j;
-                    largest = fmax(largest, keep_terms(i, i, slots, integrals[j], CONSTANTS_OF(i), solvent, OF_ATOMS));
+                    largest = fmax(largest, keep_terms(i, i, slots, integrals[j], &atoms));
                 }
                 largest_born[tile] = largest;
             }
             publish(counters, TILES_WITH_RADII, end - first, n_tiles);
         } else if (ticket < with_weights) {
             WAIT_FOR(TILES_WITH_RADII);
-            add_pair_part(
-                ticket - with_pairs, PASS_RUNS n_tiles, n_parts, n_tiles, OF_PAIRS, special_starts, specials, masks, pair_sums);
+            add_pair_part(ticket - with_pairs, &pairs);
             publish(counters, PAIR_PARTS, 1, n_parts);
         } else if (ticket < with_chain) {
 #if CHAIN
@@ -162,7 +178,7 @@ void blocks_joined(
             for (int tile = first; tile < end; ++tile) {
                 realv totals[VECTORS];
                 add_parts_of_tile(
-                    PASS_RUNS PASS_SUM_PLACES totals, pair_sums + RADIUS_SUM * of_column, of_part, 1, VECTORS, tile, 0, n_tiles, n_parts);
+                    totals, &parts, &places_of_sums, pair_sums + RADIUS_SUM * of_column, of_part, 1, VECTORS, tile, 0);
                 const real *sums = (const real *)totals;
                 for (int j = 0; j < TILE; ++j) {
                     const int i = tile * TILE + j;
@@ -172,24 +188,22 @@ void blocks_joined(
             publish(counters, TILES_WITH_WEIGHTS, end - first, n_tiles);
         } else if (ticket < to_finish) {
             WAIT_FOR(TILES_WITH_WEIGHTS);
-            add_chain_part(
-                ticket - with_chain, PASS_RUNS n_tiles, n_parts, n_tiles, reaches, PASS_NECKS spheres, x, y, z, weights, s, rho,
-                slopes, slope_columns, origins, extents, counts, pair_sums);
+            add_chain_part(ticket - with_chain, &chain);
             publish(counters, CHAIN_PARTS, 1, n_parts);
 #endif
         } else {
             WAIT_FOR(CHAIN ? CHAIN_PARTS : PAIR_PARTS);
             if (n_bonded > 0) WAIT_FOR(BONDED_GROUPS);
-            const Results own = results_of(results, 0, n_results, n_energies, n_atoms);
+            const Results own = results_to_finish(&finish);
             for (int tile = first; tile < end; ++tile) {
                 realv totals[FINISHED_SUMS * VECTORS];
-                add_parts_of_tile(PASS_RUNS PASS_SUM_PLACES totals, pair_sums, of_part, FINISHED_SUMS, VECTORS, tile, 0, n_tiles, n_parts);
+                add_parts_of_tile(totals, &parts, &places_of_sums, pair_sums, of_part, FINISHED_SUMS, VECTORS, tile, 0);
                 const real *sums = (const real *)totals;
                 real energies[N_TERMS] = {0, 0, 0, 0, 0};
                 for (int j = 0; j < counts[tile]; ++j) {
                     real of_slot[FINISHED_SUMS], terms[N_TERMS];
                     for (int k = 0; k < FINISHED_SUMS; ++k) of_slot[k] = sums[k * TILE + j];
-                    finish_slot(tile * TILE + j, n_tiles, of_slot, terms, TO_FINISH);
+                    finish_slot(tile * TILE + j, of_slot, terms, &finish);
                     for (int k = 0; k < N_TERMS; ++k) energies[k] += terms[k];
                 }
                 if (!per_atom) for (int k = 0; k < N_TERMS; ++k) own.energies[N_TERMS * tile + k] = energies[k];

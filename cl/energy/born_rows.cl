@@ -13,8 +13,8 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void born_rows(
     const int n_tiles,
     const Reaches reaches,
-    NECK_ARGUMENTS(restrict)
-    RADIUS_CONSTANTS(restrict),            // physics/gb_radius.clh
+    NECK_PARAMETERS
+    RADIUS_PARAMETER,                // physics/gb_radius.clh
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
     global const real4 *restrict spheres,  // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
     global const real *restrict x,         // (n_conformations, n_slots) the same x, y, z as columns, for whole vectors
@@ -24,7 +24,11 @@ void born_rows(
     global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
     global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,     // (n_tiles) atoms in the tile
-    ATOM_ARGUMENTS(restrict))
+    global const real *restrict parameters, // SingleAtoms, energy/terms.clh
+    global real4 *restrict traits,
+    global real4 *restrict singles,
+    global real *restrict born,
+    global real *restrict largest_born)
 {
     SERVES_ROWS(born_rows)
     local real scratch[PARTS * TILE], integrals[TILE];
@@ -35,6 +39,8 @@ void born_rows(
     const real4 origin = origins[box + own_tile], extent = extents[box + own_tile];
     const realv own_x = LOAD(at + first, x), own_y = LOAD(at + first, y), own_z = LOAD(at + first, z);
     const realv own_rho = LOAD(first, parameters);
+    const Necks of_necks = NECKS_GIVEN;
+    const SingleAtoms atoms = {radius_constants, solvent, parameters, traits, singles, born, largest_born};
     realv total = 0;
     for (int start = 0; start < n_tiles; start += PARTS) {
         const int tile = start + part;
@@ -55,9 +61,7 @@ void born_rows(
             own.y = own_y + shift.y;
             own.z = own_z + shift.z;
             own.sum = 0;
-#if NECK
-            own.necks = neck_row(n_slots, first, OF_NECKS);
-#endif
+            own.necks = neck_row(n_slots, first, &of_necks);
             const bool cut = beyond_limit(box_span2(shift, extent, met_extent), s, &reaches);
             if (out_of_reach(gap2, s, &reaches)) own.sum = 0;
             else if (cut || gap2 <= least_far_gap2(s, &reaches, met_extent)) add_near_tile(&own, own_rho, &met, &reaches);
@@ -71,8 +75,7 @@ void born_rows(
     }
     add_parts(&total, 1, scratch, integrals);
     for (int k = item; k < TILE; k += GROUP)
-        integrals[k] = keep_terms(own_tile * TILE + k, at + own_tile * TILE + k, n_slots, integrals[k],
-                                  CONSTANTS_OF(own_tile * TILE + k), solvent, OF_ATOMS);
+        integrals[k] = keep_terms(own_tile * TILE + k, at + own_tile * TILE + k, n_slots, integrals[k], &atoms);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item == 0) largest_born[box + own_tile] = largest_of(integrals, TILE);
 }

@@ -12,7 +12,7 @@
 #endif
 #if FINISHES
 #include "energy/finish.clh"
-#define THEN_FINISH FINISH_ARGUMENTS(restrict),
+#define THEN_FINISH FINISH_PARAMETERS,
 #else
 #define THEN_FINISH
 #endif
@@ -73,7 +73,20 @@ INLINE void add_near_tile(Own *own, const Met *met, const Reaches *reaches, real
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void chain_rows(
     const int n_tiles,
-    CHAIN_ARGUMENTS(restrict),
+    const Reaches reaches,
+    NECK_PARAMETERS
+    global const real4 *restrict spheres,   // (n_conformations, n_slots) x, y, z from the tile's origin, s [A]
+    global const real *restrict x,          // (n_conformations, n_slots) the same as columns, for whole vectors
+    global const real *restrict y,
+    global const real *restrict z,
+    global const real *restrict weights,    // (n_conformations, n_slots) dE/dI, 0 at unused slots [kcal/mol A]
+    global const real *restrict s,          // (n_slots) scaled radius, 0 at unused slots [A]
+    global const real *restrict rho,        // (n_slots) offset radius [A]
+    global const real4 *restrict series,    // (n_slots, 2) coefficients of r^-6, r^-8, ... r^-18
+    global const real *restrict columns,    // (7, n_slots) the same as columns
+    global const real4 *restrict origins,   // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
+    global const real4 *restrict extents,   // (n_conformations, n_tiles) half edges of the box around the origin [A]
+    global const int *restrict counts,      // (n_tiles) atoms in the tile
     THEN_FINISH
     global real *sums)                      // (n_conformations, PAIR_SUMS, n_slots): adds to the gradient
 {
@@ -92,9 +105,8 @@ void chain_rows(
     own.rho = LOAD(first, rho);
     own.s = LOAD(first, s);
     own.weight = LOAD(at + first, weights);
-#if NECK
-    own.necks = neck_row(n_slots, first, OF_NECKS);
-#endif
+    const Necks of_necks = NECKS_GIVEN;
+    own.necks = neck_row(n_slots, first, &of_necks);
     realv gx = 0, gy = 0, gz = 0;
     for (int start = 0; start < n_tiles; start += PARTS) {
         const int tile = start + part, skipped = part * TILE;
@@ -151,6 +163,8 @@ void chain_rows(
     for (int k = item; k < 3 * TILE; k += GROUP) out[k / TILE * n_slots + k % TILE] += tile_sums[k];
 #if FINISHES
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    finish_tile(own_tile, n_tiles, counts, sums, tile_sums, TO_FINISH);
+    const Finish to_finish = {
+        PARTS_GIVEN, SUM_PLACES_GIVEN, n_atoms, n_energies, n_results, per_atom, sums, counts, singles, born, order, results};
+    finish_tile(own_tile, tile_sums, &to_finish);
 #endif
 }

@@ -40,7 +40,20 @@ INLINE void add_masked_tile(
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void pair_rows(
     const int n_tiles,
-    PAIR_ARGUMENTS(restrict),
+    const PairModel model,
+    global const real4 *restrict points,        // (n_conformations, n_slots) x, y, z from the tile's origin [A], charge
+    global const real4 *restrict traits,        // (n_conformations, n_slots) Born radius [A], its inverse, well
+    global const real *restrict x,              // (n_conformations, n_slots) the same as columns, for whole vectors
+    global const real *restrict y,
+    global const real *restrict z,
+    global const real *restrict born,
+    global const real *restrict charges,        // (n_slots)
+    global const real *restrict sigmas,         // (n_slots)
+    global const real *restrict epsilons,       // (n_slots)
+    global const real4 *restrict origins,       // (n_conformations, n_tiles) [A]
+    global const real4 *restrict extents,       // (n_conformations, n_tiles) half edges of the box [A]
+    global const real *restrict largest_born,   // (n_conformations, n_tiles) [A]
+    global const int *restrict counts,          // (n_tiles) atoms in the tile
     global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
     global const int *restrict specials,        // partners in rising order
     global const SAME_BITS *restrict masks,     // (n_specials, 2, WORDS, TILE)

@@ -18,23 +18,30 @@ kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void atom_terms(
     const int n_tiles,
     const int n_parts,
-    RUNS_ARGUMENT
-    SUM_PLACES_ARGUMENTS(restrict)
-    RADIUS_CONSTANTS(restrict),            // physics/gb_radius.clh
+    RUNS_PARAMETER
+    SUM_PLACES_PARAMETERS
+    RADIUS_PARAMETER,                // physics/gb_radius.clh
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
     global const real *restrict sums,      // (n_conformations, n_parts, slots of common/runs.clh) Born integral [1/A]
-    ATOM_ARGUMENTS(restrict))
+    global const real *restrict parameters, // SingleAtoms, energy/terms.clh
+    global real4 *restrict traits,
+    global real4 *restrict singles,
+    global real *restrict born,
+    global real *restrict largest_born)
 {
     SERVES_ROWS(atom_terms)
     local real scratch[SHARES * TILE];
     const int item = get_local_id(0), share = get_local_id(1), i = get_global_id(0), conformation = get_global_id(2);
     const int n_slots = n_tiles * TILE;
     const size_t at = (size_t)conformation * n_slots + i;
-    const int of_part = TILES_OF_SUMS * TILE;
+    const Parts of_sums = PARTS_GIVEN;
+    const SingleAtoms atoms = {radius_constants, solvent, parameters, traits, singles, born, largest_born};
+    const int of_part = tiles_of_sums(&of_sums) * TILE;
     global const real *parts = sums + (size_t)conformation * n_parts * of_part;
 #if RUNS
+    const SumPlaces places = SUM_PLACES_GIVEN;
     real sum;
-    add_parts_of_tile(PASS_RUNS PASS_SUM_PLACES &sum, parts, of_part, 1, 1, i / TILE, item, n_tiles, n_parts);
+    add_parts_of_tile(&sum, &of_sums, &places, parts, of_part, 1, 1, i / TILE, item);
     scratch[item] = sum;
 #else
     scratch[share * TILE + item] = sum_of_parts(parts + i, share, n_parts, SHARES, of_part);
@@ -43,7 +50,7 @@ void atom_terms(
     if (share == 0) {
         real integral = 0;
         for (int k = 0; k < SHARES; ++k) integral += scratch[k * TILE + item];
-        scratch[item] = keep_terms(i, at, n_slots, integral, CONSTANTS_OF(i), solvent, OF_ATOMS);
+        scratch[item] = keep_terms(i, at, n_slots, integral, &atoms);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (share == 0 && item == 0)
@@ -55,22 +62,24 @@ kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void chain_weights(
     const int n_tiles,
     const int n_parts,
-    RUNS_ARGUMENT
-    SUM_PLACES_ARGUMENTS(restrict)
+    RUNS_PARAMETER
+    SUM_PLACES_PARAMETERS
     global const real *restrict sums,           // (n_conformations, n_parts, PAIR_SUMS, slots of common/runs.clh) of pairs
     global const real *restrict born,           // (n_conformations, n_slots) [A]
-    global const real4 *restrict singles,       // (n_conformations, n_slots) of ATOM_ARGUMENTS
+    global const real4 *restrict singles,       // (n_conformations, n_slots) of SingleAtoms
     global const int *restrict counts,          // (n_tiles) atoms in the tile
     global real *restrict weights)              // (n_conformations, n_slots), 0 at unused slots [kcal/mol A]
 {
     SERVES_ROWS(chain_weights)
     const int i = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;
     const size_t at = (size_t)conformation * n_slots + i;
-    const int of_column = TILES_OF_SUMS * TILE;
+    const Parts of_sums = PARTS_GIVEN;
+    const int of_column = tiles_of_sums(&of_sums) * TILE;
     global const real *parts = sums + ((size_t)conformation * n_parts * PAIR_SUMS + RADIUS_SUM) * of_column;
 #if RUNS
+    const SumPlaces places = SUM_PLACES_GIVEN;
     real sum;
-    add_parts_of_tile(PASS_RUNS PASS_SUM_PLACES &sum, parts, (size_t)PAIR_SUMS * of_column, 1, 1, i / TILE, i % TILE, n_tiles, n_parts);
+    add_parts_of_tile(&sum, &of_sums, &places, parts, (size_t)PAIR_SUMS * of_column, 1, 1, i / TILE, i % TILE);
 #else
     const real sum = sum_of_parts(parts + i, 0, n_parts, 1, (size_t)PAIR_SUMS * of_column);
 #endif

@@ -10,12 +10,13 @@
 #define N_PARENTS 4
 #define N_WEIGHTS 13  // origin, x and y of the parents after the first, cross, local
 
-#define SITE_ARGUMENTS(RESTRICT) \
+// Parameters of both kernels.
+#define SITE_PARAMETERS \
     const int n_clusters, \
-    global const int *RESTRICT starts,          /* (n_clusters + 1) first site of each cluster */ \
-    global const int *RESTRICT sites,           /* (n_sites) their atoms */ \
-    global const int *RESTRICT parents,         /* (n_sites, N_PARENTS) atoms */ \
-    global const fine *RESTRICT weights         /* (n_sites, N_WEIGHTS) */
+    global const int *restrict starts,          /* (n_clusters + 1) first site of each cluster */ \
+    global const int *restrict sites,           /* (n_sites) their atoms */ \
+    global const int *restrict parents,         /* (n_sites, N_PARENTS) atoms */ \
+    global const fine *restrict weights         /* (n_sites, N_WEIGHTS) */
 
 // Vectors of a site's rule: X, Y, X x Y, and the inverse lengths of X and X x Y.
 typedef struct { Vector apart[N_PARENTS], x, y, z; fine inverse_x, inverse_z; } Frame;
@@ -37,7 +38,7 @@ INLINE void find_frame(
 kernel void place_sites(
     const int n_atoms,
     const real step,                            // A of a coordinate's unit
-    SITE_ARGUMENTS(restrict),
+    SITE_PARAMETERS,
     global coordinate *restrict positions)      // (n_conformations, n_atoms, 3)
 {
     SERVES_ROWS(place_sites)
@@ -79,7 +80,7 @@ kernel void spread_sites(
     const int n_energies,                         // energies before the Born radii in the results, of atoms or tiles
     const int n_results,                          // reals of a conformation in the results
     const real step,                              // A of a coordinate's unit
-    SITE_ARGUMENTS(restrict),
+    SITE_PARAMETERS,
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
     global real *restrict results)                // energy/results.clh
 {

@@ -14,7 +14,7 @@ void row_energies(
     global fine *restrict energies,      // (n_rows) [kcal/mol]
     global int *restrict are_numbers)    // (n_rows) 1, or 0 of rows that failed
 {
-    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const Structure own = structure_here(rows, steps, listed, bytes);
     const Row row = rows[own.number];
     const int item = get_local_id(0), first = further[2 * own.number], count = further[2 * own.number + 1];
     const size_t n_pass = (size_t)N_TERMS * row.n_energies;

@@ -201,7 +201,7 @@ kernel void relieve(
 {
     local int shared[4];
     local Around spheres[64];
-    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const Structure own = structure_here(rows, steps, listed, bytes);
     const size_t place = (size_t)own.number * most;
     global const real *at = local_at + 3 * place;
     const Point center = point_at(centers + 4 * own.number, 0);
@@ -271,7 +271,7 @@ kernel void take_pose(
     global const ulong *restrict turned,
     global const int *restrict chosen)    // (n_rows) trial, -1 for none
 {
-    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const Structure own = structure_here(rows, steps, listed, bytes);
     const int i = get_global_id(0);
     if (i >= own.n_atoms) return;
     const int k = places[own.first_atom + i], trial = chosen[own.number];

@@ -11,7 +11,7 @@ kernel void gather(
     global coordinate *restrict before,   // (n_atoms, 3) where atoms were
     global real *restrict local_at)       // (n_rows, most, 3) [A]
 {
-    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const Structure own = structure_here(rows, steps, listed, bytes);
     const int k = get_global_id(0);
     if (k >= own.n_atoms) return;
     for (int axis = 0; axis < 3; ++axis)
@@ -40,7 +40,7 @@ kernel void screen(
     global const real *restrict draws,    // (n_rows, n_tries, N_RIGID)
     global int *restrict open)            // (n_rows, n_tries) 1 of tries to be screened, then of those that passed
 {
-    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const Structure own = structure_here(rows, steps, listed, bytes);
     const size_t place = (size_t)own.number * most;
     global const real *at = local_at + 3 * place;
     const Point center = point_at(centers + 4 * own.number, 0);

@@ -255,7 +255,7 @@ kernel void spread(
     global const uchar *restrict movable,  // (n, n_columns) 1 for atoms of side chains that are predicted
     global real *restrict columns)
 {
-    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const Structure own = structure_here(rows, steps, listed, bytes);
     const int i = get_global_id(0), place = places[own.number];
     if (i >= n_columns) return;
     global real *at = columns + (size_t)place * COLUMNS * n_columns + i;
@@ -503,7 +503,7 @@ kernel void choose(
 kernel void settle(
     ENSEMBLE, CHAINS(restrict), SLOTS(restrict), global const int *restrict chosen, global const int *restrict angles)
 {
-    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const Structure own = structure_here(rows, steps, listed, bytes);
     const int place = places[own.number], slot = get_global_id(0);
     if (slot >= n_slots || slots[place * n_slots + slot] < 0) return;
     const int taken = chosen[place * n_slots + slot];

@@ -9,18 +9,12 @@
 #error "MOST_HYDROGENS: of a heavy atom"
 #endif
 
-#define CLUSTER_ARGUMENTS(RESTRICT) \
-    const int n_clusters, \
-    global const int *RESTRICT heavy,       /* (n_clusters) heavy atoms */ \
-    global const int *RESTRICT starts,      /* (n_clusters + 1) first of its hydrogens */ \
-    global const int *RESTRICT hydrogens, \
-    global const real *RESTRICT free        /* (n_atoms) 1, or 0 of atoms that stay */
-#define CLUSTER_PASSED n_clusters, heavy, starts, hydrogens, free
-
 // A heavy atom, and so many of its hydrogens that move: their atoms, and their places among all hydrogens.
 typedef struct { int center, moves, count, atoms[MOST_HYDROGENS], places[MOST_HYDROGENS]; } Cluster;
 
-INLINE void find_cluster(Cluster *own, int number, CLUSTER_ARGUMENTS()) {
+INLINE void find_cluster(
+    Cluster *own, int number, global const int *heavy, global const int *starts, global const int *hydrogens,
+    global const real *free) {
     own->center = heavy[number];
     own->moves = free[own->center] > 0;
     own->count = 0;
@@ -79,7 +73,11 @@ kernel void project_gradient(
     const int n_energies,                         // energies before the Born radii in the results, of atoms or tiles
     const int n_results,                          // reals of a conformation in the results
     const real step,                              // A of a coordinate's unit
-    CLUSTER_ARGUMENTS(restrict),
+    const int n_clusters,
+    global const int *restrict heavy,             // (n_clusters) heavy atoms
+    global const int *restrict starts,            // (n_clusters + 1) first of its hydrogens
+    global const int *restrict hydrogens,
+    global const real *restrict free,             // (n_atoms) 1, or 0 of atoms that stay
     global const coordinate *restrict positions,  // (n_structures, n_atoms, 3) of the trials
     global real *restrict results)                // energy/results.clh
 {
@@ -87,7 +85,7 @@ kernel void project_gradient(
     const int cluster = get_global_id(0), structure = get_global_id(2);
     if (cluster >= n_clusters) return;
     Cluster own;
-    find_cluster(&own, cluster, CLUSTER_PASSED);
+    find_cluster(&own, cluster, heavy, starts, hydrogens, free);
     const int center = own.center, moves = own.moves, count = own.count;
     global real *gradient = results_of(results, structure, n_results, n_energies, n_atoms).gradient;
     Vector bonds[MOST_HYDROGENS], vectors[MOST_HYDROGENS + 1];
@@ -120,7 +118,11 @@ INLINE void put_position(
 kernel void hold_bonds(
     const int n_atoms,
     const real step,                            // A of a coordinate's unit
-    CLUSTER_ARGUMENTS(restrict),
+    const int n_clusters,
+    global const int *restrict heavy,           // (n_clusters) heavy atoms
+    global const int *restrict starts,          // (n_clusters + 1) first of its hydrogens
+    global const int *restrict hydrogens,
+    global const real *restrict free,           // (n_atoms) 1, or 0 of atoms that stay
     global const fine *restrict lengths,        // (n_hydrogens) [A], negative where a bond stays as long as at the base
     global const coordinate *restrict base,     // (n_structures, n_atoms, 3)
     global coordinate *restrict positions)      // (n_structures, n_atoms, 3) of the trials
@@ -129,7 +131,7 @@ kernel void hold_bonds(
     const int cluster = get_global_id(0), structure = get_global_id(2);
     if (cluster >= n_clusters) return;
     Cluster own;
-    find_cluster(&own, cluster, CLUSTER_PASSED);
+    find_cluster(&own, cluster, heavy, starts, hydrogens, free);
     const int center = own.center, moves = own.moves, count = own.count;
     global const coordinate *from = base + (size_t)structure * 3 * n_atoms;
     global coordinate *to = positions + (size_t)structure * 3 * n_atoms;

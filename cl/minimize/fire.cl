@@ -28,13 +28,14 @@ INLINE fine accelerate(local fine *state, fine power, fine s2, fine g2, fine *sc
 }
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void step_fire(METHOD_ARGUMENTS(restrict)) {
+void step_fire(METHOD_PARAMETERS) {
     SERVES_ROWS(step_fire)
     local Memory memory;
     local fine keep, scale;
     local int action;
     const int structure = get_global_id(2);
-    take(&memory, structure, METHOD_PASSED);
+    const Method method = METHOD_GIVEN;
+    take(&memory, structure, &method);
     if (get_local_id(0) == 0) {
         local fine *state = memory.state;
         local const fine4 *all = memory.sums;
@@ -49,6 +50,6 @@ void step_fire(METHOD_ARGUMENTS(restrict)) {
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    keep_state(&memory, structure, METHOD_PASSED);
-    if (action != STAY) go_on(structure, action, keep, scale, METHOD_PASSED);
+    keep_state(&memory, structure, &method);
+    if (action != STAY) go_on(structure, action, keep, scale, &method);
 }

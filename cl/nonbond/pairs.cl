@@ -10,7 +10,7 @@
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void pair_energies(
-    LIST_ARGUMENTS,
+    LIST_PARAMETERS,
     global real *restrict energies)  // (n_groups, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
 {
     local Exact scratch[3 * GROUP];

@@ -11,7 +11,7 @@
 #define GROUP (GROUP_X * GROUP_Y * GROUP_Z)
 
 kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void potmap_blocked(
-    MAP_ARGUMENTS,  // nx, ny, nz are multiples of the group's points: the map is padded
+    MAP_PARAMETERS,  // nx, ny, nz are multiples of the group's points: the map is padded
     global const real4 *restrict atoms)  // (n_atoms) x, y, z [A], charge
 {
 #if GROUP > 1

@@ -27,7 +27,7 @@ INLINE void add_potential(real4 away, real r2, real charge, const Law *law, real
 INLINE real square(real4 away) { return away.x * away.x + away.y * away.y + away.z * away.z; }
 
 kernel void correct(
-    MAP_ARGUMENTS,
+    MAP_PARAMETERS,
     global const real *restrict rest_x,   // (nx) what rounding took from the coordinates of the points [A]
     global const real *restrict rest_y,
     global const real *restrict rest_z,

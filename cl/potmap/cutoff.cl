@@ -27,7 +27,7 @@ INLINE real gap2(const Box *box, real4 low, real4 high) {
 #endif
 
 kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void potmap_cutoff(
-    MAP_ARGUMENTS,  // nx, ny, nz are multiples of the group's points
+    MAP_PARAMETERS,  // nx, ny, nz are multiples of the group's points
     global const real *restrict rest_x,       // (nx) what rounding took from the coordinates of the points, where RESTS [A]
     global const real *restrict rest_y,
     global const real *restrict rest_z,

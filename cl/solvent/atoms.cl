@@ -9,7 +9,7 @@ void radii_of_sums(
     const int n_tiles,
     const int n_atoms,
     const int n_parts,
-    RADIUS_CONSTANTS(restrict),            // physics/gb_radius.clh
+    RADIUS_PARAMETER,                // physics/gb_radius.clh
     const real4 solvent,                   // of keep_atom
     global const real *restrict sums,      // (n_conformations, n_parts, n_slots) parts of the Born integral [1/A]
     global const real *restrict rho,       // (n_slots) offset radius [A]

@@ -24,17 +24,17 @@ void joined(
     const int n_tiles,
     const int n_atoms,
     const real step,                              // A of a coordinate's unit
-    const coordinate origin_step,                 // PLACE_ARGUMENTS
-    const int tiles_per_chunk,
+    const coordinate origin_step,                 // Placing, common/place.clh
+    const int tiles_per_chunk,                    // BornChunks, solvent/born_chunk.clh
     const Reaches reaches,
-    NECK_ARGUMENTS(restrict)
-    RADIUS_CONSTANTS(restrict),                   // physics/gb_radius.clh
+    NECK_PARAMETERS
+    RADIUS_PARAMETER,                       // physics/gb_radius.clh
     const real4 solvent,                          // of keep_atom
-    const real inv_inside,                        // POTENTIAL_ARGUMENTS
+    const real inv_inside,                        // Potential, solvent/potential.clh
     const real inv_outside,
     const real kappa,
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
-    // Constants of the molecule: PLACE_ARGUMENTS, BORN_ARGUMENTS and radius_of_slot have them.
+    // Constants of the molecule: Placing, BornChunks and radius_of_slot have them.
     global const int *restrict order,
     global const int *restrict counts,
     global const real *restrict largest_s,
@@ -73,17 +73,23 @@ void joined(
     const int n_lots = (n_tiles + SHARES - 1) / SHARES;
     if (ticket < n_lots) {
         const int tile = ticket * SHARES + share;
-        place_tile(tile, lane, tile < n_tiles, memory.place + share, n_tiles, n_atoms, step, positions, PLACED);
+        const Placing placing = {
+            n_tiles, n_atoms, step, origin_step, positions, order, largest_s, s, charges, coefficients, spheres, points, x, y, z,
+            series, origins, extents};
+        place_tile(tile, lane, tile < n_tiles, memory.place + share, &placing);
         PUBLISH();
         if (first) count_done(COUNTER(PLACED_TILES), min(SHARES, n_tiles - ticket * SHARES));
         return;
     }
     ticket -= n_lots;
-    const int n_chunks = born_chunks(n_tiles, tiles_per_chunk), tile = ticket % n_tiles, i = tile * TILE + lane;
+    const int n_chunks = number_of_chunks(n_tiles, tiles_per_chunk), tile = ticket % n_tiles, i = tile * TILE + lane;
     if (ticket < n_tiles * n_chunks) {
         if (first) wait_for(COUNTER(PLACED_TILES), n_tiles);
         TAKE_OVER();
-        add_chunk(tile, ticket / n_tiles, &memory.sums, BORN_PASSED);
+        const BornChunks born = {
+            n_tiles, first_frozen, tiles_per_chunk, reaches, NECKS_GIVEN, spheres, COLUMNS_GIVEN, rho, series, origins, extents,
+            counts, sums};
+        add_chunk(tile, ticket / n_tiles, &memory.sums, &born);
         if (!group_arrives_last(arrivals + tile, n_chunks, &last)) return;
         radius_of_slot(
             i, n_tiles, n_atoms, n_chunks, memory.parts, radius_constants, solvent, sums, rho, radii, charges, order,
@@ -96,7 +102,10 @@ void joined(
     const int chunk = ticket / n_tiles * SHARES + share;
     if (first) wait_for(COUNTER(TILES_WITH_RADII), n_tiles);
     TAKE_OVER();
-    if (chunk < n_chunks) add_potential(i, chunk, POTENTIAL_PASSED);
+    const Potential all = {
+        n_tiles, tiles_per_chunk, inv_inside, inv_outside, kappa, points, COLUMNS_GIVEN, inv_born, origins, extents, counts,
+        potential};
+    if (chunk < n_chunks) add_potential(i, chunk, &all);
     if (!group_arrives_last(arrivals + tile, (n_chunks + SHARES - 1) / SHARES, &last)) return;
     pair_energy_of_slot(i, n_tiles, n_atoms, n_chunks, memory.parts, potential, charges, order, counts, results);
     // Whoever has the last energies leaves the counters as they were: no other group looks at them any more.

@@ -11,8 +11,11 @@
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void born_sums_pair(
     const int n_atoms,
-    RADIUS_CONSTANTS(restrict),  // physics/gb_radius.clh
-    TERM_ARGUMENTS(restrict),
+    RADIUS_PARAMETER,                    // physics/gb_radius.clh
+    const Reaches reaches,
+    NECK_PARAMETERS
+    global const real4 *restrict atoms,  // Spheres, solvent/term.clh
+    global const real *restrict rho,
     global const real *restrict radii,   // (n_atoms) intrinsic radius [A]
     global real *restrict psi,           // (n_atoms)
     global real *restrict born)          // (n_atoms) Born radius [A]
@@ -20,10 +23,11 @@ void born_sums_pair(
     local real partial[GROUP];
     // A long launch comes in pieces, and in each the groups are numbered anew.
     const int i = get_group_id(0) + get_global_offset(0) / GROUP, item = get_local_id(0);
-    const Own own = own_atom(i, OF_TERMS);
+    const Spheres all = {reaches, NECKS_GIVEN, atoms, rho};
+    const Own own = own_atom(i, &all);
     real sum = 0;
     for (int j = item; j < n_atoms; j += GROUP)
-        if (j != i) sum += born_term(&own, j, OF_TERMS);
+        if (j != i) sum += born_term(&own, j, &all);
     partial[item] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int half_size = GROUP / 2; half_size > 0; half_size /= 2) {
@@ -32,6 +36,6 @@ void born_sums_pair(
     }
     if (item == 0) {
         psi[i] = rho[i] * partial[0];
-        born[i] = born_radius(psi[i], rho[i], radii[i], CONSTANTS_OF(i));
+        born[i] = born_radius(psi[i], rho[i], radii[i], constants_of(radius_constants, i));
     }
 }

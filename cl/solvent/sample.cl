@@ -48,19 +48,20 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void sampled_radii(
     const int n_vectors,
     const Reaches reaches,
-    NECK_ARGUMENTS(restrict)
+    NECK_PARAMETERS
     global const real *restrict x,          // (n_vectors * WIDTH) position [A]
     global const real *restrict y,
     global const real *restrict z,
     global const real *restrict s,          // (n_vectors * WIDTH) scaled radius [A]
     global const real *restrict rho,        // (n_vectors * WIDTH) offset radius [A]
     global const int *restrict sample,      // (n_sample) numbers of atoms
-    RADIUS_CONSTANTS(restrict),             // physics/gb_radius.clh
+    RADIUS_PARAMETER,                       // physics/gb_radius.clh
     global const real *restrict radii,      // (n) intrinsic radius [A]
     global real *restrict born)             // (n_sample) Born radius [A]
 {
     local real sums[GROUP];
     const int lane = get_local_id(0), atom = sample[get_group_id(0)];
+    const Necks of_necks = NECKS_GIVEN;
     realv sum = 0;
     for (int k = lane; k < n_vectors; k += GROUP) {
         const int j = k * WIDTH;
@@ -70,7 +71,7 @@ void sampled_radii(
 #if NECK
         const maskv have = have_necks(r2, LOAD(j, rho), rho[atom], &reaches);
         if (ANY(have)) {
-            const NeckRow row = neck_row(n_vectors * WIDTH, j, OF_NECKS);
+            const NeckRow row = neck_row(n_vectors * WIDTH, j, &of_necks);
             const NeckPair neck = neck_pair(&row, kinds[atom]);
             const realv apart = sqrt(fmax(r2, CLOSEST_R2)) - neck.given_distance;
             sum += CHOOSE((real)0, neck_integral(apart, neck.given_size), have);
@@ -82,5 +83,5 @@ void sampled_radii(
     if (lane) return;
     real integral = 0;
     for (int k = 0; k < GROUP; ++k) integral += sums[k];
-    born[get_group_id(0)] = born_radius(rho[atom] * integral, rho[atom], radii[atom], CONSTANTS_OF(atom));
+    born[get_group_id(0)] = born_radius(rho[atom] * integral, rho[atom], radii[atom], constants_of(radius_constants, atom));
 }

@@ -6,7 +6,19 @@
 
 kernel __attribute__((reqd_work_group_size(TILE / WIDTH, SHARES, 1)))
 void born_sums(
-    BORN_ARGUMENTS(restrict),
+    const int n_tiles,
+    const int first_frozen,                // BornChunks, solvent/born_chunk.clh
+    const int tiles_per_chunk,
+    const Reaches reaches,
+    NECK_PARAMETERS
+    global const real4 *restrict spheres,
+    COLUMN_PARAMETERS
+    global const real *restrict rho,
+    global const real4 *restrict series,
+    global const real4 *restrict origins,
+    global const real4 *restrict extents,
+    global const int *restrict counts,
+    global real *sums,
     global const int2 *restrict dispatch)  // (n_rows * n_chunks) row and chunk of each group, those that take longest first
 {
     SERVES_ROWS(born_sums)
@@ -14,5 +26,8 @@ void born_sums(
     // Taken from the global number: a long launch comes in pieces, and in each the groups are numbered anew.
     const int n_rows = (n_tiles + ROW - 1) / ROW;
     const int2 own = dispatch[get_global_id(0) / (TILE / WIDTH) + n_rows * (get_global_id(1) / SHARES)];
-    add_chunk(own.x * ROW, own.y, &memory, BORN_PASSED);
+    const BornChunks born = {
+        n_tiles, first_frozen, tiles_per_chunk, reaches, NECKS_GIVEN, spheres, COLUMNS_GIVEN, rho, series, origins, extents,
+        counts, sums};
+    add_chunk(own.x * ROW, own.y, &memory, &born);
 }

@@ -32,7 +32,7 @@ INLINE void end_run(realv *part, realv *run) {
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void born_sums_tree(
-    TREE_ARGUMENTS(restrict),
+    TREE_PARAMETERS,
     global const real *restrict x,  // (n_conformations, n_slots) x, y, z of `atoms` as columns
     global const real *restrict y,
     global const real *restrict z)
@@ -54,9 +54,10 @@ void born_sums_tree(
         total[v] = lost[v] = part[v] = run[v] = 0;
     }
 #if NECK
+    const Necks of_necks = NECKS_GIVEN;
     NeckRow necks_of[VECTORS];
     #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) necks_of[v] = neck_row(n_slots, tile * TILE + within + v * WIDTH, OF_NECKS);
+    for (int v = 0; v < VECTORS; ++v) necks_of[v] = neck_row(n_slots, tile * TILE + within + v * WIDTH, &of_necks);
 #endif
     int open[MOST_OPEN], listed[KINDS][LOOKS], n_open = 0;
     for (int k = first_trunk(walk, trunk_level, levels); k < first_trunk(walk + 1, trunk_level, levels); ++k)

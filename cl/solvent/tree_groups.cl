@@ -119,7 +119,7 @@ INLINE void add_leaves(Own *own, local Memory *memory, const int list, int count
 
 kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void born_sums_tree_groups(
-    TREE_ARGUMENTS(restrict))
+    TREE_PARAMETERS)
 {
     local Memory memory;
     const int lane = get_local_id(0), walk = get_global_id(1), conformation = get_global_id(2);
@@ -131,6 +131,7 @@ void born_sums_tree_groups(
 #define OWN_TILE(v) min(first_tile + (v), n_tiles - 1)
     const real4 own_origin = origins[tiles + first_tile];
     real4 lowest = -extents[tiles + first_tile], highest = extents[tiles + first_tile];
+    const Necks of_necks = NECKS_GIVEN;
     Own own;
     #pragma unroll
     for (int v = 0; v < OWN; ++v) {
@@ -143,7 +144,7 @@ void born_sums_tree_groups(
         own.total[v] = own.lost[v] = 0;
         memory.own[v * TILE + lane] = place;
 #if NECK
-        own.necks[v] = neck_row(n_slots, tile * TILE + lane, OF_NECKS);
+        own.necks[v] = neck_row(n_slots, tile * TILE + lane, &of_necks);
 #endif
         lowest = fmin(lowest, from - extents[tiles + tile]);
         highest = fmax(highest, from + extents[tiles + tile]);

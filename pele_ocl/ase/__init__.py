@@ -40,21 +40,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Calculator", "to_ase"]
 
-EV = kcal / mol  # eV in a kcal/mol
-_NAMES = ("atomtypes", "residuenames", "residuenumbers")  # arrays of ASE's atoms, as its readers name them
-_MORE_NAMES = ("chainids", "insertioncodes")  # of `to_ase`
+EV = kcal / mol  # eV per kcal/mol
+_NAMES = ("atomtypes", "residuenames", "residuenumbers")  # arrays set by the file readers of ASE
+_MORE_NAMES = ("chainids", "insertioncodes")  # arrays set by `to_ase`
 
 
 class Calculator(AseCalculator):  # type: ignore[misc]
-    """Energy (eV), forces (eV/A) and energies of atoms (eV) of one molecule, for ASE.
+    """ASE calculator of energy (eV), forces (eV/A) and energies of atoms (eV) for one molecule.
 
-    molecule : Atoms with the parameters of the terms; the atoms of ASE have its order, and move. Atoms with atom and
-        residue names, such as those from `to_ase` and ASE's readers of PDB and GROMACS files, are matched by name and
-        may be in another order
+    molecule : Atoms with parameters. ASE atoms must be in the same order, unless they have atom and residue names, such
+        as those from `to_ase` and ASE's readers of PDB and GROMACS files. These are matched by name
     Other options are as in `Energy`. Use float64 for optimizers that converge to forces below 1e-3 eV/A.
 
-    The plan is made at the first calculation and kept. Raises InputError for a different number of atoms, other names
-    or elements, and periodic systems, and as `Energy` does.
+    The plan is created at the first calculation and reused. Raises InputError for a different number of atoms, other
+    names or elements, and periodic systems, and the errors of `Energy`.
     """
 
     implemented_properties: ClassVar[list[str]] = ["energy", "free_energy", "forces", "energies"]
@@ -77,11 +76,11 @@ class Calculator(AseCalculator):  # type: ignore[misc]
         super().__init__()
         self.molecule = molecule
         self._numbers = atomic_numbers(molecule)
-        self._named: tuple[tuple[NDArray[Any], ...], Ints] | None = None  # names of ASE's atoms, and their order
+        self._named: tuple[tuple[NDArray[Any], ...], Ints] | None = None  # names of the last ASE atoms, and their order
         self._plan_of = partial(
             Energy, molecule, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=terms,
             only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
-            born="pairs",  # an energy without steps, whose gradient is its slope
+            born="pairs",  # a continuous energy with the exact gradient
         )  # fmt: skip
         self._plans: dict[bool, Energy] = {}
 
@@ -91,7 +90,7 @@ class Calculator(AseCalculator):  # type: ignore[misc]
         properties: Sequence[str] = ("energy",),
         system_changes: Sequence[str] = all_changes,
     ) -> None:
-        """Fill `results`; called by ASE. Energies of atoms are computed only if requested."""
+        """Compute `results`; called by ASE. Energies of atoms are computed only if requested."""
         super().calculate(atoms, properties, system_changes)
         order = self._order(self.atoms)
         result = self._plan("energies" in properties).evaluate(self.atoms.positions[order])
@@ -105,17 +104,17 @@ class Calculator(AseCalculator):  # type: ignore[misc]
             self.results["energies"] = energies
 
     def ordered(self, atoms: ase.Atoms) -> Atoms:
-        """Return the molecule where ASE's atoms are. Raises InputError for other atoms."""
+        """Return the molecule with the positions of ASE atoms. Raises InputError if the atoms do not match."""
         return self.molecule.moved(atoms.positions[self._order(atoms)])
 
     def _plan(self, per_atom: bool) -> Energy:
-        """Return the plan, made at the first call; a second one if energies of atoms are wanted."""
+        """Return the plan, created on first use. There is a second plan for energies of atoms."""
         if per_atom not in self._plans:
             self._plans[per_atom] = self._plan_of(per_atom=per_atom)
         return self._plans[per_atom]
 
     def _order(self, atoms: ase.Atoms) -> Ints:
-        """Find which of ASE's atoms is each of the molecule's, (n,). Raises InputError for other atoms."""
+        """Return the index of the ASE atom for each atom, (n,). Raises InputError if the atoms do not match."""
         if len(atoms) != len(self.molecule):
             raise InputError(f"ASE gives {len(atoms):,} atoms; the calculator is for {len(self.molecule):,}")
         if atoms.pbc.any():
@@ -137,7 +136,7 @@ class Calculator(AseCalculator):  # type: ignore[misc]
 
 
 def to_ase(molecule: Atoms) -> ase.Atoms:
-    """Convert to ASE's atoms: elements, names and positions, in this order; X for an unknown element."""
+    """Convert to ASE atoms with elements, names and positions, in the same order; X for an unknown element."""
     require_atoms(molecule)
     atoms = ase.Atoms(numbers=atomic_numbers(molecule), positions=molecule.positions)
     if molecule.labels is not None:
@@ -149,12 +148,12 @@ def to_ase(molecule: Atoms) -> ase.Atoms:
 
 
 def is_named(atoms: ase.Atoms) -> bool:
-    """Return whether ASE's atoms have names of atoms and residues."""
+    """Return whether ASE atoms have atom and residue names."""
     return all(name in atoms.arrays for name in _NAMES)
 
 
 def labels_of_ase(atoms: ase.Atoms) -> Labels:
-    """Labels of ASE's atoms; its readers of files know no chains."""
+    """Return labels of ASE atoms. File readers of ASE do not set chains."""
     names, residues, numbers = (atoms.arrays[name] for name in _NAMES)
     blank = np.full(len(atoms), "", np.str_)
     chains, codes = (atoms.arrays.get(name, blank) for name in _MORE_NAMES)
@@ -169,7 +168,7 @@ def labels_of_ase(atoms: ase.Atoms) -> Labels:
 
 
 def atomic_numbers(molecule: Atoms) -> Ints:
-    """(n,) atomic numbers by the elements of the labels; 0 where unknown."""
+    """Return atomic numbers, (n,), from the elements of labels; 0 if unknown."""
     if molecule.labels is None:
         return np.zeros(len(molecule), np.int32)
     elements = molecule.labels.elements.tolist()

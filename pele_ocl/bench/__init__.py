@@ -1,1 +1,1 @@
-"""Timing tables: our variants beside each other, and beside the figures of the works they come from."""
+"""Timing tables that compare the variants with each other, and with published figures."""

@@ -1,6 +1,6 @@
-"""Bounds of the errors of results, relative to the float64 reference, and what is said of variants beyond them.
+"""Bounds for errors of results relative to the float64 reference, and messages about variants that exceed them.
 
-Tests demand them, and timing tables with some room. Tighten freely; loosen only with the cause.
+Tests use these bounds, and timing tables use them with a margin. Do not loosen a bound without knowing the cause.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from typing import Protocol
 from ..common.errors import PeleError
 from ..solvent.accuracy import DEFAULT
 
-ROOM = 10  # on other devices and structures than those that the tests' bounds were found on
+ROOM = 10  # margin for other devices and structures than in the tests
 
 Bounds = dict[str, float]  # by precision
 
-# The worst of all atoms, where the terms of an atom are added up in many partial sums.
+# Largest error of any atom, if the terms of an atom are added in many partial sums.
 BORN_RADIUS: Bounds = {"float64": 1e-10, "float32": 1e-5}
 
-# Of a whole molecule's energy, and of one term of it, in which large parts may cancel.
+# Error of the total energy of a molecule, and of a single term, in which large contributions may cancel.
 ENERGY: Bounds = {"float64": 1e-11, "float32": 2e-6}
 TERM: Bounds = {"float64": 1e-9, "float32": 1e-4}
 
-# By norm: a gradient; a potential map and its field.
+# Relative error by norm of a gradient, and of a potential map and its field.
 GRADIENT: Bounds = {"float64": 1e-9, "float32": 5e-6}
 MAP: Bounds = {"float64": 1e-12, "float32": 1e-6}
 
-# float32 sums of n terms in one number lose digits with n: 3e-6, 2e-5 and 5e-5 of 96, 1,231 and 4,427 terms, measured
-# on the shipped structures with room.
+# Errors of float32 sums grow with the number of terms: 3e-6, 2e-5 and 5e-5 for 96, 1,231 and 4,427 terms, measured on
+# the shipped structures and rounded up.
 FEW_TERMS, ERROR_OF_FEW, GROWTH = 96, 3e-6, 0.73
 
 
 def born_radius_bound(sums: int | None, precision: str, n_atoms: int, approximates: bool = False) -> float:
-    """Return the bound of the worst Born radius by a solvent variant.
+    """Return the bound for the largest error of a Born radius computed by a solvent variant.
 
-    sums, approximates : as the variant declares them (variant.Variant)
+    sums, approximates : attributes of the variant (variant.Variant)
     """
     if approximates:
         return max(BORN_RADIUS[precision], DEFAULT)
@@ -44,10 +44,10 @@ def born_radius_bound(sums: int | None, precision: str, n_atoms: int, approximat
 
 
 class Timing(Protocol):
-    """A row of a timing table with errors that have bounds.
+    """A row of a timing table with bounded errors.
 
-    bounds : name of a field -> the largest that it may be
-    exact : False where the variant is inexact by design, as its table says
+    bounds : name of a field -> its upper bound
+    exact : False if the variant is inexact by design, as noted in its table
     """
 
     @property
@@ -57,28 +57,28 @@ class Timing(Protocol):
 
 
 def bounded(**bounds: float) -> dict[str, float]:
-    """Return the bounds of a row with the room that a timing table leaves."""
+    """Return the bounds of a row, including the margin of timing tables."""
     return {name: ROOM * bound for name, bound in bounds.items()}
 
 
 def beyond(timing: Timing) -> dict[str, float]:
-    """Return the errors of a row beyond their bounds, or not numbers.
+    """Return the errors of a row that exceed their bounds or are NaN.
 
-    An error that is not known is None and not one.
+    Unknown errors, None, are ignored.
     """
     errors = {name: getattr(timing, name) for name in timing.bounds}
     return {name: error for name, error in errors.items() if error is not None and not error <= timing.bounds[name]}
 
 
 def mark(timing: Timing) -> str:
-    """Return the word after a row: "wrong", or "inexact" by design; nothing if the row is right."""
+    """Return the mark of a row: "wrong", "inexact" (by design), or nothing if the row is correct."""
     if not beyond(timing):
         return ""
     return "  wrong" if timing.exact else "  inexact"
 
 
 def refuse_wrong(timings: Iterable[tuple[str, Timing]]) -> None:
-    """Raise PeleError with a sentence for each wrong row; timings : each with its name."""
+    """Raise PeleError with a sentence for each wrong row. timings : (name, row)"""
     sentences = [
         f"{name}: {field.replace('_', ' ')} {error:.1e}, more than {timing.bounds[field]:.0e}"
         for name, timing in timings

@@ -1,4 +1,4 @@
-"""Ceilings of a device: what it does at most in a second of one kind of work alone; cl/bench/ceilings.cl."""
+"""Peak rates of a device for single kinds of operations, measured by cl/bench/ceilings.cl."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ..opencl.kernel import Arguments, Kernel
 from ..opencl.queue import Queue
 
 CHAINS = 8  # as in the kernel file
-LEAST_SECONDS = 0.005  # of a launch, from which its rate is told
+LEAST_SECONDS = 0.005  # shortest launch used to measure a rate
 RUNS = 3
-COPIED = 1 << 24  # numbers: more than caches hold
+COPIED = 1 << 24  # numbers, larger than caches
 GROUP = 64
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """Most that a device does in a second.
+    """Peak rates of a device, per second.
 
-    roots : reciprocal square roots; multiply_adds : of two numbers to a third; bytes : read and written in all
+    roots : reciprocal square roots; multiply_adds : multiply-adds; bytes : bytes read and written
     """
 
     device: str
@@ -30,7 +30,7 @@ class Ceilings:
 
 
 def measure_ceilings(device: Device, precision: str = "float32") -> Ceilings:
-    """Measure what a device does at most, the best of some runs each."""
+    """Measure the peak rates of a device, each as the best of several runs."""
     queue = Queue(device, precision)
     width = device.vector_width(precision)
     return Ceilings(
@@ -40,7 +40,7 @@ def measure_ceilings(device: Device, precision: str = "float32") -> Ceilings:
 
 
 def _rate(queue: Queue, name: str, width: int) -> float:
-    """Operations a second of a kernel; it takes as many steps as are needed for a time that can be told."""
+    """Return the operations per second of a kernel, with enough steps for an accurate time."""
     kernel = queue.kernel("bench/ceilings.cl", name, width)
     items = GROUP * queue.device.compute_units * (8 if queue.device.kind == "CPU" else 64)
     kept, steps = queue.empty(items * width), 64

@@ -1,4 +1,4 @@
-"""Sizes of work-groups in the kernels of the thesis, whose trials of 64, 128 and 256 work-items these repeat."""
+"""Work-group sizes in the kernels of the thesis, to repeat its experiments with 64, 128 and 256 work-items."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..opencl.device import Device
 
 
 def with_groups(device: Device, size: int | None) -> Device:
-    """Return a device whose kernels of the thesis have groups of so many work-items; None for as many as in the thesis.
+    """Return a device that uses this work-group size for the kernels of the thesis; None for the size in the thesis.
 
     Raises InputError for a size that is not a power of two, or that the device does not support.
     """

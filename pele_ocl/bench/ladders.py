@@ -1,4 +1,4 @@
-"""All ladders beside the ceilings of a device: how far each rung is from them, and what limits it."""
+"""Comparison of all ladders with the peak rates of a device, and the limiting factor of each rung."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .systems import load
 CUTOFF = 8.0  # A, of the pair list
 POINTS, ATOMS = 48, 1024  # of the map
 SYSTEM = "ubiquitin"
-CLOSE = 0.5  # of a ceiling, from which on it is what limits a rung
+CLOSE = 0.5  # fraction of a peak rate from which it counts as the limit of a rung
 KINDS = {"roots": "reciprocal roots", "multiply_adds": "multiply-adds", "bytes": "bytes"}
 
 
 @dataclass(frozen=True)
 class KernelWork:
-    """Work of a kernel for an evaluation, in float32. bytes : read and written, whatever a cache has of them"""
+    """Operations of a kernel per evaluation, in float32. bytes : read and written, including from caches"""
 
     roots: float
     multiply_adds: float
@@ -46,29 +46,29 @@ class RungTime:
 
     @property
     def rate(self) -> float:
-        """Evaluations a second."""
+        """Evaluations per second."""
         return self.evaluations / self.seconds
 
     def shares(self, ceilings: Ceilings) -> dict[str, float]:
-        """Tell by kind of work which share of the device's ceiling the rung reaches; above 1 it does less work."""
+        """Return the fraction of each peak rate reached by the rung; above 1, it skips some of the counted work."""
         assert self.counts is not None
         return {kind: getattr(self.counts, kind) * self.rate / getattr(ceilings, kind) for kind in KINDS}
 
 
 @cache
 def counts() -> dict[str, KernelWork]:
-    """Read what rungs do for an evaluation, as tests/benchmarks/counts.py counted it in a simulator."""
+    """Read the operation counts of rungs, measured by tests/benchmarks/counts.py in a simulator."""
     text = (Path(__file__).parent / "counts.json").read_text()
     return {name: KernelWork(**values) for name, values in json.loads(text).items()}
 
 
 def counts_of(ladder: str, rung: str) -> KernelWork | None:
-    """Look up the counts of a rung."""
+    """Return the operation counts of a rung, None if unknown."""
     return counts().get(f"{ladder}/{rung}")
 
 
 def measure_ladders(device: Device, runs: int = 3) -> Iterator[RungTime]:
-    """Time all rungs in float32, the errors left aside: maps of random charges, radii and pairs of ubiquitin."""
+    """Time all rungs in float32, without checking errors: maps of random charges, radii and pairs of ubiquitin."""
     atoms, grid = potmap.random_system(POINTS, ATOMS)
     names = [name for name, variant in POTMAP.items() if counts_of("potmap", name) and variant.method == "direct"]
     for timing in potmap.measure(atoms, grid, "float32", [device], names, runs):
@@ -86,7 +86,7 @@ def _rung(ladder: str, name: str, seconds: float, evaluations: float) -> RungTim
 
 
 def why(rung: RungTime, ceilings: Ceilings) -> str:
-    """Explain in a sentence what limits a rung."""
+    """Return a sentence about what limits a rung."""
     if rung.counts is None:
         return f"{rung.rung}: not counted"
     shares = rung.shares(ceilings)
@@ -107,7 +107,7 @@ def why(rung: RungTime, ceilings: Ceilings) -> str:
 
 
 def what_was_seen(rungs: list[RungTime], ceilings: Ceilings) -> str:
-    """Say in a sentence what the rungs of a ladder show, from their own numbers."""
+    """Return a sentence that summarizes the rungs of a ladder."""
     slowest, fastest = min(rungs, key=lambda rung: rung.rate), max(rungs, key=lambda rung: rung.rate)
     gain = fastest.rate / slowest.rate
     steps = [(after.rate / before.rate, before, after) for before, after in pairwise(rungs)]

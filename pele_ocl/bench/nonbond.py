@@ -1,4 +1,4 @@
-"""Tables 4.2 to 4.9 of the thesis: all ways to add up a gradient, on sorted and shuffled pair lists."""
+"""Tables 4.2 to 4.9 of the thesis: all methods to sum a gradient, on sorted and shuffled pair lists."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from .bounds import GRADIENT, TERM, bounded
 from .timing import kernel_seconds, mean_of_middle
 
 SEED = 1
-# In the float64 reference this many pairs take some ten seconds.
+# The float64 reference takes about ten seconds for this many pairs.
 MOST_CHECKED_PAIRS = 12_000_000
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One line of the table.
+    """One row of the table.
 
-    order : "sorted" or "shuffled" list; with_gradient : or energies alone
-    prepare_seconds : what is done once for a list; seconds : an evaluation, kernels alone
-    speedup : against sequential; None where that was not run
-    energy_error, gradient_error : against the float64 reference, relative, the gradient by norm; None where not known
-    bounds, exact : as bounds.Timing has them
+    order : "sorted" or "shuffled" list; with_gradient : False for energies only
+    prepare_seconds : preparation, once per list; seconds : kernels of one evaluation
+    speedup : relative to sequential; None if that was not run
+    energy_error, gradient_error : relative to the float64 reference, the gradient by norm; None if unknown
+    bounds, exact : as in bounds.Timing
     """
 
     system: str
@@ -58,11 +58,11 @@ class Timing:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A structure, its pairs within a cutoff in several orders, and what they give whatever the order.
+    """A structure with its pair list in several orders, and the exact results.
 
-    lists : "sorted", in the order of their atoms, and "shuffled"
+    lists : "sorted" by atoms, and "shuffled"
     born_radii : (n,) A
-    exact : energies and gradient of the float64 reference; None where they would take too long
+    exact : energies and gradient of the float64 reference; None if they would take too long
     """
 
     name: str
@@ -88,7 +88,7 @@ def measure(
     case: Case, order: str, precision: str, with_gradient: bool, device: Device,
     variants: Sequence[str] = tuple(VARIANTS), runs: int = 5,
 ) -> Iterator[Timing]:  # fmt: skip
-    """Time the variants on one list of at least one pair, in the order of the table."""
+    """Time the variants on one list with at least one pair, in the order of the table."""
     atoms, pairs, born = case.atoms, case.lists[order], case.born_radii
     baseline = None
     for variant in (name for name in VARIANTS if name in variants):
@@ -109,7 +109,7 @@ def measure(
 
 
 def _errors(result: NonbondResult, exact: ReferenceNonbonded | None) -> tuple[float | None, float | None]:
-    """Worst relative error of an energy, relative error of the gradient by norm."""
+    """Return the largest relative error of an energy, and the relative error of the gradient by norm."""
     if exact is None:
         return None, None
     energies = [(getattr(result, term), getattr(exact, term)) for term in ("lennard_jones", "coulomb", "gb_pair")]

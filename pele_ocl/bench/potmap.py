@@ -1,4 +1,4 @@
-"""Ladder of the potential map's kernels, on a random system or a real one."""
+"""Timing of the kernels for potential maps, on a random system or a structure."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from ..reference.potmap import potmap as definition
 from .bounds import MAP, bounded
 from .timing import mean_of_middle
 
-CUTOFF = 12.0  # A, of methods with one
+CUTOFF = 12.0  # A, for methods with a cutoff
 SEED = 1
-# G evaluations/s in the books, GeForce 8800 (2007).
+# Published rates on a GeForce 8800 (2007), 1e9 evaluations/s.
 BOOKS = {"constant": 18.6, "coarsened": 33.4, "shared": 36.4, "coalesced": 39.5}
 FIRST_SAMPLE_EVALS = 3e7
 SAMPLE_SECONDS = 1.0
-ENOUGH = 0.005  # of SAMPLE_SECONDS, from which a rate is told
+ENOUGH = 0.005  # fraction of SAMPLE_SECONDS that is enough to measure a rate
 CHECKED_POINTS = 512
 
-# Computes the map of a grid; returns the seconds that took with all data in place, and values (nz, ny, nx), kcal/mol/e.
+# Computes the map of a grid; returns the time of the kernels, s, and the values (nz, ny, nx), kcal/mol/e.
 Once = Callable[[Grid], tuple[float, NDArray[np.floating]]]
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One line of the table.
+    """One row of the table.
 
-    seconds : kernels alone, of the whole map
-    sampled : whether the time is of a few slices, scaled to all
-    speedup, over_gather : against sequential and gather; None if these were not run
-    error : by norm, against the float64 reference at up to 512 points
-    bounds, exact : as bounds.Timing has them
+    seconds : kernel time for the whole map
+    sampled : whether the time was extrapolated from a few slices
+    speedup, over_gather : relative to sequential and gather; None if these were not run
+    error : relative to the float64 reference, by norm, at up to 512 points
+    bounds, exact : as in bounds.Timing
     """
 
     shape: tuple[int, int, int]
@@ -62,7 +62,7 @@ class Timing:
 
 
 def random_system(points: int, n_atoms: int, spacing: float = 0.5) -> tuple[Atoms, Grid]:
-    """`n_atoms` charges anywhere in a cube of `points`^3 cells, and their lower corners."""
+    """Return randomly placed charges, and a grid with `points`^3 points."""
     rng = np.random.default_rng(SEED)
     grid = Grid((0, 0, 0), spacing, (points, points, points))
     positions = rng.uniform(0, points * spacing, (n_atoms, 3))
@@ -72,7 +72,7 @@ def random_system(points: int, n_atoms: int, spacing: float = 0.5) -> tuple[Atom
 def measure(
     atoms: Atoms, grid: Grid, precision: str, devices: Sequence[Device], variants: Sequence[str], runs: int = 5
 ) -> Iterator[Timing]:
-    """Time the variants on one map, which the devices share, in the order of the table."""
+    """Time the variants on one map, which is divided between the devices, in the order of the table."""
     rates: dict[str, float] = {}
     for variant in (name for name in VARIANTS if name in variants):
         where = VARIANTS[variant].devices_for(list(devices))
@@ -99,7 +99,7 @@ def _once(
 def _timing(
     atoms: Atoms, grid: Grid, precision: str, name: str, device: str, once: Once, runs: int, rates: dict[str, float]
 ) -> Timing:
-    """One line; records its rate in `rates`."""
+    """Return one row, and store its rate in `rates`."""
     model = PotentialModel(cutoff=CUTOFF) if MAP_METHODS[VARIANTS[name].method].within_cutoff else None
     rate, sampled, error = time_map(atoms, grid, once, runs, whole=VARIANTS[name].approximates, model=model)
     rates[name] = rate
@@ -120,7 +120,7 @@ def _timing(
 
 
 def _bounds(name: str, precision: str) -> dict[str, float]:
-    """Return the largest error of a variant: of rounding alone, if it computes all that its map is compared with."""
+    """Return the error bound of a variant: only rounding, unless it is approximate compared to its reference."""
     variant = VARIANTS[name]
     is_whole = not variant.approximates or MAP_METHODS[variant.method].within_cutoff
     return bounded(error=MAP[precision] if is_whole else DEFAULT_ACCURACY)
@@ -133,10 +133,10 @@ def _ratio(rates: dict[str, float], name: str, base: str) -> float | None:
 def time_map(
     atoms: Atoms, grid: Grid, once: Once, runs: int, whole: bool = False, model: PotentialModel | None = None
 ) -> tuple[float, bool, float]:
-    """Atom evaluations per second, whether only slices of the grid were computed, and the error by norm.
+    """Return the evaluations per second, whether only slices of the grid were computed, and the error by norm.
 
-    whole : True if the time of some slices does not tell the time of all
-    model : of the reference; None for the potential of all atoms
+    whole : True if the time cannot be extrapolated from some slices
+    model : model of the reference; None for the potential of all atoms
     """
     part = grid if whole else _sample(grid, len(atoms), once)
     values = once(part)[1]
@@ -145,7 +145,7 @@ def time_map(
 
 
 def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
-    """Return the whole grid, or as many of its middle points as take about SAMPLE_SECONDS. Builds the kernels, too."""
+    """Return the whole grid, or a central part that takes about SAMPLE_SECONDS. This also builds the kernels."""
     points, enough = FIRST_SAMPLE_EVALS / n_atoms, ENOUGH * SAMPLE_SECONDS
     while True:
         part = middle_part(grid, points)
@@ -153,13 +153,13 @@ def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
         seconds = once(part)[0]
         if len(part) == len(grid) or seconds > enough:
             break
-        # In few steps: some codes are compiled again for each.
+        # Only a few steps, because some kernels are compiled again for each.
         points = len(part) * max(2, min(256, 2 * enough / seconds))
     return middle_part(grid, len(part) * SAMPLE_SECONDS / seconds)
 
 
 def map_error(atoms: Atoms, grid: Grid, values: NDArray[np.floating], model: PotentialModel | None = None) -> float:
-    """Measure the error of a map by norm, relative, at up to CHECKED_POINTS points anywhere in its grid."""
+    """Return the relative error of a map by norm, at CHECKED_POINTS random points of its grid."""
     rng = np.random.default_rng(SEED)
     indices = rng.integers(0, grid.shape, (CHECKED_POINTS, 3))
     exact = np.array([definition(atoms, Grid(grid.position(index), 1, (1, 1, 1)), model)[0, 0, 0] for index in indices])

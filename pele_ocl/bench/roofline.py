@@ -1,4 +1,4 @@
-"""Chart of all ladders under the ceilings of a device: a roofline for each ladder."""
+"""Roofline plots of all ladders."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..common.extras import extra
 from .ceilings import Ceilings
 from .ladders import RungTime
 
-# Colours of Okabe and Ito, which all eyes tell apart; ink and paper of pages with light and with dark background.
+# Colour-blind safe colours of Okabe and Ito; text and background colours for light and dark pages.
 COLOURS = ("#0072B2", "#D55E00", "#009E73")
 DARK_COLOURS = ("#56B4E9", "#E69F00", "#2FC79A")
 INK, PAPER = {False: "#222222", True: "#e8e8e8"}, {False: "#ffffff", True: "#16181c"}
 MARKS = ("o", "s", "^")
 WIDTH, HEIGHT = 11.0, 5.2  # inches
-SPOT = 11.0  # pixels that a number or a mark takes
+SPOT = 11.0  # size of a number or a mark, pixels
 SIDES = [(12, 0), (-12, 0), (0, 13), (0, -13), (12, 13), (-12, -13), (12, -13), (-12, 13)]
 LEGEND = (
     "Solid: memory's bytes, then multiply-adds. Dashed: reciprocal roots, for the rungs with fewest and most of them. "
@@ -30,9 +30,9 @@ TITLES = {
 
 
 def draw_ladders(path: Path, rungs: Sequence[RungTime], ceilings: Ceilings, *, is_dark: bool = False) -> Any:
-    """Draw a panel for each ladder, its rungs numbered, the names below; return matplotlib's figure.
+    """Draw a panel for each ladder, with numbered rungs and a legend. Returns the matplotlib figure.
 
-    path : .png, .svg or .pdf; is_dark : for pages with a dark background
+    path : .png, .svg or .pdf; is_dark : use colours for a dark background
 
     Raises InputError if matplotlib is not installed.
     """
@@ -78,7 +78,7 @@ def _draw(
     panel.plot([x for x, _ in places], [y / 1e9 for _, y in places], mark, color=colour, markersize=6)
     _number(panel, [(x, y / 1e9) for x, y in places], ink)
     panel.set_xlabel("multiply-adds a byte asked for", color=ink, fontsize=9)
-    for axis in (panel.xaxis, panel.yaxis):  # decades alone: more would cover each other
+    for axis in (panel.xaxis, panel.yaxis):  # label only decades, to avoid overlap
         axis.set_minor_formatter(ticker.NullFormatter())
     panel.tick_params(which="both", colors=ink, labelsize=8)
     panel.grid(True, which="major", color=ink, alpha=0.15, linewidth=0.6)
@@ -87,7 +87,7 @@ def _draw(
 
 
 def _number(panel: Any, places: Sequence[tuple[float, float]], ink: str) -> None:
-    """Number marks from 1, each at the first side of its mark where nothing is yet."""
+    """Number marks from 1, each on the first free side of its mark."""
     marks = [tuple(panel.transData.transform(place)) for place in places]
     taken = list(marks)
     for number, (x, y) in enumerate(marks, 1):
@@ -99,7 +99,7 @@ def _number(panel: Any, places: Sequence[tuple[float, float]], ink: str) -> None
 
 
 def _apart(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Distance of two spots, in widths of a number and heights of a line."""
+    """Return the distance of two spots, relative to the size of a label."""
     return float(max(abs(one[0] - other[0]) / SPOT, abs(one[1] - other[1]) / SPOT))
 
 
@@ -108,7 +108,7 @@ def _counted(rungs: Sequence[RungTime]) -> list[tuple[RungTime, Any]]:
 
 
 def _name(figure: Any, panel: Any, rungs: Sequence[RungTime], ink: str) -> None:
-    """Write the names of the rungs below a panel, in two columns, with their rates."""
+    """Draw the names and rates of rungs below a panel, in two columns."""
     box = panel.get_position()
     half = -(-len(rungs) // 2)
     for k, rung in enumerate(rungs):

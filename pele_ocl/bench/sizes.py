@@ -1,4 +1,4 @@
-"""Rungs of the potential map's ladder with groups of other sizes, and with other numbers of points per work-item."""
+"""Timing of potential-map kernels for several work-group sizes and numbers of points per work-item."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Group = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class SizeTime:
-    """A cell of a table. seconds : kernels alone; None if the device does not take the group"""
+    """A cell of the table. seconds : kernel time; None if the device does not support the group size"""
 
     variant: str
     group: Group
@@ -33,11 +33,11 @@ class SizeTime:
 
     @property
     def rate(self) -> float | None:
-        """Evaluations a second."""
+        """Evaluations per second."""
         return None if self.seconds is None else self.evaluations / self.seconds
 
 
-# Host steps of a rung with so many points per work-item and such groups.
+# Returns the host steps of a rung for a number of points per work-item and a group size.
 Sized = Callable[[int, Group], HostSteps]
 
 SIZED: dict[str, Sized] = {
@@ -46,14 +46,14 @@ SIZED: dict[str, Sized] = {
     "shared": lambda points, group: partial(rows, "shared", points, True, most=group),
     "coalesced": lambda points, group: partial(rows, "coalesced", points, True, most=group),
 }
-ONE_POINT = ("gather",)  # a work-item
+ONE_POINT = ("gather",)  # one point per work-item
 
 
 def measure_sizes(
     atoms: Atoms, grid: Grid, precision: str, device: Device, groups: Sequence[Group], points: Sequence[int],
     variants: Sequence[str] = tuple(SIZED), runs: int = 5,
 ) -> Iterator[SizeTime]:  # fmt: skip
-    """Time rungs for all groups, and for all numbers of points per work-item if they have several."""
+    """Time rungs for all group sizes and, if supported, all numbers of points per work-item."""
     problem = MapProblem.of(atoms, grid, PotentialModel(), 1.0, False, precision)
     for variant in (name for name in SIZED if name in variants):
         for own in (1,) if variant in ONE_POINT else points:
@@ -65,7 +65,7 @@ def measure_sizes(
 def _seconds(
     steps: HostSteps, problem: MapProblem, device: Device, precision: str, group: Group, runs: int
 ) -> float | None:
-    """Seconds of a rung; None for groups that the device does not take."""
+    """Return the time of a rung, s; None if the device does not support the group size."""
     if group[0] * group[1] * group[2] > device.largest_group:
         return None
 

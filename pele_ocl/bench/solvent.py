@@ -1,4 +1,4 @@
-"""Tables 3.2 and 3.3 of the thesis again: every solvent variant on structures of growing size."""
+"""Tables 3.2 and 3.3 of the thesis: every solvent variant on structures of increasing size."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ..solvent.pair import Molecule
 from .bounds import born_radius_bound, bounded
 from .timing import mean_of_middle
 
-SAMPLED_ABOVE = 5000  # atoms; beyond, sequential is timed on a sample of rows
+SAMPLED_ABOVE = 5000  # atoms, above which sequential is timed on a sample of rows
 SAMPLE_PAIRS = 2e7
 CHECKED_ATOMS = 512  # atoms whose radii are compared with the reference
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One line of the table.
+    """One row of the table.
 
-    seconds : device time from the first kernel's start to the last one's end
-    sampled : whether the time is of a sample of rows, scaled to all
-    speedup : against sequential; None where that was not run
-    error : worst relative error of a Born radius against the float64 reference
-    bounds, exact : as bounds.Timing has them
+    seconds : device time from the start of the first kernel to the end of the last one
+    sampled : whether the time was extrapolated from a sample of rows
+    speedup : relative to sequential; None if that was not run
+    error : largest relative error of a Born radius, compared to the float64 reference
+    bounds, exact : as in bounds.Timing
     """
 
     system: str
@@ -89,13 +89,13 @@ def _sample(n_atoms: int) -> int | None:
 
 
 def _evaluated(plan: Solvent) -> tuple[float, Floats]:
-    """Seconds of the Born radii, and these."""
+    """Return the time for the Born radii, s, and the radii."""
     result = plan.evaluate(profile=True)
     return result.seconds["born"], result.born_radii
 
 
 def _sampled(plan: Solvent, rows: int) -> tuple[float, Floats]:
-    """Time the first atoms alone, by the double loop."""
+    """Return the time of the double loop for the first atoms, s, and their radii."""
     queue = Queue(plan.device, plan.precision)
     molecule = Molecule.of(queue, plan.atoms, plan.model)
     Sequential(queue, molecule).compute_rows(queue, 0, rows)

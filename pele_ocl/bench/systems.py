@@ -1,4 +1,4 @@
-"""Shipped structures, smallest first, with their force field; and balls of atoms as dense as a protein."""
+"""Shipped structures with their force field, and spheres of atoms with the density of a protein."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..common.errors import InputError
 from ..common.installation import shipped
 from ..reading import read
 
-# Twins of the thesis' systems: 96, 1,231, 4,358, 14,132 and 31,314 atoms.
+# Similar to the systems in the thesis: 96, 1,231, 4,358, 14,132 and 31,314 atoms.
 SYSTEMS = {
     "hexapeptide": "hexapeptide.pdb",
     "ubiquitin": "ubiquitin.pdb",
@@ -21,23 +21,22 @@ SYSTEMS = {
 }
 
 SEED = 1
-SPACING = 2.15  # A between atoms of a cubic lattice that is as dense as a protein with its hydrogens
-SHAKE = 0.35  # A, by which they leave it along each axis; so none come closer than 1.45 A
+SPACING = 2.15  # A, spacing of a cubic lattice with the density of a protein including hydrogens
+SHAKE = 0.35  # A, largest displacement along each axis, so that atoms are at least 1.45 A apart
 
 
 def load(name: str) -> Atoms:
-    """Load the shipped structure `name` with Amber99SB parameters, without its bonded terms.
+    """Load a shipped structure with Amber99SB parameters, without bonded terms.
 
-    So Energy of it has the terms that OpenMM's NonbondedForce and GBSAOBCForce have: nonbonded + solvent. Raises
-    InputError for an unknown name.
+    Its energy has the same terms as NonbondedForce and GBSAOBCForce of OpenMM. Raises InputError for an unknown name.
     """
     if name not in SYSTEMS:
-        raise InputError(f"there is no shipped structure {name!r}; choose {', '.join(SYSTEMS)}")
+        raise InputError(f"unknown shipped structure {name!r}; choose {', '.join(SYSTEMS)}")
     return replace(read(shipped("data") / "structures" / SYSTEMS[name]), bonded=None)
 
 
 def ball_of_atoms(n_atoms: int) -> Atoms:
-    """`n_atoms` in a ball, as dense as a protein, without bonds; parameters at random, as wide as a protein's."""
+    """Return atoms in a sphere with the density of a protein, random parameters in a typical range, and no bonds."""
     rng = np.random.default_rng(SEED)
     edge = int(np.ceil((2 * n_atoms) ** (1 / 3))) + 2  # a ball fills half of its cube
     axis = SPACING * (np.arange(edge) - (edge - 1) / 2)

@@ -1,4 +1,4 @@
-"""Times of kernels and of whole calls, each the mean of the middle of several runs."""
+"""Timing of kernels and calls, by trimmed means over several runs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 
-REPEAT_SECONDS = 0.05  # what is shorter is repeated for as long
-LONG_SECONDS = 5.0  # what is longer is timed once
-SHAKE, SEED = 0.01, 1  # A, by which the conformations of calls differ
+REPEAT_SECONDS = 0.05  # shorter calls are repeated for this time
+LONG_SECONDS = 5.0  # longer calls are timed only once
+SHAKE, SEED = 0.01, 1  # A, difference between the conformations of calls
 
 
 class Timed(Protocol):
-    """A result that knows the seconds it took."""
+    """Result with its times."""
 
     @property
     def seconds(self) -> Mapping[str, float]: ...
@@ -28,19 +28,19 @@ R = TypeVar("R", bound=Timed)
 
 
 def kernel_seconds(evaluate: Callable[..., Timed], **arguments: object) -> float:
-    """Return the kernels' seconds of one evaluation of a plan."""
+    """Return the kernel time of one evaluation of a plan, s."""
     return profiled(evaluate)(**arguments).seconds["kernel"]
 
 
 def profiled(evaluate: Callable[..., R]) -> Callable[..., R]:
-    """An evaluation that has the kernels' time taken."""
+    """Return the evaluation function with profiling of kernels enabled."""
     return partial(evaluate, profile=True)
 
 
 def call_seconds(evaluate: Callable[[Floats], object], atoms: Atoms, runs: int = 5) -> float:
-    """Seconds of a call that gets positions and gives arrays, wall time.
+    """Return the wall time of a call that takes positions and returns arrays, s.
 
-    evaluate : gets (n, 3) A; two conformations that differ by 0.01 A take turns, so that none is known from before
+    evaluate : function of positions (n, 3) A; called in turn with two conformations, to exclude effects of caching
     """
     shaken = atoms.positions + np.random.default_rng(SEED).normal(0, SHAKE, atoms.positions.shape)
     turns = cycle((atoms.positions, shaken))
@@ -48,9 +48,9 @@ def call_seconds(evaluate: Callable[[Floats], object], atoms: Atoms, runs: int =
 
 
 def mean_of_middle(measure: Callable[[], float], runs: int = 5) -> float:
-    """Measure by the thesis' rule: `runs` runs, the fastest and the slowest dropped, the mean of the others.
+    """Return the mean over `runs` runs without the fastest and the slowest, as in the thesis.
 
-    measure : does the work once and returns its seconds
+    measure : function that does the work once and returns the time, s
     runs : >= 3
     """
     times = sorted(measure() for _ in range(runs))[1:-1]
@@ -58,7 +58,7 @@ def mean_of_middle(measure: Callable[[], float], runs: int = 5) -> float:
 
 
 def wall_seconds(work: Callable[[], object], runs: int = 5) -> float:
-    """Seconds of one call wall time, the mean of the middle of `runs` measurements."""
+    """Return the wall time of one call, s, the trimmed mean of `runs` measurements."""
 
     def several(count: int) -> None:
         for _ in range(count):
@@ -68,7 +68,7 @@ def wall_seconds(work: Callable[[], object], runs: int = 5) -> float:
 
 
 def wall_seconds_of_many(work: Callable[[int], object], runs: int = 5) -> float:
-    """Measure as wall_seconds; work : does its work as often as it is told"""
+    """Return the wall time of one call, as in wall_seconds. work : function that repeats it a given number of times"""
 
     def each(count: int) -> float:
         start = time.perf_counter()

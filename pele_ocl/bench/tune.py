@@ -1,4 +1,4 @@
-"""Measures every choice of every quantity on a device, on molecules of growing size."""
+"""Measurement of all variants and settings of every quantity on a device, for molecules of increasing size."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from ..solvent import VARIANTS as SOLVENT
 from ..solvent import Solvent
 from .timing import profiled
 
-CUTOFF = 12.0  # A, of the pair lists
-CASE_SECONDS = 15.0  # larger molecules, which would take longer with all choices, are left out
-EVALUATIONS = 8  # of each choice, about
-ROUNDS_SECONDS = 0.5  # for measuring the choices beside each other
-ROUNDS, DUEL_ROUNDS = (3, 25), (5, 25)  # fewest and most
-STEPS = 4  # energies that are timed one after the other
-HOPELESS, HOPELESS_AT_ONCE = 1.5, 3.0  # choices so many times slower than the best are not measured again
-NOISE, WINS = 0.05, 0.75  # a choice must take less than the rules' by this, in this share of the rounds
-AGREEMENT = 1e-4  # relative; a result farther from the rules' is wrong
+CUTOFF = 12.0  # A, for pair lists
+CASE_SECONDS = 15.0  # molecules for which all choices would take longer are skipped
+EVALUATIONS = 8  # approximate number per choice
+ROUNDS_SECONDS = 0.5  # for alternating measurements of the choices
+ROUNDS, DUEL_ROUNDS = (3, 25), (5, 25)  # minimum and maximum
+STEPS = 4  # energies timed in sequence
+HOPELESS, HOPELESS_AT_ONCE = 1.5, 3.0  # choices slower than the best by these factors are not measured again
+NOISE, WINS = 0.05, 0.75  # a choice must be faster than the default by this fraction, in this fraction of rounds
+AGREEMENT = 1e-4  # largest relative difference of a correct result from that of the default
 
-# Does the work once; kernel seconds, and a number by which results are compared.
+# Does the work once; returns the kernel time, s, and a number to compare results.
 Once = Callable[[], tuple[float, float]]
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A molecule with what the quantities need of it."""
+    """A molecule with the data required by the quantities."""
 
     name: str
     atoms: Atoms
@@ -59,7 +59,7 @@ class Case:
 
     @cached_property
     def born_radii(self) -> Floats:
-        """Placeholder for Born radii, which are not computed: their values do not affect the time of the pairs."""
+        """Placeholder for Born radii, whose values do not affect the time of pairs."""
         assert self.atoms.gb_radii is not None
         return self.atoms.gb_radii * 2
 
@@ -125,11 +125,11 @@ WORK: dict[str, Callable[[Case, Device, str], Once]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """Times of all choices of one quantity for one molecule.
+    """Times of all choices of a quantity for one molecule.
 
-    auto : the choice of `auto` now; best : the best one, which is RULES unless another is clearly faster than the noise
-    seconds : of each choice, the median of its kernel times; of hopeless ones the shortest
-    wrong : choices that were left out since their results were wrong, with their errors relative to the rules'
+    auto : current choice of `auto`; best : best choice, which is RULES unless another is significantly faster
+    seconds : median kernel time of each choice; the shortest time for slow choices
+    wrong : choices excluded because of wrong results, with their errors relative to RULES
     """
 
     quantity: str
@@ -143,14 +143,14 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Return how many times slower `auto` is now than the best."""
+        """Time of `auto` relative to the best choice."""
         return self.seconds[self.auto] / self.seconds[self.best]
 
 
 def measure(quantity: str, precision: str, cases: Sequence[Case], device: Device, whole: bool = False) -> Iterator[Row]:
-    """A row for each molecule, smallest first.
+    """Yield a row for each molecule, smallest first.
 
-    whole : go on where a molecule takes longer than CASE_SECONDS
+    whole : also measure molecules that take longer than CASE_SECONDS
     """
     previous = None
     for case in cases:
@@ -162,7 +162,7 @@ def measure(quantity: str, precision: str, cases: Sequence[Case], device: Device
 
 
 def _expected_seconds(smaller: Row, size: int, device: Device) -> float:
-    """Estimate the time of all choices for a larger molecule, by a smaller one's time."""
+    """Estimate the time of all choices for a larger molecule from those for a smaller one."""
     growth = (size / smaller.size) ** (2 if SIZES[smaller.quantity] == "atoms" else 1)
     offered = [RULES, *choices_for(VARIANTS[smaller.quantity], device, smaller.precision, size)]
     fastest = min(smaller.seconds.values())
@@ -183,7 +183,7 @@ def _row(quantity: str, precision: str, case: Case, device: Device) -> Row:
     }  # fmt: skip
     together = _beside_each_other(promising)
     winner = min(together, key=lambda choice: median(together[choice]))
-    # Of many the luckiest leads; so those that matter are measured again, and the winner must win nearly always.
+    # The fastest of many choices may be fastest by chance, so it is compared with the default again.
     duel = _beside_each_other({choice: promising[choice] for choice in {RULES, auto, winner}}, DUEL_ROUNDS)
     faster = np.array(duel[winner]) < (1 - NOISE) * np.array(duel[RULES])
     best = winner if faster.mean() >= WINS else RULES
@@ -194,11 +194,9 @@ def _row(quantity: str, precision: str, case: Case, device: Device) -> Row:
 def _prepared(
     quantity: str, precision: str, case: Case, device: Device, choices: Sequence[Choice]
 ) -> tuple[dict[Choice, tuple[Once, float]], dict[Choice, float]]:
-    """Prepare the choices whose results agree with the first one's, each with its work and its seconds.
+    """Return the choices whose results agree with the first one, with their work and time, and errors of the others.
 
-    The wrong ones' errors are reported, too.
-
-    Choices that the device cannot do are in neither.
+    Choices not supported by the device are omitted.
     """
     ready: dict[Choice, tuple[Once, float]] = {}
     wrong: dict[Choice, float] = {}
@@ -211,7 +209,7 @@ def _prepared(
             seconds, value = once()
             if not ready or seconds < HOPELESS_AT_ONCE * min(fastest for _, fastest in ready.values()):
                 seconds = min(seconds, once()[0])
-        except PeleError:  # it does not fit the device, does not compile, or gives no finite numbers
+        except PeleError:  # too large for the device, a compiler error, or results that are not finite
             if expected is None:
                 raise
             continue
@@ -233,7 +231,7 @@ def _within(quantity: str, choice: Choice, once: Once) -> Once:
 
 
 def _beside_each_other(work: dict[Choice, Once], bounds: tuple[int, int] = ROUNDS) -> dict[Choice, list[float]]:
-    """Seconds of each, measured in turn, so that what else the machine does meets all of them."""
+    """Return the times of each choice, s, measured in turn, so that disturbances affect all of them."""
     start = time.perf_counter()
     times = {choice: [once()[0]] for choice, once in work.items()}
     rounds = int(np.clip(ROUNDS_SECONDS / (time.perf_counter() - start), *bounds))

@@ -1,4 +1,4 @@
-"""Check of kernels that others write: compiled, run on awkward sizes, simulated, timed; docs/check.md."""
+"""Checks of user-written kernels, which are compiled, run on difficult sizes, simulated and timed; docs/check.md."""
 
 from __future__ import annotations
 

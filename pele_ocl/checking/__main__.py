@@ -1,4 +1,4 @@
-"""Process that checks one kernel: its request comes as JSON, its results go to a file, as lines of JSON."""
+"""Process that checks one kernel. It reads a JSON request from stdin and writes JSON lines to a file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .check import DONE, limit_computing, step_by_step
 
 
 def _answer(request: dict[str, Any], answers: TextIO) -> None:
-    """Write a line for each result, and DONE."""
+    """Write a line for each result, and then DONE."""
     try:
         device = get_device(int(sys.argv[1]) if sys.argv[1:] else None)
         is_limited = not (request["is_timed"] or request["is_simulated"])
         for result in step_by_step(request, device):
             print(json.dumps(result.to_json()), file=answers, flush=True)
-            if is_limited:  # a size that computes longer ends this process
+            if is_limited:  # a size that takes longer ends this process
                 limit_computing(request["most_seconds"])
     except PeleError as error:
         print(json.dumps({"error": str(error)}), file=answers)

@@ -1,4 +1,4 @@
-"""Cases that a kernel is checked on: inputs of awkward sizes, exact results, and what usual mistakes would give."""
+"""Test cases for kernels: inputs of difficult sizes, exact results, and the results of common mistakes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..reference.solvent import gb_distance, hct_term
 from ..units import COULOMB_KCAL_A
 
 SEED = 1
-DENSITY = 0.1  # atoms in a cubic Angstrom, as in a protein
+DENSITY = 0.1  # atoms per cubic Angstrom, as in a protein
 LARGE = 1009  # atoms
-FEW = 37  # atoms, that one work-group has room for
-MOST_SIMULATED = 257  # atoms that meet each other
+FEW = 37  # atoms that fit in a work-group
+MOST_SIMULATED = 257  # atoms that all interact
 MANY_PAIRS = 100_003
 MANY = 4_000_037  # numbers
 FACTOR = 1 - 1 / 78.5
@@ -30,7 +30,7 @@ FACTOR = 1 - 1 / 78.5
 
 @dataclass(frozen=True)
 class Slip:
-    """A usual mistake. kind : its name in JSON; sentence : what to look for; values : what it gives"""
+    """A common mistake. kind : its name in JSON; sentence : description; values : the results it causes"""
 
     kind: str
     sentence: str
@@ -39,15 +39,15 @@ class Slip:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Inputs of one size.
+    """Inputs and exact results of one size.
 
-    name : of the size, for people
-    values : by the names of a kernel's arguments; numbers, and arrays of float64 or int32
-    exact : what is right, shaped as the output is
-    scale : what errors are relative to: sums of the terms' sizes, shaped as `exact`
-    slips : makes the results of usual mistakes
-    added : whether the elements of the output are summed before they are compared
-    is_simulated : small enough for a simulator
+    name : description of the size
+    values : numbers, and arrays of float64 or int32, by the names of kernel arguments
+    exact : exact results, of the same shape as the output
+    scale : sums of absolute values of terms, which errors are relative to, of the same shape as `exact`
+    slips : function that yields the results of common mistakes
+    added : whether the elements of the output are summed before the comparison
+    is_simulated : whether the case is small enough for a simulator
     """
 
     name: str
@@ -59,28 +59,27 @@ class Case:
     is_simulated: bool = False
 
     def size(self, name: str) -> int:
-        """Look up a number that is an integer."""
+        """Return an integer value."""
         return int(self.values[name])
 
 
 def _single(values: Floats) -> Floats:
-    """Round to float32, so that kernels of both precisions have the same inputs."""
+    """Round to float32, so that inputs are equal for both precisions."""
     return values.astype(np.float32).astype(np.float64)
 
 
 def _sizes(group: int) -> list[int]:
-    """Sizes that kernels fail at: one, next to a group's, primes."""
+    """Return sizes with which kernels often fail: one, near the group size, primes."""
     return sorted({1, 2, group - 1, group, group + 1, FEW, 101, 257, LARGE} - {0})
 
 
 def _is_simulated(n: int, group: int) -> bool:
-    """Return whether molecules of n atoms are simulated: few, and more than a group. Loops over tiles then turn
-    twice."""
+    """Return whether to simulate n atoms: a few, or one more than a group, for which loops over tiles run twice."""
     return n in (FEW, group + 1) and n <= MOST_SIMULATED
 
 
 def _atoms(n: int, least: float = 1.2) -> Floats:
-    """Positions (n, 3) A of atoms in a cube, none closer than `least`, but for n too large by much."""
+    """Return positions (n, 3) A of atoms in a cube, at least `least` apart."""
     rng, edge = np.random.default_rng(SEED + n), int(np.ceil(n ** (1 / 3)))
     apart = max(DENSITY ** (-1 / 3), 1.5 * least)
     places = np.stack(np.meshgrid(*3 * [np.arange(edge)], indexing="ij"), axis=-1).reshape(-1, 3)[:n]
@@ -93,13 +92,13 @@ def _charges(n: int) -> Floats:
 
 
 def _apart(a: Floats, b: Floats) -> Floats:
-    """Distances (len(a), len(b)) A."""
+    """Return all distances between a and b, (len(a), len(b)) A."""
     distances: Floats = np.linalg.norm(a[:, None] - b[None], axis=2)
     return distances
 
 
 def of_terms(terms: Floats, word: str, what: str = "sum") -> Iterator[Slip]:
-    """Yield mistakes of a sum over terms, (elements, terms). word : name of what a term belongs to"""
+    """Yield mistakes in a sum over terms, (elements, terms). word : name for the object of a term"""
     exact = terms.sum(axis=1)
     yield Slip("sign", f"the sign of the {what} is wrong: it is minus what it should be", -exact)
     yield Slip("factor", f"the {what} is twice what it should be", 2 * exact)
@@ -116,7 +115,7 @@ def of_terms(terms: Floats, word: str, what: str = "sum") -> Iterator[Slip]:
 
 def of_distances(points: Floats, positions: Floats, charges: Floats) -> Iterator[Slip]:
     """Yield mistakes in the distances of points (m, 3) and atoms (n, 3)."""
-    d = [points[:, axis, None] - positions[None, :, axis] for axis in range(3)]  # (m, n) each
+    d = [points[:, axis, None] - positions[None, :, axis] for axis in range(3)]  # three arrays (m, n)
     squares = [each * each for each in d]
 
     def potential_of(r: Floats) -> Floats:
@@ -124,7 +123,7 @@ def of_distances(points: Floats, positions: Floats, charges: Floats) -> Iterator
         return summed
 
     def with_one(axis: int, square: Floats | float) -> Floats:
-        """Return the potential with another square of the difference along one axis."""
+        """Return the potential with a different square for one axis."""
         return potential_of(np.sqrt(sum(squares[other] for other in range(3) if other != axis) + square))
 
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -156,7 +155,7 @@ def of_distances(points: Floats, positions: Floats, charges: Floats) -> Iterator
 def of_places(
     corner: Floats, spacing: float, indices: NDArray[np.integer], positions: Floats, charges: Floats
 ) -> Iterator[Slip]:
-    """Yield mistakes in where points are; indices : (m, 3) along x, y, z"""
+    """Yield mistakes in the positions of points. indices : (m, 3) along x, y, z"""
 
     def potential_at(places: Floats) -> Floats:
         r2 = sum((places[:, axis, None] - positions[None, :, axis]) ** 2 for axis in range(3))
@@ -196,7 +195,7 @@ def of_places(
 
 @cache
 def sum_cases(group: int) -> Sequence[Case]:
-    """Sums of numbers, up to millions of them."""
+    """Return cases for sums of up to millions of numbers."""
 
     def case(n: int) -> Case:
         values = _single(np.random.default_rng(SEED + n).uniform(0, 1, n))
@@ -217,7 +216,7 @@ def sum_cases(group: int) -> Sequence[Case]:
 
 @cache
 def potmap_cases(group: int) -> Sequence[Case]:
-    """Maps with different edges that are not multiples of a group; one atom, no charge at all, a long row."""
+    """Return cases for maps of different shapes, not multiples of a group; one atom; no charges; a long row."""
 
     def case(shape: tuple[int, int, int], n: int, uncharged: bool = False, simulated: bool = False) -> Case:
         spacing, corner = 0.5, np.array([-0.625, 0.25, -0.75])
@@ -266,14 +265,14 @@ def potmap_cases(group: int) -> Sequence[Case]:
     return [
         case((1, 1, 1), 1), case((2, 3, 4), 2), case((17, 5, 3), 13, simulated=True), case((5, 17, 3), 37),
         case((16, 8, 4), group), case((13, 11, 7), group + 1), case((7, 6, 5), 5, uncharged=True),
-        case((3, 3, 2), group + 1, simulated=True),  # a loop over tiles of atoms turns twice
+        case((3, 3, 2), group + 1, simulated=True),  # a loop over tiles of atoms runs twice
         # Several groups along x, even with eight points per item and all items of a group along x.
         case((35, 17, 7), 131), case((max(131, 8 * group + 3), 3, 2), 3),
     ]  # fmt: skip
 
 
 def timed_map() -> Case:
-    """A map large enough for times; its exact values are not known."""
+    """Return a map large enough for timing, without exact values."""
     shape, n, spacing = (64, 64, 32), LARGE, 0.5
     n_points = int(np.prod(shape))
     values = dict(
@@ -286,7 +285,7 @@ def timed_map() -> Case:
 
 @cache
 def born_cases(group: int) -> Sequence[Case]:
-    """Molecules; spheres that touch, and one that lies within another."""
+    """Return cases for molecules, for touching spheres, and for a sphere within another."""
 
     def case(n: int, least: float = 1.2, name: str = "") -> Case:
         rng = np.random.default_rng(SEED)
@@ -318,7 +317,7 @@ def born_cases(group: int) -> Sequence[Case]:
 
 @cache
 def solvent_cases(group: int) -> Sequence[Case]:
-    """Molecules; no charge at all."""
+    """Return cases for molecules, one of them without charges."""
 
     def case(n: int, uncharged: bool = False) -> Case:
         positions, radii = _atoms(n), _single(np.random.default_rng(SEED).uniform(1.3, 4.0, n))
@@ -348,10 +347,10 @@ def solvent_cases(group: int) -> Sequence[Case]:
 
 @dataclass(frozen=True, eq=False)
 class _List:
-    """Pairs of a case.
+    """Pair list of a case, with energies and gradients.
 
-    pulls : (pairs, 3) gradient of each pair's first atom, kcal/mol/A
-    partner_pulls : (2 pairs, 3) gradient of each atom by each of its partners, as `partners` lists them
+    pulls : (pairs, 3) gradient on the first atom of each pair, kcal/mol/A
+    partner_pulls : (2 pairs, 3) gradient on each atom from each partner, in the order of `partners`
     """
 
     pairs: NDArray[np.int32]
@@ -366,7 +365,7 @@ class _List:
 
 @cache
 def _lists(group: int) -> tuple[_List, ...]:
-    """Lists of pairs of all sizes; no charge at all; atoms at one place whose pair is excluded."""
+    """Return pair lists of all sizes, one without charges, and one with an excluded pair of coinciding atoms."""
     small = [_list(n, max(2, min(n, 101))) for n in (1, group - 1, group, group + 1, 257) if n > 0]
     odd = _list(101, 37, uncharged=True), _list(101, 37, at_one_place=True)
     return *small, *odd, _list(MANY_PAIRS, LARGE)
@@ -379,7 +378,7 @@ def _list(n_pairs: int, n_atoms: int, uncharged: bool = False, at_one_place: boo
     if at_one_place:
         positions[1] = positions[0]
     every = np.column_stack(np.triu_indices(n_atoms, 1))
-    every = every[1:] if at_one_place else every  # the first pair is that of atoms 0 and 1
+    every = every[1:] if at_one_place else every  # without the pair of atoms 0 and 1
     pairs = np.ascontiguousarray(every[np.sort(rng.permutation(len(every))[:n_pairs])], np.int32)
     sigma, epsilon = _single(rng.uniform(1.0, 1.6, n_atoms)), _single(rng.uniform(0.02, 0.2, n_atoms))
     atoms = Atoms(positions=positions, charges=charges / np.sqrt(COULOMB_KCAL_A), lj_sigma=sigma, lj_epsilon=epsilon)
@@ -400,7 +399,7 @@ def _list(n_pairs: int, n_atoms: int, uncharged: bool = False, at_one_place: boo
 
 @cache
 def pair_cases(group: int) -> Sequence[Case]:
-    """Energies of pairs."""
+    """Return cases for pair energies."""
 
     def case(of: _List) -> Case:
         def slips() -> Iterator[Slip]:
@@ -421,7 +420,7 @@ def pair_cases(group: int) -> Sequence[Case]:
 
 @cache
 def nonbond_cases(group: int) -> Sequence[Case]:
-    """Gradients over pairs."""
+    """Return cases for gradients of a pair list."""
 
     def case(of: _List) -> Case:
         n = of.values["n_atoms"]
@@ -443,7 +442,7 @@ def nonbond_cases(group: int) -> Sequence[Case]:
             yield Slip("factor", "the gradient is twice what it should be: is each pair counted twice?", 2 * both)
             yield Slip("factor", "the gradient is half of what it should be", both / 2)
             starts = of.values["starts"]
-            atoms = np.flatnonzero(np.diff(starts))  # that have partners
+            atoms = np.flatnonzero(np.diff(starts))  # atoms with partners
             for index, sentence in (
                 (starts[1:] - 1, "ends one too early: its last partner is left out; it runs while k < starts[i + 1]"),
                 (starts[:-1], "begins one too late: its first partner is left out; it begins with k = starts[i]"),

@@ -1,4 +1,4 @@
-"""Check of a kernel in processes of its own, so that one that crashes or never ends harms nobody."""
+"""Check of a kernel in separate processes, which protects the caller from crashes and endless loops."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ from .timing import timed
 FAR_OUTSIDE = "it reads or writes far outside its arrays"
 ENDLESS = "a loop without end, or a barrier that not all come to, or far too much work"
 ENDED_FOR_TIME = tuple(-getattr(signal, name) for name in ("SIGPROF", "SIGKILL") if hasattr(signal, name))
-DONE = "done"  # last line of a process that the kernel did not end
-MOST_SECONDS = 120.0  # of a whole check, on the clock
-SECONDS_OF_A_SIZE = 10.0  # that a process computes; the clock would count what others do on the same cores, too
-SECONDS_MORE = 10.0  # for the simulator, on the clock, after a kernel that does not end
+DONE = "done"  # last line of a process that finished
+MOST_SECONDS = 120.0  # wall time of a check
+SECONDS_OF_A_SIZE = 10.0  # processor time per size, because wall time depends on other processes
+SECONDS_MORE = 10.0  # wall time for the simulator after a kernel has timed out
 MOST_ITEMS = 4096
-# Work-items of a group along each axis: of points more than one along each, so that every axis needs its own guard.
+# Work-group sizes. For points, more than one along each axis, so that every axis needs a bounds check.
 GROUPS = {"one": (1,), "point": (16, 2, 2), "plane": (16, 4)}
-POINTS_PER_ITEM = r"\bPOINTS *= *(\d+)"  # as a kernel's `enum { POINTS = 4 };` says it
+POINTS_PER_ITEM = r"\bPOINTS *= *(\d+)"  # matches `enum { POINTS = 4 };` in a kernel
 
 
 def limit_computing(seconds: float) -> None:
-    """End this process, by SIGPROF, after it computed for so many seconds more; 0 for no limit.
+    """End this process by SIGPROF after the given processor time; 0 for no limit.
 
-    Windows has no such timer; the clock ends processes there.
+    Windows has no such timer; there, processes are limited by wall time.
     """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def in_this_process(request: dict[str, Any], device: Device) -> CheckResult:
-    """Check a kernel here, or time it; request : of `check_kernel`, in JSON form, with `is_simulated`."""
+    """Check or time a kernel in this process. request : from `check_kernel`, in JSON form"""
     *_, result = step_by_step(request, device)
     return result
 
 
 def step_by_step(request: dict[str, Any], device: Device) -> Iterator[CheckResult]:
-    """Yield the result after each size: small sizes first, because a large one may never end."""
+    """Yield the result after each size, small sizes first, because a large one may never end."""
     quantity, is_simulated = QUANTITIES[request["quantity"]], request["is_simulated"]
     found, findings = compiled(request["source"], quantity, device, request["kernel"])
     if found is None:
@@ -67,7 +67,7 @@ def step_by_step(request: dict[str, Any], device: Device) -> Iterator[CheckResul
     if found.precision == "float64" and not device.has_float64:
         yield replace(result, findings=(Finding("compile", f"{device} has no double; use float"),))
         return
-    yield result  # compiled: the time of the first size begins here
+    yield result  # compilation does not count towards the time limit of the first size
     launch = _launch(request, quantity, found.group)
     runner = Runner(device, found, quantity, launch, is_guarded=not is_simulated)
     cases = quantity.cases(launch.items_per_group)
@@ -91,7 +91,7 @@ def step_by_step(request: dict[str, Any], device: Device) -> Iterator[CheckResul
 
 
 def _launch(request: dict[str, Any], quantity: Quantity, asked: tuple[int, ...] | None) -> Launch:
-    """Find how to launch a kernel: as the request says, else as the kernel, else as the quantity."""
+    """Return the launch: from the request, the kernel source, or the defaults of the quantity, in this order."""
     name = request["launch"] or next(iter(quantity.launches))
     group = GROUPS.get(name, (64,))
     said = re.search(POINTS_PER_ITEM, request["source"])
@@ -105,21 +105,21 @@ def check_kernel(
     group: Sequence[int] | None = None, points_per_item: int | None = None, device: str | int | None = None,
     timing: bool = True,
 ) -> CheckResult:  # fmt: skip
-    """Check a kernel of your own against the reference, and compare its speed with our variants.
+    """Check your kernel against the reference, and compare its speed with the variants of this package.
 
-    source : OpenCL C source code; docs/check.md lists the arguments that a kernel may have
+    source : OpenCL C source code; docs/check.md lists the possible kernel arguments
     quantity : "sum", "potmap", "born", "solvent", "pair-energy" or "nonbond"
-    kernel : its name; not needed if there is only one
+    kernel : name of the kernel, only needed if there are several
     launch : what a work-item computes: "atom", "pair", "point", "number", or a point of one "plane". "one" means a
-        single work-item, "group" a work-group for each atom. By default the first that docs/check.md lists
-    group : work-items of a group along each axis; by default as in the kernel, or 64
-    points_per_item : points along x, or elements, per work-item; by default the kernel's constant POINTS, else 1
-    device : by its number in `list_devices()`, or by part of its name
-    timing : whether a correct kernel is timed
+        single work-item, "group" a work-group for each atom. The default is the first one listed in docs/check.md
+    group : work-group size along each axis; by default as in the kernel, or 64
+    points_per_item : points along x, or elements, per work-item; by default the kernel's constant POINTS, or 1
+    device : number in `list_devices()`, or part of the name
+    timing : whether to time a correct kernel
 
-    It runs on awkward sizes in a separate process with all your permissions, not a sandbox: check only kernels that you
-    trust. If oclgrind is installed, it also looks for races and invalid accesses. Raises InputError for an unknown
-    quantity or launch, DeviceError.
+    The kernel runs on difficult sizes in a separate process. This is not a sandbox: only check kernels that you trust.
+    If oclgrind is installed, it is used to detect races and invalid accesses. Raises InputError for an unknown quantity
+    or launch, and DeviceError.
 
     >>> source = "kernel void total(global const float *x, int n, global float *sum) { *sum = x[0]; }"
     >>> result = pele_ocl.check_kernel(source, "sum", timing=False)
@@ -134,7 +134,7 @@ def check_kernel(
     sizes = None if group is None else list(group) if isinstance(group, tuple | list) else [group]
     flag("timing", timing)
     chosen = get_device(device)
-    require_linker(chosen)  # else the kernel would be said to crash
+    require_linker(chosen)  # a missing linker would look like a crash of the kernel
     request = dict(
         source=text("source", source), quantity=quantity, kernel=None if kernel is None else text("kernel", kernel),
         launch=launch, group=None if sizes is None else [_items("group", each) for each in sizes],
@@ -160,9 +160,9 @@ def check_kernel(
 def _seen(
     processes: _Processes, request: dict[str, Any], log: Path, is_endless: bool
 ) -> tuple[list[Finding], tuple[Finding, ...]]:
-    """Read the simulator's report, in which writes of one value are races: what is wrong, and notes about the latter.
+    """Return the findings in the simulator's report, and notes about writes of equal values to one element.
 
-    If it has two writes of one element, a second run, in which these are none, tells which they were.
+    If the report has several writes to one element, the simulator is run again without reporting equal values.
     """
     report = log.read_text() if log.exists() else ""
     lines = lines_of_writes(report)
@@ -176,24 +176,24 @@ def _seen(
 
 
 def _place(request: dict[str, Any]) -> str:
-    """Place of an element in words, if a work-item or a group owns each; "" if atoms add to the points of a map."""
+    """Return a description of the index of an element; "" if several work-items add to the same element."""
     return "" if request["launch"] == "atom" else QUANTITIES[request["quantity"]].place
 
 
 def _items(name: str, value: object) -> int:
-    """Check a number of work-items or of points."""
+    """Check a number of work-items or points."""
     return whole_number(name, value, least=1, most=MOST_ITEMS)
 
 
 @dataclass(frozen=True, eq=False)
 class _Process:
-    """A process that checks. answers : the file of its results; a kernel prints elsewhere"""
+    """A checking process. answers : file with its results, separate from output of the kernel"""
 
     process: subprocess.Popen[str]
     answers: Path
 
     def ended(self, most_seconds: float = MOST_SECONDS) -> tuple[str, bool]:
-        """Wait for the process: its complaints, and if it ended in time."""
+        """Wait for the process. Returns its stderr, and whether it ended in time."""
         try:
             return self.process.communicate(timeout=most_seconds)[1], True
         except subprocess.TimeoutExpired:
@@ -201,27 +201,27 @@ class _Process:
             return self.process.communicate()[1], False
 
     def end(self) -> None:
-        """End the process, with others that it began; nothing if it is over."""
+        """Kill the process and its children, if still running."""
         if self.process.poll() is None:
             if hasattr(os, "killpg"):
-                os.killpg(self.process.pid, signal.SIGKILL)  # it leads a group of its own
+                os.killpg(self.process.pid, signal.SIGKILL)  # started in a new session
             else:
                 self.process.kill()
             self.process.wait()
 
     @property
     def is_endless(self) -> bool:
-        """Return whether the process was ended because it took too long."""
+        """Whether the process was killed because it took too long."""
         return self.process.returncode in ENDED_FOR_TIME
 
     def lines(self) -> list[str]:
-        """Read the whole lines of its answers."""
+        """Return the complete lines of the results file."""
         text = self.answers.read_text(encoding="utf-8") if self.answers.exists() else ""
         return text.rpartition("\n")[0].splitlines()
 
 
 class _Processes:
-    """Processes that check, and a folder for their files. None of them outlives the block, whatever ends it."""
+    """Context manager for checking processes and the folder with their files. All are removed at the end."""
 
     def __enter__(self) -> _Processes:
         self._folder = tempfile.TemporaryDirectory()
@@ -237,9 +237,9 @@ class _Processes:
     def started(
         self, request: dict[str, Any], device: str | None, log: str | None, *, same_values: bool = True
     ) -> _Process:
-        """Start a process; log, same_values : of the simulator that it runs under.
+        """Start a process. log, same_values : options of the simulator; `log` is None without one
 
-        What a kernel prints goes nowhere: it could be taken for results, and fill a pipe.
+        Output of the kernel is discarded: it could be mistaken for results, or fill a pipe.
         """
         command = [sys.executable, "-m", "pele_ocl.checking", *([device] if device else [])]
         command, environment = (command, None) if log is None else simulated(command, log, same_values=same_values)
@@ -250,7 +250,7 @@ class _Processes:
         own = _Process(process, self.folder / f"answers-{len(self._all)}")
         self._all.append(own)
         assert process.stdin is not None
-        with suppress(BrokenPipeError):  # it ended at once, which its answers tell
+        with suppress(BrokenPipeError):  # the process has already ended; detected by its results
             process.stdin.write(json.dumps(request | {"answers": str(own.answers)}))
             process.stdin.close()
         process.stdin = None
@@ -258,7 +258,7 @@ class _Processes:
 
 
 def _result(process: _Process, request: dict[str, Any], device: str) -> CheckResult:
-    """Read the last result of a process, and say so if the kernel ended it."""
+    """Return the last result of a process, with a finding if the kernel crashed or timed out."""
     complaints, in_time = process.ended()
     lines = process.lines()
     answers = [json.loads(line) for line in lines if line != DONE]
@@ -280,9 +280,9 @@ def _result(process: _Process, request: dict[str, Any], device: str) -> CheckRes
 
 
 def together(simulated: Sequence[Finding], computed: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Put findings with lines first, and leave out what follows from them: faults without a name, or of one size.
+    """Merge findings of the simulator and from results, without consequences of the former.
 
-    Computed findings that say more than the simulator's about one fault take its line.
+    If both are about the same fault, the more specific computed finding is kept, with the line from the simulator.
     """
     seen, named = list(simulated), list[Finding]()
     for each in computed:
@@ -299,7 +299,7 @@ def together(simulated: Sequence[Finding], computed: Sequence[Finding]) -> tuple
 
 
 def _is_same(computed: Finding, simulated: Finding) -> bool:
-    """Return whether two findings are about one fault, and the computed one says more."""
+    """Return whether two findings are about the same fault, and the computed one is more specific."""
     if computed.kind == "axes":
         return simulated.kind == "race"
     writes = computed.sentence.startswith("it writes beyond") and simulated.sentence.startswith("it writes outside")

@@ -1,4 +1,4 @@
-"""Kernels of a student's file: compiled, with the compiler's messages in plain words, and with the right arguments."""
+"""Compilation of user-written kernels, with readable compiler messages and a check of the arguments."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..opencl.kernel import Parameter
 from .findings import Finding
 from .quantities import Given, Quantity
 
-# Of clang, `file:7:5: error: ...`; of PoCL, `error: file:7:5: ...`.
+# clang: `file:7:5: error: ...`; PoCL: `error: file:7:5: ...`.
 MESSAGE = re.compile(r"(?:error: [\w.-]*|[\w.<>-]*):(\d+):(\d+): (?!warning|note)(?:fatal )?(?:error: )?(.*)")
 TRIGRAPHS = {"=": "#", "/": "\\", "'": "^", "(": "[", ")": "]", "!": "|", "<": "{", ">": "}", "-": "~"}
 TRIGRAPH = re.compile(r"\?\?([=/'()!<>-])")
-SPLICE = re.compile(r"\\[^\S\n]*\n")  # with blanks before the end of the line, as clang takes it, too
-# Of C's tokens those that may hold what looks like another: comments, texts and characters, which end with their line.
+SPLICE = re.compile(r"\\[^\S\n]*\n")  # clang also accepts spaces before the end of the line
+# C tokens that may contain other tokens: comments, strings and characters; the latter two end at the line end.
 TOKEN = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))|(?P<text>"(?:\\.|[^"\\\n])*(?:"|(?=\n)|\Z)|'(?:\\.|[^'\\\n])*(?:'|(?=\n)|\Z))""",
     re.DOTALL,
@@ -30,9 +30,9 @@ INCLUDE = re.compile(r"(?:#|%:)[^\w\n]*(?:include(?:_next)?|__include_macros|imp
 DIRECTIVE = re.compile(r"\W*(?:#|%:)")
 HEADER = re.compile(r'\s*"([\w./-]+)"\s*')
 ASSEMBLY = re.compile(r"\b(?:asm|__asm|__asm__)\b")
-MOST_MESSAGES = 5  # later ones are mostly consequences of the first
+MOST_MESSAGES = 5  # later messages are mostly consequences of the first ones
 
-# Compilers' messages -> what they say in plain words.
+# Compiler messages -> readable messages.
 PLAIN = [
     (r"use of undeclared identifier '(_{3,})'", "the blank `{0}` is still to be filled"),
     (r"use of undeclared identifier '(\w+)'", "`{0}` is used, but no such variable was declared; is it misspelt?"),
@@ -40,15 +40,15 @@ PLAIN = [
     (r"expected '\)'", "a closing parenthesis is missing"),
     (r"expected '}'", "a closing brace is missing: some {{ has no }}"),
     (r"extraneous closing brace.*", "there is one closing brace too many"),
-    (r"unknown type name '(\w+)'", "`{0}` is no type; OpenCL C has int, float, float4, double and their like"),
-    (r"implicit declaration of function '(\w+)'.*", "there is no function `{0}`; is it misspelt?"),
+    (r"unknown type name '(\w+)'", "`{0}` is not a type; OpenCL C has int, float, float4, double and their like"),
+    (r"implicit declaration of function '(\w+)'.*", "unknown function `{0}`; is it misspelt?"),
     (r"no matching function for call to '(\w+)'", "`{0}` takes arguments of other types, or another number of them"),
     (r"call to '(\w+)' is ambiguous", "`{0}` is there for several types; write a cast, such as (float)x"),
     (r"redefinition of '(\w+)'", "`{0}` is declared twice"),
     (r"cannot assign to variable '(\w+)' with const.*", "`{0}` is const: it can be read, but not changed"),
     (r"read-only variable is not assignable", "this is const: it can be read, but not changed"),
     (r"too (few|many) arguments to function call.*", "too {0} arguments in this call"),
-    (r"no member named '(\w+)' in.*", "there is no member `{0}`; a float4 has .x, .y, .z and .w"),
+    (r"no member named '(\w+)' in.*", "unknown member `{0}`; a float4 has .x, .y, .z and .w"),
     (r"member reference base type '([^']+)'.*", "a {0} has no members such as .x"),
     (r"subscripted value is not an array, pointer, or vector",
      "only arrays have elements in brackets [ ]; an array that a kernel takes has one index, not one for each axis"),
@@ -70,15 +70,15 @@ PLAIN = [
     (r"use of type '?\"?double.*|.*cl_khr_fp64.*", "this device has no double; use float"),
     (r"variable.*address space.*must.*kernel.*|.*non-kernel function variable cannot be declared in local.*",
      "`local` arrays are declared at the top of the kernel itself, not in a loop, branch or helper"),
-    (r"'([^']+)' file not found", "there is no file {0} to include; write all in one file"),
+    (r"'([^']+)' file not found", "cannot find the included file {0}; write everything in one file"),
 ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel that compiles and takes what the quantity gives.
+    """A compiled kernel with valid arguments.
 
-    file : the name by which its source can be built; group : as the source asks for it, or None
+    file : name under which the source can be built; group : work-group size required by the source, or None
     """
 
     file: str
@@ -89,15 +89,15 @@ class Compiled:
 
 
 def read_source(path: str | PathLike[str]) -> str:
-    """Read a file of OpenCL C as text, whatever its line ends and encoding: bytes that are not UTF-8 become U+FFFD.
+    """Read a file of OpenCL C. Bytes that are not valid UTF-8 are replaced by U+FFFD.
 
-    Raises FormatError for a file that is missing, unreadable or not text.
+    Raises FormatError if the file is missing, unreadable or not text.
     """
     data = read_file(path).data
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = data.decode("utf-16", "replace")
     elif b"\0" in data:
-        raise FormatError(f"{path}: is no text; give a file of OpenCL C")
+        raise FormatError(f"{path}: is not text; give a file of OpenCL C")
     else:
         text = data.decode("utf-8-sig", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -106,12 +106,12 @@ def read_source(path: str | PathLike[str]) -> str:
 def compiled(
     source: str, quantity: Quantity, device: Device, kernel: str | None
 ) -> tuple[Compiled | None, list[Finding]]:
-    """Compile a source, and find the kernel in it. kernel : its name; None if there is but one"""
+    """Compile a source and return its kernel, with findings. kernel : its name; None if there is only one"""
     source = plain_source(source)
     if findings := list(files_outside(source)):
         return None, findings
-    none = Finding("compile", "there is no kernel in the file; a kernel begins with `kernel void name(`")
-    if "kernel" not in source:  # comments are left out; NVIDIA's runtime crashes for a program without a kernel
+    none = Finding("compile", "the file contains no kernel; a kernel begins with `kernel void name(`")
+    if "kernel" not in source:  # comments are removed; NVIDIA's runtime crashes for a program without kernels
         return None, [none]
     file = named_source(source)
     try:
@@ -136,13 +136,13 @@ def compiled(
 
 
 def plain_source(source: str) -> str:
-    """Return the source as the compiler gets it: without comments, spliced lines and trigraphs, with its lines.
+    """Return the source without comments, spliced lines and trigraphs, with the same line numbers.
 
-    So there is no text that a compiler could take for code and `files_outside` for a comment, or the other way round.
+    The compiler and `files_outside` thus cannot disagree about what is code and what is a comment.
     """
     text = re.sub(r"\r\n?|[\0\f\v]", lambda found: "\n" if found[0][0] == "\r" else " ", source)
     text = TRIGRAPH.sub(lambda found: TRIGRAPHS[found[1]], text)
-    # What splices take from a line is put behind it, so that lines keep their numbers.
+    # Add the removed line ends after the joined line, to preserve line numbers.
     joined, owed = [], 0
     for part in SPLICE.split(text):
         line, end, rest = part.partition("\n")
@@ -163,11 +163,11 @@ def plain_source(source: str) -> str:
 
 
 def files_outside(source: str) -> Iterator[Finding]:
-    """Yield headers that are no files of cl/, by their lines: a source that others wrote should read nothing else.
+    """Yield findings about included headers outside cl/, which a user's source should not read.
 
-    source : as `plain_source` gives it
+    source : result of `plain_source`
     """
-    code = TOKEN.sub(lambda found: " " * len(found[0]), source.replace("\\\n", "  "))  # no comments are left: texts
+    code = TOKEN.sub(lambda found: " " * len(found[0]), source.replace("\\\n", "  "))  # strings; there are no comments
     for found in INCLUDE.finditer(code):
         rest = source[found.end() :].partition("\n")[0]
         name = HEADER.fullmatch(rest)
@@ -180,7 +180,7 @@ def files_outside(source: str) -> Iterator[Finding]:
 
 
 def plain_words(text: str) -> Iterator[Finding]:
-    """Yield a compiler's messages in plain words, each with its line."""
+    """Yield compiler messages in readable form, with their lines."""
     seen = set[tuple[int, str]]()
     for line, _, message in MESSAGE.findall(text):
         plain = next(
@@ -195,7 +195,7 @@ def plain_words(text: str) -> Iterator[Finding]:
 
 
 def _wrong_arguments(source: str, parameters: tuple[Parameter, ...], quantity: Quantity) -> Iterator[Finding]:
-    """Yield what is wrong with the arguments of a kernel."""
+    """Yield findings about invalid arguments of a kernel."""
     given = {of.name: of for of in quantity.given}
     for of in parameters:
         line = _line_of(source, of.name)
@@ -211,13 +211,13 @@ def _wrong_arguments(source: str, parameters: tuple[Parameter, ...], quantity: Q
 
 
 def _fits(of: Parameter, given: Given, is_output: bool) -> bool:
-    """Return whether a parameter can take what is given; arrays of vectors may be taken as arrays of numbers."""
+    """Return whether a parameter has a valid type; arrays of vectors may also be declared as arrays of numbers."""
     numbers = {"real": ("float", "double"), "int": ("int", "uint")}
     base = given.kind.rstrip("24")
     vectors = [given.kind.replace(base, name) for name in numbers[base]]
     if not given.is_array:
         return not of.is_array and of.type in vectors
-    bits = ("int", "uint") if is_output else ()  # of floats, for atomic additions
+    bits = ("int", "uint") if is_output else ()  # the bits of floats, for atomic additions
     return of.is_array and of.type in (*numbers[base], *vectors, *bits)
 
 
@@ -231,6 +231,6 @@ def _wanted(given: Given) -> str:
 
 
 def _line_of(source: str, name: str) -> int | None:
-    """Find the first line of a source that has a name."""
+    """Return the number of the first line that contains a name."""
     found = re.search(rf"\b{re.escape(name)}\b", source)
     return None if found is None else source.count("\n", 0, found.start()) + 1

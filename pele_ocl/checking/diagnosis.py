@@ -1,4 +1,4 @@
-"""Faults of a kernel, found from what it computes."""
+"""Diagnosis of faults in a kernel from its results."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .cases import Case
 from .findings import CaseResult, Finding, merged
 from .running import Outcome, Runner
 
-# Largest error of a right kernel, relative to the sum of its terms' sizes; what float32 itself gives, at most.
+# Largest error of a correct kernel, relative to the sum of absolute values of the terms.
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
 LOST_DIGITS = 2e-2
-EXACTLY = 3  # times the tolerance, within which a slip explains a result
+EXACTLY = 3  # a mistake explains a result within this multiple of the tolerance
 REPEATS = 2
-FEWEST_PLACES = 2  # numbers in wrong places that are no chance
-FEWEST_SIZES = 3  # that are wrong, among which one is an exception
-COUNTED = 24  # values of a sum whose number of additions is looked at
-# Factors by which a potential is wrong, and why.
+FEWEST_PLACES = 2  # misplaced numbers that are not a coincidence
+FEWEST_SIZES = 3  # wrong sizes, of which one may be an exception
+COUNTED = 24  # values of a sum for which additions are counted
+# Wrong factors of a potential, and their causes.
 FACTORS = {
     COULOMB_KCAL_A: "the atoms' charges are times Coulomb's constant already",
     1 / COULOMB_KCAL_A: "the atoms' charges are times Coulomb's constant, which is not divided out",
@@ -36,19 +36,19 @@ FACTORS = {
     1 / 4.184: "energies are in kcal, not in kJ",
 }
 UNWRITTEN = "it is never written, or only with zeros, as an int holds fractions"
-UNNAMED = ("wrong", "not-a-number")  # explanations that others are better than
-FOLLOWS = (*UNNAMED, "not-written", "axes")  # explanations that what is certain is better than
+UNNAMED = ("wrong", "not-a-number")  # used only without a more specific explanation
+FOLLOWS = (*UNNAMED, "not-written", "axes")  # omitted if there is a certain fault
 
 
 def examined(
     runner: Runner, cases: Sequence[Case]
 ) -> Iterator[tuple[tuple[Finding, ...], tuple[CaseResult, ...]]]:  # fmt: skip
-    """Run a kernel on all cases: after each, yield what is wrong so far, and how each went."""
+    """Run a kernel on all cases. Yields the findings and the results of cases so far, after each case."""
     certain, likely, results = list[Finding](), dict[str, list[Finding]](), list[CaseResult]()
     guard = cache(lambda: _guard(runner, cases))
     for case in cases:
         if _is_long(case) and (certain or likely):
-            return  # it shows lost digits alone, and a kernel that is wrong may take minutes for it
+            return  # only useful to detect lost digits, and may take minutes with a wrong kernel
         faults, explanations, error = _of_case(runner, case, guard)
         certain += faults
         likely |= {case.name: explanations} if explanations else {}
@@ -57,7 +57,7 @@ def examined(
 
 
 def _chosen(certain: Sequence[Finding], likely: Mapping[str, Sequence[Finding]]) -> tuple[Finding, ...]:
-    """Choose what to tell: what is certain, and the fewest explanations."""
+    """Return the findings to report: certain faults, and a minimal set of explanations."""
     if any(each.kind == "out-of-bounds" for each in certain):
         certain = [each for each in certain if each.kind != "race"]
     chosen = [each for each in _fewest(likely) if not certain or each.kind not in FOLLOWS]
@@ -65,9 +65,9 @@ def _chosen(certain: Sequence[Finding], likely: Mapping[str, Sequence[Finding]])
 
 
 def _fewest(likely: Mapping[str, Sequence[Finding]]) -> Iterator[Finding]:
-    """Choose explanations that cover all cases, the one that covers most of them first."""
+    """Yield a small set of explanations that covers all cases, beginning with the one that covers most."""
     every = Counter(each for explanations in likely.values() for each in explanations)
-    # What fits one size alone is chance where another one has no explanation; a factor of one size is no constant.
+    # An explanation of only one size is a coincidence if another size has none; a factor must fit several sizes.
     unnamed = any(all(each.kind in UNNAMED for each in explanations) for explanations in likely.values())
     chance = ("factor",) if not unnamed or len(likely) < FEWEST_SIZES else {each.kind for each in every} - {*UNNAMED}
     left = {
@@ -78,7 +78,7 @@ def _fewest(likely: Mapping[str, Sequence[Finding]]) -> Iterator[Finding]:
         counts = Counter((each.kind, each.sentence) for explanations in left.values() for each in explanations)
         kind, sentence = max(counts, key=lambda each: (each[0] not in UNNAMED, counts[each]))
         covered = [name for name, found in left.items() if Finding(kind, sentence) in found]
-        if kind in UNNAMED:  # each case has a sentence of its own: the first one is enough
+        if kind in UNNAMED:  # these sentences differ between cases; report only the first
             kind, sentence = [(each.kind, each.sentence) for each in next(iter(left.values()))][-1]
             covered = list(left)
         yield Finding(kind, sentence, None, tuple(covered))
@@ -87,7 +87,7 @@ def _fewest(likely: Mapping[str, Sequence[Finding]]) -> Iterator[Finding]:
 
 
 def _guard(runner: Runner, cases: Sequence[Case]) -> str:
-    """Say what keeps work-items from writing beyond the end of the output."""
+    """Return advice on how to keep work-items from writing beyond the end of the output."""
     quantity, element = runner.quantity, runner.quantity.element
     if element == "group":
         return quantity.place
@@ -106,7 +106,7 @@ def _guard(runner: Runner, cases: Sequence[Case]) -> str:
 
 
 def _writes_beyond(runner: Runner, cases: Sequence[Case], axis: int | None) -> bool:
-    """Return whether it writes beyond the map with work-items beyond the last point along one axis, or along none."""
+    """Return whether the kernel writes beyond the map if work-items exceed the points only along `axis`, or nowhere."""
     apart, width = copy(runner), 1 if axis is None else max(2, runner.launch.fitted(3)[axis])
     apart.launch = replace(runner.launch, group=tuple(width if k == axis else 1 for k in range(3)))
     tried = [case for case in cases if axis is None or case.size(f"n{'xyz'[axis]}") % width]
@@ -116,7 +116,7 @@ def _writes_beyond(runner: Runner, cases: Sequence[Case], axis: int | None) -> b
 def _of_case(
     runner: Runner, case: Case, guard: Callable[[], str]
 ) -> tuple[list[Finding], list[Finding], float]:  # fmt: skip
-    """Find faults that are certain in one case, the likely explanations of wrong results, and the error."""
+    """Return the certain faults in a case, likely explanations of wrong results, and the largest error."""
     outcomes = [runner.outcome(case) for _ in range(REPEATS)]
     first, tolerance = outcomes[0], TOLERANCE[runner.compiled.precision]
     faults = [
@@ -135,7 +135,7 @@ def _of_case(
             "it gives other numbers each time it runs: a race, in which work-items write one element at a time, or a "
             "value that was never set"
         )
-        if runner.quantity.element == "group" or len(runner.launch.shape(case)) > 1:  # each element has one owner
+        if runner.quantity.element == "group" or len(runner.launch.shape(case)) > 1:  # one writer per element
             differ += f"; {runner.quantity.place}"
         return [*faults, Finding("race", differ, None, (case.name,))], [], worst
     if worst <= tolerance:
@@ -151,7 +151,7 @@ def _of_case(
 
 
 def _differ(first: Outcome, second: Outcome, case: Case, tolerance: float) -> bool:
-    """Return whether two runs gave different results."""
+    """Return whether the results of two runs differ by more than the tolerance."""
     equal = np.array_equal(first.values, second.values, equal_nan=True)
     return not equal and not np.nanmax(np.abs(first.values - second.values) / case.scale) <= tolerance
 
@@ -162,7 +162,7 @@ def _errors(outcome: Outcome, case: Case) -> Floats:
 
 
 def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.bool_]) -> Iterator[Finding]:
-    """Yield all explanations of wrong results that fit, and one that says where they are."""
+    """Yield all explanations that fit the wrong results, and one with their positions."""
     tolerance, values = EXACTLY * TOLERANCE[runner.compiled.precision] * case.scale, first.values
     with np.errstate(all="ignore"):
         for slip in case.slips():
@@ -221,13 +221,13 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
 
 
 def _is_alike_in_rows(values: Floats, wrong: NDArray[np.bool_], case: Case) -> bool:
-    """Return whether the same points of all rows are zero, not the first, and all others are right."""
+    """Return whether wrong points are zero, the same in all rows, and do not include the first of a row."""
     rows = wrong.reshape(-1, case.size("nx"))
     return not values[wrong].any() and not rows[:, 0].any() and bool((rows == rows[0]).all())
 
 
 def _of_ends(case: Case, wrong: NDArray[np.bool_]) -> Iterator[Finding]:
-    """Explain a map in which the first, or the last, points along an axis are zero, and all others are right."""
+    """Explain a map in which only the first or last points along an axis are zero."""
     shape = tuple(case.size(f"n{name}") for name in "zyx")
     missing, places = wrong.reshape(shape), np.indices(shape)
     for axis, name in enumerate("xyz"):
@@ -240,7 +240,7 @@ def _of_ends(case: Case, wrong: NDArray[np.bool_]) -> Iterator[Finding]:
 
 
 def _of_numbers(runner: Runner, case: Case, values: Floats, wrong: NDArray[np.bool_]) -> Iterator[Finding]:
-    """Explain points of a map that are zero, where all others are right, by the numbers of their work-items."""
+    """Explain zero points of an otherwise correct map by wrong indices of work-items."""
     if values[wrong].any() or len(runner.launch.shape(case)) < 2:
         return
     shape = tuple(case.size(f"n{name}") for name in "zyx")
@@ -265,7 +265,7 @@ def _of_numbers(runner: Runner, case: Case, values: Floats, wrong: NDArray[np.bo
 
 
 def _is_misplaced(values: Floats, exact: Floats, tolerance: Floats) -> bool:
-    """Return whether all numbers but zeros are exact values, of whatever point."""
+    """Return whether all nonzero numbers are exact values of any points."""
     written = values[values != 0]
     if len(written) < FEWEST_PLACES or not np.isfinite(written).all():
         return False
@@ -276,7 +276,7 @@ def _is_misplaced(values: Floats, exact: Floats, tolerance: Floats) -> bool:
 
 
 def _of_sum(runner: Runner, case: Case, first: Outcome) -> Iterator[Finding]:
-    """Explain a wrong sum by its groups' elements, and by how often each value is added."""
+    """Explain a wrong sum by the sums of groups, and by how often each value is added."""
     if len(first.elements) > 1 and np.count_nonzero(first.elements) == 1:
         yield Finding("not-written", f"only one work-group's sum is written: {runner.quantity.place}")
     counts = _counts(runner, case)
@@ -292,10 +292,10 @@ def _of_sum(runner: Runner, case: Case, first: Outcome) -> Iterator[Finding]:
 
 
 def _counts(runner: Runner, case: Case) -> Floats:
-    """Count how often each of some values is added: it is one, the others zero; the sum is the count."""
+    """Count how often some values are added, by setting each in turn to one and all others to zero."""
     n, counts = case.size("n"), []
     spread = np.linspace(0, n - 1, COUNTED).astype(int)
-    for k in np.unique([*spread, *range(min(n, runner.launch.items_per_group))]):  # each item of a group, too
+    for k in np.unique([*spread, *range(min(n, runner.launch.items_per_group))]):  # including all items of a group
         one = np.zeros(n)
         one[k] = 1
         counts.append(runner.outcome(replace(case, values={**case.values, "values": one})).values[0])
@@ -307,7 +307,7 @@ def _arrays(runner: Runner) -> list[str]:
 
 
 def _is_read_beyond(runner: Runner, case: Case, first: Outcome, name: str) -> bool:
-    """Return whether results depend on what is beyond the end of an array."""
+    """Return whether results depend on values outside an array."""
     again, once_more = (runner.outcome(case, filled_again=name).values for _ in range(2))
     repeats = np.array_equal(again, once_more, equal_nan=True) and np.array_equal(
         first.values, runner.outcome(case).values, equal_nan=True
@@ -316,19 +316,19 @@ def _is_read_beyond(runner: Runner, case: Case, first: Outcome, name: str) -> bo
 
 
 def _is_long(case: Case) -> bool:
-    """Return whether an element is a sum of very many terms."""
+    """Return whether the result is a sum of very many terms."""
     return case.added and case.values["n"] > 10**4
 
 
 def _is_last_group(wrong: NDArray[np.bool_], runner: Runner) -> bool:
-    """Return whether what is wrong is what the last group has, which is not full."""
+    """Return whether exactly the elements of the last, incomplete group are wrong."""
     n, group = len(wrong), runner.launch.size
     whole = n // group * group
     return n != whole and bool(wrong[whole:].all()) and not wrong[:whole].any()
 
 
 def _factor(values: Floats, case: Case) -> float | None:
-    """Find the constant factor of all results, if there is one."""
+    """Return the constant factor between all results and exact values, or None."""
     counted = np.abs(case.exact) > 1e-3 * case.scale
     if not counted.any():
         return None
@@ -338,7 +338,7 @@ def _factor(values: Floats, case: Case) -> float | None:
 
 
 def _named(indices: Sequence[int] | NDArray[Any], runner: Runner, case: Case) -> str:
-    """Name elements of the output: `atoms 64 to 66 of 67`, `point (3, 0, 1)`, `atom 5, y`."""
+    """Describe elements of the output, such as `atoms 64 to 66 of 67`, `point (3, 0, 1)` or `atom 5, y`."""
     n, element = len(case.exact), runner.quantity.element
     if case.added:
         return "the sum"

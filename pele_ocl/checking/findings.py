@@ -42,9 +42,9 @@ KINDS = {
 class Finding:
     """A fault of a kernel.
 
-    kind : of KINDS; sentence : what is wrong, and what to do
-    line : of the kernel's file; None if no line is known
-    cases : names of the sizes that show it
+    kind : one of KINDS; sentence : description of the fault, and advice
+    line : line in the kernel's file; None if unknown
+    cases : names of the sizes with this fault
     """
 
     kind: str
@@ -60,7 +60,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """A size that was tried. error : the worst of an element, relative to its terms; None if no number"""
+    """Result for one size. error : largest error of an element, relative to its terms; None if not finite"""
 
     name: str
     is_right: bool
@@ -69,7 +69,7 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class LadderTime:
-    """A time. name : a variant of the ladder, or the kernel that was checked; work : in the same run, in words"""
+    """Time of a kernel. name : variant of the ladder, or the checked kernel; work : description of the input"""
 
     name: str
     seconds: float
@@ -80,12 +80,12 @@ class LadderTime:
 class CheckResult(Reported):
     """Result of `check_kernel`.
 
-    quantity : of QUANTITIES; kernel : its name; device : where it ran; precision : float32 or float64
-    findings : what is wrong, none if the kernel is correct; notes : what could be improved
-    cases : the sizes tried
-    rungs : times, the kernel's own first; none if it is wrong
-    simulator : the program that looked for races and invalid accesses; None if none is installed, or the kernel cannot
-        be run
+    quantity : one of QUANTITIES; kernel : its name; device : device used; precision : float32 or float64
+    findings : faults, empty if the kernel is correct; notes : possible improvements
+    cases : results for all sizes
+    rungs : times, beginning with the checked kernel; empty if it is wrong
+    simulator : program used to detect races and invalid accesses; None if none is installed, or the kernel cannot be
+        run
 
     >>> from pathlib import Path
     >>> source = "kernel void total(global const float *x, int n, global float *sum) { *sum = x[0]; }"
@@ -106,12 +106,12 @@ class CheckResult(Reported):
 
     @property
     def is_right(self) -> bool:
-        """True if nothing was found."""
+        """Whether there are no findings."""
         return not self.findings
 
     @property
     def is_run(self) -> bool:
-        """True if the kernel compiles and its arguments are valid, so that it was run."""
+        """Whether the kernel was run, since it compiles and has valid arguments."""
         return not {each.kind for each in self.findings} & {"compile", "signature"}
 
     def __repr__(self) -> str:
@@ -120,7 +120,7 @@ class CheckResult(Reported):
         return f"CheckResult({self.kernel} as {self.quantity}, on {self.device}: {said}{sizes})"
 
     def table(self) -> Report:
-        """Return a table with a row for each finding and note: kind, line, what is wrong, and the sizes concerned."""
+        """Return a table with the kind, line, sentence and sizes of each finding and note."""
         rows = (*self.findings, *self.notes)
         lines = np.ma.masked_equal([-1 if of.line is None else of.line for of in rows], -1)
         columns: dict[str, Any] = {"kind": np.array([of.kind for of in rows], str), "line": lines}
@@ -139,7 +139,7 @@ class CheckResult(Reported):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> CheckResult:
-        """Make a result from the data of `to_json`."""
+        """Create a result from the data of `to_json`."""
         fields = {name: value for name, value in values.items() if name != "is_right"}
         for name in ("findings", "notes"):
             fields[name] = tuple(Finding(**{**each, "cases": tuple(each["cases"])}) for each in values[name])
@@ -149,7 +149,7 @@ class CheckResult(Reported):
 
 
 def merged(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Join findings of one kind, line and sentence, with the sizes of all."""
+    """Merge findings with the same kind, line and sentence, and combine their sizes."""
     joined: dict[tuple[str, int | None, str], Finding] = {}
     for each in findings:
         key = each.kind, each.line, each.sentence

@@ -1,4 +1,4 @@
-"""Quantities that a kernel can be checked as: its arguments by name, and the ways to launch it."""
+"""Quantities that kernels can be checked for, with argument names and launches."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from .cases import Case, born_cases, nonbond_cases, pair_cases, potmap_cases, solvent_cases, sum_cases
 
-# Numbers of work-items along each axis for a case, in groups of so many work-items.
+# Function that returns the number of work-items along each axis for a case and a group size.
 Items = Callable[[Case, int], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class Given:
-    """An argument that a kernel may take. kind : in C, where `real` is float or double; is_array : on the device"""
+    """A possible kernel argument. kind : C type, where `real` is float or double; is_array : whether it is an array"""
 
     name: str
     kind: str
@@ -23,14 +23,14 @@ class Given:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A quantity with a simple signature.
+    """A quantity that kernels can compute.
 
-    summary : what is computed; formula : of one element of the output
-    element : what an element of the output belongs to
-    given : arguments by name; the last one is the output, which holds zeros at first
-    launches : ways to launch a kernel, the usual one first
-    cases : makes the cases for groups of so many work-items
-    place : of an element in the output, in words; "" if it is the element's number
+    summary : description; formula : formula for one element of the output
+    element : object of an output element, such as an atom
+    given : possible arguments; the last one is the output, initialized with zeros
+    launches : possible launches by name, beginning with the default
+    cases : function that returns the cases for a group size
+    place : description of the index of an output element; "" if it is the number of the element
     """
 
     name: str
@@ -44,7 +44,7 @@ class Quantity:
 
     @property
     def output(self) -> str:
-        """Name of the array that a kernel fills."""
+        """Name of the output array."""
         return self.given[-1].name
 
 

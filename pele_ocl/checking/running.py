@@ -1,4 +1,4 @@
-"""Launches of a kernel on a case. Zones before and behind its arrays show what goes beyond them."""
+"""Launches of a kernel on a case, with guard zones around arrays to detect invalid accesses."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from .cases import Case
 from .compiling import Compiled
 from .quantities import Items, Quantity
 
-ZONE = 4096  # numbers before an array, and as many behind it, that no kernel should meet
+ZONE = 4096  # numbers in the guard zone before and after an array
 NOT_TO_BE_READ = {"f": np.nan, "i": 0}
-INSTEAD = {"f": 0.5, "i": 1}  # a second filling, to tell if the first one was read
+INSTEAD = {"f": 0.5, "i": 1}  # alternative filling, to detect reads
 
 
 @dataclass(frozen=True)
 class Launch:
-    """Way to launch a kernel. group : of work-items along each axis; points_per_item : along x"""
+    """Launch parameters. group : work-group size along each axis; points_per_item : along x"""
 
     items: Items
     group: tuple[int, ...]
     points_per_item: int = 1
 
     def shape(self, case: Case) -> tuple[int, ...]:
-        """Count the work-items along each axis, in whole groups."""
+        """Return the number of work-items along each axis, rounded up to whole groups."""
         x, *others = self.items(case, self.size)
         counts = [-(-x // self.points_per_item), *others]
         return tuple(whole_groups(n, group) for n, group in zip(counts, self.fitted(len(counts)), strict=True))
 
     def fitted(self, n_axes: int) -> tuple[int, ...]:
-        """Work-items of a group along so many axes."""
+        """Return the work-group size for a number of axes."""
         return tuple([*self.group, 1, 1][:n_axes])
 
     @property
     def items_per_group(self) -> int:
-        """Work-items of a group along all axes."""
+        """Number of work-items in a group."""
         return math.prod(self.group)
 
     @property
     def size(self) -> int:
-        """Work-items of a group along its first axis."""
+        """Number of work-items in a group along the first axis."""
         return self.group[0]
 
 
@@ -56,9 +56,9 @@ class Launch:
 class Outcome:
     """Results of a launch.
 
-    values : of the output, shaped as the case's exact values; elements : the output itself, before it is summed;
-    beyond, before : arrays that were written beyond their end, and before their beginning
-    changed : inputs that were changed; seconds : of the kernel
+    values : output, of the same shape as the exact values of the case; elements : output before summation
+    beyond, before : arrays with writes after their end, and before their beginning
+    changed : modified inputs; seconds : time of the kernel
     """
 
     values: Floats
@@ -70,7 +70,7 @@ class Outcome:
 
 
 class Runner:
-    """A kernel on a device. is_guarded : with zones around arrays; a simulator needs none"""
+    """Runs a kernel on a device. is_guarded : whether to add guard zones, not needed with a simulator"""
 
     def __init__(
         self, device: Device, compiled: Compiled, quantity: Quantity, launch: Launch, is_guarded: bool = True
@@ -80,7 +80,7 @@ class Runner:
         self.kernel = Queue(device, "float32").kernel(compiled.file, compiled.kernel)
 
     def outcome(self, case: Case, *, filled_again: str | None = None) -> Outcome:
-        """Launch once. filled_again : the array whose zone has a second filling"""
+        """Run the kernel once. filled_again : array whose guard zones have the alternative filling"""
         held: dict[str, tuple[Buffer, NDArray[Any], int]] = {}
         zone = ZONE if self.is_guarded else 0
         arguments: dict[str, Any] = {}
@@ -104,7 +104,7 @@ class Runner:
         output = self.quantity.output
 
         def differing(part: Callable[[int], slice]) -> tuple[str, ...]:
-            """Name the arrays that differ in a part, which follows from an array's length."""
+            """Return the names of arrays that were modified in a part, a slice determined by the length."""
             return tuple(
                 name for name, (_, whole, n) in held.items() if not _same(found[name][part(n)], whole[part(n)])
             )
@@ -116,37 +116,37 @@ class Runner:
         return Outcome(compared, values, beyond, before, changed, seconds)
 
     def _launch(self, shape: tuple[int, ...], arguments: dict[str, Any]) -> None:
-        """Launch once, or once for each value of an argument that has several."""
+        """Launch the kernel once, or once for each value of an argument that is a range."""
         several = [name for name, value in arguments.items() if isinstance(value, range)]
         for each in arguments[several[0]] if several else (None,):
             now = arguments | dict.fromkeys(several, each)
             self.queue.launch(self.kernel, shape, self.launch.fitted(len(shape)), now)
 
     def _number(self, value: Any) -> Any:
-        """Return an argument that is no array: a vector of four, or a number as it is."""
+        """Convert an argument that is no array: a vector of four, or an unchanged number."""
         return self.queue.vector4(*value) if isinstance(value, np.ndarray) else value
 
     def _values(self, name: str, kind: str, case: Case, shape: tuple[int, ...]) -> NDArray[Any]:
-        """Numbers of an array, flat, as the kernel's type has them; zeros of the output."""
+        """Return the flat initial values of an array in the kernel's type; zeros for the output."""
         dtype = np.dtype(_numpy(kind))
         if name != self.quantity.output:
             return np.ascontiguousarray(case.values[name], dtype).ravel()
         return np.zeros(shape[0] // self.launch.size if case.added else len(case.exact), dtype)
 
     def _with_zone(self, values: NDArray[Any], again: bool) -> NDArray[Any]:
-        """Array between two zones."""
+        """Return an array with a guard zone before and after."""
         fillings: Mapping[str, float] = INSTEAD if again else NOT_TO_BE_READ
         zone = np.full(ZONE if self.is_guarded else 0, fillings[values.dtype.kind.replace("u", "i")], values.dtype)
         return np.concatenate([zone, values, zone])
 
 
 def _from(buffer: Buffer, first: int) -> Buffer:
-    """Return a buffer from one of its bytes on; a zone is a multiple of what any device asks of such an address."""
+    """Return the part of a buffer from a byte offset. Zone sizes satisfy the alignment of all devices."""
     return part_of(buffer, first, buffer.size - first) if first else buffer
 
 
 def _numpy(kind: str) -> str:
-    """NumPy's name of a type of numbers, or of a vector's numbers."""
+    """Return the NumPy name of a scalar type, or of the elements of a vector type."""
     return {"float": "float32", "double": "float64", "int": "int32", "uint": "uint32"}[kind.rstrip("248")]
 
 

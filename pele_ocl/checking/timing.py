@@ -1,4 +1,4 @@
-"""Times of a kernel beside the rungs of its quantity's ladder, on the same atoms."""
+"""Timing of a kernel and of the ladder of variants for the same quantity and atoms."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .findings import LadderTime
 from .running import Runner
 
 RUNS = 3
-MOST_SECONDS = 0.5  # of what is run more than once
+MOST_SECONDS = 0.5  # slower runs are not repeated
 
 
 def timed(runner: Runner, cases: Sequence[Case]) -> Iterator[LadderTime]:
-    """Time a kernel and the rungs of its ladder: on its largest case, maps on a larger one."""
+    """Time a kernel and the variants of its ladder on the largest case, or on a larger map."""
     largest = max(cases, key=lambda case: sum(getattr(value, "size", 0) for value in case.values.values()))
     case = timed_map() if runner.quantity.output == "map" else largest
     yield LadderTime(runner.compiled.kernel, fastest(lambda: runner.outcome(case).seconds), case.name)
@@ -40,7 +40,7 @@ def timed(runner: Runner, cases: Sequence[Case]) -> Iterator[LadderTime]:
 
 
 def fastest(measure: Callable[[], float]) -> float:
-    """Return the fastest of some runs; the first one may build kernels and does not count."""
+    """Return the fastest of several runs, without the first one, which may build kernels."""
     first = measure()
     return first if first > MOST_SECONDS else min(measure() for _ in range(RUNS))
 
@@ -49,7 +49,7 @@ Measures = Iterator[tuple[str, Callable[[], float]]]
 
 
 def _potmap(case: Case, device: Device, precision: str) -> Measures:
-    """Time the variants that sum all atoms."""
+    """Time the variants with direct summation."""
     x, y, z, charges = case.values["atoms"].T
     *corner, spacing = case.values["corner"]
     atoms = Atoms(positions=np.column_stack([x, y, z]), charges=charges / COULOMB_KCAL_A)
@@ -69,7 +69,7 @@ def _step_seconds(plan: Solvent | Nonbond, step: str) -> float:
 
 
 def _born(case: Case, device: Device, precision: str) -> Measures:
-    """Time the Born radii of all variants for the device."""
+    """Time the Born radii of all variants that run on all devices."""
     model = SolventModel()
     x, y, z, rho = case.values["atoms"].T
     atoms = Atoms(
@@ -83,7 +83,7 @@ def _born(case: Case, device: Device, precision: str) -> Measures:
 
 
 def _nonbond(with_gradient: bool, case: Case, device: Device, precision: str) -> Measures:
-    """Time the variants that add up right and run on the device."""
+    """Time the correct variants that run on the device."""
     x, y, z, charges = case.values["atoms"].T
     values = case.values
     atoms = Atoms(

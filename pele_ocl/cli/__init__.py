@@ -1,4 +1,4 @@
-"""Command `pele-ocl`: a thin customer of the library, with one place where errors become sentences."""
+"""The command `pele-ocl`, a thin layer over the library that also formats its errors."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from .terminal import (
 )
 
 _FOLDER = Path(__file__).parent
-_COMMAND = r'^@click\.(?:command|group)\(.*?^def {}\(.*?"""(.*?)(?:"""|\n\n)'  # with the first sentence of its help
+_COMMAND = r'^@click\.(?:command|group)\(.*?^def {}\(.*?"""(.*?)(?:"""|\n\n)'  # first sentence of the help text
 
 
 def commands() -> dict[str, str]:
-    """List the commands with their summaries: each is a function in a file of the same name in this folder."""
+    """Return the commands with their summaries. Each is a function in the module of the same name."""
     names = sorted(path.stem for path in _FOLDER.iterdir() if path.suffix == ".py" or path.is_dir())
     return {name: summary for name in names if (summary := _summary_of(name))}
 
 
 def _summary_of(name: str) -> str:
-    """Read the summary of a command in its file, which is not loaded; "" if there is none of this name."""
+    """Read the summary of a command from its source file, without importing it; "" for an unknown command."""
     file = _FOLDER / f"{name}.py"
     file = file if file.exists() else _FOLDER / name / "__init__.py"
     if not name.isidentifier() or not file.exists():
@@ -51,10 +51,10 @@ def _summary_of(name: str) -> str:
 
 
 class Commands(click.Group):
-    """Turns what the library raises into one line on stderr and exit code 1; --debug shows the traceback instead."""
+    """Group of all commands. Errors are printed as one line to stderr, or with --debug as a traceback."""
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
-        if args is None:  # called as a program, not from one
+        if args is None:  # run as a program
             open_standard_streams()
         begin(process_start() if args is None else time.perf_counter())
         return super().main(args, *more, **extra)
@@ -71,7 +71,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or suggest the ones with names like the one that is given."""
+        """Return the command, or raise UsageError with similar names."""
         name = args[0]
         if name.startswith("-") or _summary_of(name):
             return super().resolve_command(ctx, args)
@@ -90,7 +90,7 @@ class Commands(click.Group):
 
 @contextmanager
 def errors_as_sentences(ctx: click.Context) -> Iterator[None]:
-    """Turn what a command raises into one line on stderr and exit code 1, and warnings into notes."""
+    """Convert errors to one line on stderr and exit code 1, and warnings to notes, within the block."""
     try:
         with notes_on_stderr(spelling(ctx)), warnings_as_notes(), compiling_said_once():
             yield
@@ -100,7 +100,7 @@ def errors_as_sentences(ctx: click.Context) -> Iterator[None]:
     except (click.Abort, click.exceptions.Exit):
         raise
     except Exception as error:
-        if ctx.meta.get(DEBUG) or getattr(error, "errno", None) == errno.EPIPE:  # the reader, `head` say, has gone
+        if ctx.meta.get(DEBUG) or getattr(error, "errno", None) == errno.EPIPE:  # a closed pipe, as with `head`
             raise
         raise click.ClickException(worded(_sentence(error), spelling(ctx))) from error
     except KeyboardInterrupt:
@@ -110,9 +110,9 @@ def errors_as_sentences(ctx: click.Context) -> Iterator[None]:
 
 
 def _sentence(error: Exception) -> str:
-    """One line for whatever went wrong."""
+    """Return a one-line message for an error."""
     if isinstance(error, KernelBuildError):
-        return str(error)  # with the compiler's lines
+        return str(error)  # including the compiler output
     if isinstance(error, PeleError):
         return one_line(str(error))
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""The call of a command as its files and JSON objects name it: the program, the command line, the parameters."""
+"""Description of a command call, stored in output files and JSON: program, command line, parameters."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from ..jobs.provenance import Provenance, origin_of
 if TYPE_CHECKING:
     from ..common.inputfile import InputFile
 
-VACUUM, NO_GB = "vacuum", "none"  # of --solvent and of --gb: no solvent
-_PASSING = {"resume": False, "workers": True, "scheduler": True, "shard": True}  # and whether a value follows
-_FILES = ("output", "png", "surface_png")  # parameters that may have {name} in them
-_STRUCTURES = ("path", "paths")  # parameters that name the structures
+VACUUM, NO_GB = "vacuum", "none"  # values of --solvent and --gb for no solvent
+_PASSING = {"resume": False, "workers": True, "scheduler": True, "shard": True}  # options to omit; whether with a value
+_FILES = ("output", "png", "surface_png")  # parameters that may contain {name}
+_STRUCTURES = ("path", "paths")  # parameters with the structures
 
 
 @dataclass(frozen=True)
 class Call:
-    """Call of a command, which pickles.
+    """Picklable description of a command call.
 
-    words : of the command line behind the program's name
-    parameters : by name; constants : values that are used in place of some of them, those of `like` among them
-    given : names of the parameters that the user or a control file gave; of_file : of those that a control file gave
-    outputs : files that the call was asked to write
+    words : arguments of the command line
+    parameters : by name; constants : values that replace parameters, such as those set by `like`
+    given : names of parameters set by the user or a control file; of_file : names of those set by a control file
+    outputs : requested output files
     """
 
     words: tuple[str, ...]
@@ -44,7 +44,7 @@ class Call:
 
     @classmethod
     def of(cls, context: click.Context, outputs: Sequence[Path] = ()) -> Call:
-        """Describe the call of a context of click. Raises KeywordError for a solvent that contradicts itself."""
+        """Create from a click context. Raises KeywordError for contradictory solvent options."""
         sources = {name: context.get_parameter_source(name) for name in context.params}
         given = frozenset(name for name, of in sources.items() if of not in (None, ParameterSource.DEFAULT))
         of_file = frozenset(name for name, of in sources.items() if of == ParameterSource.DEFAULT_MAP)
@@ -57,7 +57,7 @@ class Call:
         return replace(call, constants=solvent.settings)
 
     def take(self, names: Collection[str]) -> dict[str, Any]:
-        """Take those of some parameters that were given; without a solvent none about it that a file gave."""
+        """Return the given parameters among `names`, without a control file's solvent settings in vacuum."""
         there = self.parameters
         found = {name: there[name] for name in there if name in names and name in self.given}
         in_vacuum = there.get("solvent") == VACUUM or ("gb" in self.given and there["gb"] == NO_GB)
@@ -65,7 +65,7 @@ class Call:
         return {name: value for name, value in found.items() if name not in idle}
 
     def __call__(self, structure: Path) -> dict[str, str]:
-        """Return the facts of the files of a structure."""
+        """Return the facts for the files of a structure."""
         if not isinstance(self.parameters.get("path"), tuple):
             return self.facts()
         name = structure.name.split(".")[0]
@@ -74,13 +74,13 @@ class Call:
         return self.facts_of(structure, **own)
 
     def facts(self) -> dict[str, str]:
-        """Return the program, its command and its parameters."""
+        """Return the program, the command line and the parameters."""
         return self._facts(self._line(), {})
 
     def facts_of(self, structure: Path, **instead: object) -> dict[str, str]:
-        """Return the facts of one of several structures, as if it were the only one.
+        """Return the facts for one of several structures, as in a call with only this structure.
 
-        instead : parameters in place of the call's own
+        instead : parameters that replace those of the call
         """
         line = f"{self._line(set(map(str, self._structures)))} {shlex.join([str(structure)])}"
         own = {"paths": (structure,), "path": structure, **instead}
@@ -100,7 +100,7 @@ class Call:
         return {"software": software(), "command": line, "parameters": JsonText(json.dumps(lasting, default=str))}
 
     def _line(self, without: Collection[str] = ()) -> str:
-        """Write the command line, less what its results do not depend on; without : further words to leave out"""
+        """Return the command line without options that do not affect results. without : further words to omit"""
         words, kept = iter(self.words), ["pele-ocl"]
         for word in words:
             name, is_joined, _ = word.removeprefix("--").partition("=")
@@ -113,13 +113,13 @@ class Call:
 
 
 def _named(files: object, name: str) -> object:
-    """Put the name of a structure into the names of files, as JSON writes it."""
+    """Replace {name} in file names by the name of a structure, and convert to JSON types."""
     return json.loads(json.dumps(files, default=str).replace("{name}", name))
 
 
 @dataclass(frozen=True)
 class CommandProvenance(Provenance):
-    """Facts about the command line, which files of one structure name as if it were the only one."""
+    """Provenance with the command line; files of one structure contain a call with only this structure."""
 
     call: Call
 

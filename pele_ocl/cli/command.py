@@ -1,4 +1,4 @@
-"""Class of all commands that compute or read something, and the types of their files."""
+"""Base class of commands, and parameter types for files."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ..common.paths import file_path
 from .control_file import with_control_file
 
 _QUOTES = "\"'"
-# Keys of click's context.
+# Keys of the click context.
 DEBUG = "pele_ocl.debug"
 
-# Keywords of functions whose option has another name.
+# Option names that differ from the keywords of functions.
 _OPTION_OF = {"only_terms": "terms", "ligands": "ligand_file", "pairs": "pairs_file"}
 
 
 def spelling(group: click.Context) -> Callable[[str, str | None], str | None]:
-    """Make the spelling of keywords as options of the command that runs within a context of the group."""
+    """Return a function that converts keywords to the options of the running command."""
 
     def spell(name: str, value: str | None) -> str | None:
         name = _OPTION_OF.get(name, name)
@@ -59,28 +59,28 @@ class _File(click.Path):
 
 
 class Input(_File):
-    """Path of what a command reads."""
+    """Path of an input."""
 
 
 class Output(_File):
-    """Path of what a command writes, which must not be one that it reads."""
+    """Path of an output, which must not be an input."""
 
 
 INPUT, OUTPUT = Input(), Output()
 
-# Headings under which --help-all lists the options of a command with many, in this order.
+# Headings of options in --help-all, in this order.
 HEADINGS = (
-    "Options", "Parts of the complex", "Analysis", "Dynamics", "Output", "Stopping", "Holding atoms", "Computation",
-    "Models and trajectories", "Choosing atoms", "Structure and force field", "Solvent", "Devices and processes",
-    "Reports",
+    "Options", "Parts of the complex", "Analysis", "Dynamics", "Output", "Stopping", "Restraints and constraints",
+    "Computation", "Models and trajectories", "Choosing atoms", "Structure and force field", "Solvent",
+    "Devices and processes", "Reports",
 )  # fmt: skip
-# Names that other programs have for options, which a message suggests.
+# Option names of other programs, with the equivalent options to suggest.
 ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":
            "--solvent-dielectric", "--intdiel": "--solute-dielectric", "--surften": "--surface-tension",
            "-n": "--replicas"}  # fmt: skip
-_SHARING = ("workers", "scheduler", "shard", "ranks")  # with these a process first takes a device and some cores
-_FEW = 20  # options that need no headings
-_ALL = "pele_ocl.help_all"  # key of click's context: True while all options are shown
+_SHARING = ("workers", "scheduler", "shard", "ranks")  # options with which processes claim a device and cores
+_FEW = 20  # options that do not need headings
+_ALL = "pele_ocl.help_all"  # key of the click context: True while all options are shown
 
 
 def show_all_options(ctx: click.Context) -> None:
@@ -96,10 +96,10 @@ def _print_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 class Option(click.Option):
-    """Option that says where help texts list it, and knows its former names, which they leave out.
+    """Option with a heading for help texts, and hidden deprecated names.
 
-    heading : of HEADINGS
-    essential : whether --help shows it of a command with many options; --help-all shows the others, too
+    heading : one of HEADINGS
+    essential : whether --help shows the option of a command with many options; --help-all shows all
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Option(click.Option):
 
     @contextmanager
     def _present_names(self) -> Iterator[None]:
-        """Leave out former names within the block."""
+        """Hide deprecated names of options within the block."""
         every = self.opts, self.secondary_opts
         self.opts, self.secondary_opts = ([opt for opt in opts if opt not in self.former] for opts in every)
         try:
@@ -133,12 +133,12 @@ class Option(click.Option):
 def command_option(
     *declarations: str, cls: type[Option] = Option, **settings: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add an option to a command; settings : those of Option and of click.option"""
+    """Add an option to a command. settings : of Option and click.option"""
     return click.option(*declarations, cls=cls, **settings)
 
 
 def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --debug to a command or to the group of all, before whose command it may be given, too."""
+    """Add --debug to a command, or to the group of all commands, where it precedes the command."""
 
     def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
         if value:
@@ -154,7 +154,7 @@ def _listing(option: click.Parameter) -> tuple[str, bool]:
     """Return the heading of an option or argument, and whether it is essential."""
     if isinstance(option, Option):
         return option.heading, option.essential
-    if "--help" in option.opts:  # click's own
+    if "--help" in option.opts:  # defined by click
         return HEADINGS[-1], True
     return HEADINGS[0], option.required or isinstance(option, click.Argument)
 
@@ -167,9 +167,9 @@ def _help_all(hidden: bool) -> click.Option:
 
 
 class EachOnce(click.Command):
-    """Command that refuses a second value for an option that takes one, and an output that is an input.
+    """Command that rejects repeated options, and outputs that are also inputs.
 
-    click itself would drop the first of two values without a word. Words of a list may be written in any case.
+    By default, click silently ignores all but the last value. Choices are case-insensitive.
     """
 
     def __init__(self, *values: Any, **settings: Any) -> None:
@@ -183,7 +183,7 @@ class EachOnce(click.Command):
             if not ctx.resilient_parsing:
                 args = self._with_coordinates(ctx, with_control_file(self, ctx, args))
             given = args
-            # First, so that --help and mistakes in single values are answered first.
+            # First, so that --help and errors in single values have priority.
             left = super().parse_args(ctx, list(args))
         if not ctx.resilient_parsing:
             self._refuse_repeated(ctx, given)
@@ -191,7 +191,7 @@ class EachOnce(click.Command):
         return left
 
     def _with_coordinates(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Return the file of coordinates behind the topology of a command that takes one structure by its option."""
+        """Insert the coordinates option before a coordinate file that follows a single topology."""
         first = next((of for of in self.params if isinstance(of, click.Argument)), None)
         option = next((of for of in self.params if of.name == "coordinates"), None)
         if first is None or option is None or first.nargs != 1 or {"--help", "--help-all"} & {*args}:
@@ -214,7 +214,7 @@ class EachOnce(click.Command):
 
     @contextmanager
     def _suggesting(self, ctx: click.Context, args: Sequence[str]) -> Iterator[None]:
-        """Suggest our option for another program's name of it, for AMBER's igb with its value."""
+        """Suggest the equivalent of another program's option, for AMBER's igb including the value."""
         try:
             yield
         except click.NoSuchOption as error:
@@ -229,7 +229,7 @@ class EachOnce(click.Command):
             raise
 
     def _say_each(self, ctx: click.Context, given: Sequence[str], error: click.UsageError) -> None:
-        """Raise for an extra word after an option that takes one value each time, or for a file that has an option."""
+        """Raise UsageError with advice for extra values of a repeatable option, or for a file without its option."""
         if "unexpected extra argument" not in error.message:
             return
         several = [option for option in self.params if isinstance(option, click.Option) and option.multiple]
@@ -247,7 +247,7 @@ class EachOnce(click.Command):
                 raise click.UsageError(f"{error.message}; give it as {name} {word}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; keywords that do not go together are a mistake in its usage."""
+        """Run the command, and convert KeywordError to UsageError."""
         if "device" in ctx.params and not any(ctx.params.get(name) for name in _SHARING):
             _start_drivers(ctx.params["device"])
         try:
@@ -260,12 +260,12 @@ class EachOnce(click.Command):
             raise click.UsageError(worded(str(error), spelling(ctx)), ctx) from error
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """List arguments and options, with --help-all, which help texts of few options leave out."""
+        """Return arguments and options, including --help-all, which is hidden if there are few options."""
         found = super().get_params(ctx)
         return [*found, _help_all(len(found) <= _FEW)]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options: of many the essential ones, or with --help-all every one, in groups."""
+        """Write the options: all if there are few, otherwise the essential ones or, with --help-all, all in groups."""
         options = [(_listing(option), option.get_help_record(ctx)) for option in self.get_params(ctx)]
         shown = [(listing, record) for listing, record in options if record is not None]
         is_many, wants_all = len(shown) > _FEW, ctx.meta.get(_ALL, False)
@@ -296,7 +296,7 @@ class EachOnce(click.Command):
             seen.add(parameter.name or "")
 
     def _refuse_overwriting(self, ctx: click.Context) -> None:
-        """Raise for two outputs of one name, and FormatError for outputs that are inputs or cannot be written."""
+        """Raise UsageError for two equal outputs, and FormatError for outputs that are inputs or cannot be written."""
         outputs = list(self._paths(ctx, Output))
         if not outputs:
             return
@@ -313,11 +313,11 @@ class EachOnce(click.Command):
             refuse_overwriting(path, self.inputs(ctx))
 
     def inputs(self, ctx: click.Context) -> list[Path]:
-        """List the paths of all that a call reads."""
+        """Return the paths of all inputs of a call."""
         return [path for _, path in self._paths(ctx, Input)]
 
     def _paths(self, ctx: click.Context, kind: type[_File]) -> Iterator[tuple[str, Path]]:
-        """Each path of this kind that was given, with the name of its option or argument."""
+        """Yield the given paths of a parameter type, with the name of the option or argument."""
         for parameter in self.params:
             if isinstance(parameter.type, kind):
                 value = ctx.params.get(parameter.name or "")
@@ -328,12 +328,12 @@ class EachOnce(click.Command):
 
 
 def _listed(value: Any) -> list[str]:
-    """List the words of an argument, which may have several, or none."""
+    """Return the values of an argument as a list."""
     return list(value) if isinstance(value, tuple | list) else [value] if isinstance(value, str) else []
 
 
 def _start_drivers(device: object) -> None:
-    """Let drivers start while files are read; by default computations are for the GPU, if there is just one."""
+    """Start loading the drivers while files are read; without a choice, only those for a single GPU."""
     from ..opencl.loader import GPU
     from ..opencl.runtimes import DEVICE_VARIABLE, load_runtimes
 
@@ -341,7 +341,7 @@ def _start_drivers(device: object) -> None:
 
 
 def _takes_call(callback: Any) -> bool:
-    """Return whether a command, or what wraps it, has a parameter `call`: the Call that it is under way for."""
+    """Return whether a command function, or a function that it wraps, has a parameter `call`."""
     while callback is not None:
         code = callback.__code__
         if "call" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
@@ -351,7 +351,7 @@ def _takes_call(callback: Any) -> bool:
 
 
 def _model_of_igb(args: Sequence[str]) -> str:
-    """Name the GB model that `--igb N` or `--igb=N` means, "" if there is none."""
+    """Return the name of the GB model for `--igb N` or `--igb=N`, "" if there is none."""
     from ..gb_models import GB_MODELS  # which brings NumPy
 
     given = " ".join(args).replace("--igb=", "--igb ").split()

@@ -1,4 +1,4 @@
-"""PELE's control file on the command line: it gives the options that are left out."""
+"""PELE control files on the command line, as defaults of options."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import click
 from .terminal import note
 
 OPTION = "--pele-conf"
-HELP = frozenset(("-h", "--help", "--help-all"))  # after which nothing is read
+HELP = frozenset(("-h", "--help", "--help-all"))  # the control file is not read with these
 _SUFFIX = ".conf"
 
 
 def with_control_file(command: click.Command, context: click.Context, args: Sequence[str]) -> list[str]:
-    """Take a control file out of the arguments, and add the structure that it names if they name none.
+    """Convert a control file among the arguments to an option, and add its structure if no other is given.
 
-    Its other settings become the defaults of the options. Raises FormatError for a file that cannot be read. Raises
-    InputError if neither it nor the arguments name one structure.
+    Its other settings become defaults of options. Raises FormatError for a file that cannot be read, and InputError if
+    neither the file nor the arguments contain a structure.
     """
     left = list(args)
     known = any(OPTION in parameter.opts for parameter in command.params)
@@ -46,5 +46,5 @@ def with_control_file(command: click.Command, context: click.Context, args: Sequ
 
 
 def _several(value: object) -> Sequence[object]:
-    """An argument of one value, or of any number of them, as a sequence."""
+    """Return the value or values of an argument as a sequence."""
     return value if isinstance(value, list | tuple) else [value] if isinstance(value, str) else []

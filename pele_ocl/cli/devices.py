@@ -1,4 +1,4 @@
-"""`pele-ocl devices`: what there is to compute on."""
+"""`pele-ocl devices`: list of OpenCL devices."""
 
 from __future__ import annotations
 

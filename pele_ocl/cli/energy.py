@@ -1,4 +1,4 @@
-"""`pele-ocl energy`: the whole implicit-solvent energy of a structure, with its full gradient."""
+"""`pele-ocl energy`: implicit-solvent energy of a structure, with its gradient."""
 
 from __future__ import annotations
 

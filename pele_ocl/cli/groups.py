@@ -1,4 +1,4 @@
-"""Groups of options: a dataclass each, whose fields are options, and the keywords of library functions.
+"""Groups of options, defined as dataclasses whose fields are options and keywords of library functions.
 
     @dataclass(frozen=True)
     class Run:
@@ -10,8 +10,8 @@
     def command(run: Run) -> None:
         pele_ocl.energy(..., **keywords(run))
 
-An option, its default, its help and its keyword are defined once, in the field. `heading`, a class attribute of a
-group, is the heading of its options in help texts.
+Each field defines an option, its default, its help and its keyword. The class attribute `heading` is the heading of the
+group in help texts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NONE = object()
 
 @dataclass(frozen=True)
 class _Option:
-    """Option of a field: all that click needs beside the field's name, type and default."""
+    """Settings of an option for click, in addition to the name, type and default of the field."""
 
     help: str
     flags: tuple[str, ...]
@@ -50,13 +50,13 @@ def option(
     show_default: bool | str | None = None,
     **settings: Any,
 ) -> Any:
-    """Make a field of a group.
+    """Define a field of a group.
 
     help : one or two sentences
-    flags : by default the field's name with dashes, `--max-iterations`; "-o" adds a short one, "--a/--no-a" replaces it
-    default : by default that of the keyword or field of this name of `like`, a function or a dataclass, or None
-    former : older names of the option, which still work and are not listed
-    settings : further ones of command_option, such as metavar, type, multiple, heading, essential
+    flags : by default the field name with dashes, `--max-iterations`; "-o" adds a short flag, "--a/--no-a" replaces it
+    default : by default that of the keyword or field of this name in `like`, a function or a dataclass, or None
+    former : deprecated names of the option, which still work and are not listed
+    settings : further arguments of command_option, such as metavar, type, multiple, heading, essential
     """
     value: Any = default
     if value is _NONE and like is None:
@@ -71,7 +71,7 @@ def option(
 
 
 def options(*groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the options of groups to a command, which gets each group, filled, under its class's name in snake case."""
+    """Add the options of groups to a command, which receives each group under its class name in snake case."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
@@ -91,25 +91,25 @@ def options(*groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def keywords(group: Any) -> dict[str, Any]:
-    """Return the fields of a filled group by name, as keywords of a library function."""
+    """Return the fields of a group instance by name, as keywords of a library function."""
     return {of.name: getattr(group, of.name) for of in fields(group)}
 
 
 def click_options(group: type) -> list[Callable[..., Any]]:
-    """Make click's options of the fields of a group."""
+    """Return click options for the fields of a group."""
     assert is_dataclass(group)
     hints = get_type_hints(group)
     return [_click_option(group, of, hints[of.name]) for of in fields(group) if "option" in of.metadata]
 
 
 def option_of(group: type, name: str, **changed: Any) -> Callable[..., Any]:
-    """Make click's option of one field of a group, for a command that has this one alone; changed : settings"""
+    """Return the click option for a single field of a group. changed : settings to replace"""
     hints = get_type_hints(group)
     return next(_click_option(group, of, hints[name], **changed) for of in fields(group) if of.name == name)
 
 
 def help_of(group: type, name: str) -> str:
-    """Return the help of a field of a group, for an option that differs from it otherwise."""
+    """Return the help text of a field of a group, to be used in another option."""
     made: _Option = next(of.metadata["option"] for of in fields(group) if of.name == name)
     return made.help
 
@@ -138,7 +138,7 @@ def _click_option(group: type, of: Field[Any], hint: Any, **changed: Any) -> Cal
 
 
 def default_of(library: Callable[..., Any], name: str) -> Any:
-    """Find the default of a keyword of a function, or of a field of a dataclass."""
+    """Return the default of a function keyword, or of a dataclass field."""
     if is_dataclass(library):
         found = next(of for of in fields(library) if of.name == name)
         return found.default if found.default_factory is MISSING else found.default_factory()
@@ -146,7 +146,7 @@ def default_of(library: Callable[..., Any], name: str) -> Any:
 
 
 def _name_of(group: type) -> str:
-    """`PositionalRestraints` as `positional_restraints`."""
+    """Return the class name in snake case: `PositionalRestraints` as `positional_restraints`."""
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in group.__name__).lstrip("_")
 
 

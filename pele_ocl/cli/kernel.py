@@ -1,4 +1,4 @@
-"""`pele-ocl kernel`: the kernels of the ladders, as they are or as one file in plain OpenCL C."""
+"""`pele-ocl kernel`: source code of kernels, optionally as a single file of plain OpenCL C."""
 
 from __future__ import annotations
 

@@ -18,8 +18,10 @@ png_option = command_option(
 
 
 def spacing_options(padding: float | None) -> Callable[[Command], Command]:
-    """Add --spacing and --padding of a grid around a molecule; padding : the default, None to name 10 in the help"""
-    width = "Width of the grid around the molecule, Angstrom" + ("; 10 by default." if padding is None else ".")
+    """Add --spacing and --padding of a grid around a molecule. padding : the default, None for 10 in the help text"""
+    width = "Distance from the molecule to the boundary of the grid, Angstrom" + (
+        "; 10 by default." if padding is None else "."
+    )
 
     def add(command: Command) -> Command:
         pad = command_option(
@@ -34,24 +36,24 @@ def spacing_options(padding: float | None) -> Callable[[Command], Command]:
 
 
 def unit_option(text: str) -> Callable[[Command], Command]:
-    """Add --unit, of the values that are written."""
+    """Add --unit, for the values written."""
     return command_option("--unit", "unit", type=_UNIT, help=text, former=("--units",))
 
 
 def from_unit_option(of: str) -> Callable[[Command], Command]:
-    """Add --from-unit, about the values in the file `of`."""
+    """Add --from-unit, for the values in the file `of`."""
     text = f"Unit of the values in {of}, if the file does not name it."
     return command_option("--from-unit", "from_unit", type=_UNIT, help=text, former=("--from-units",))
 
 
 def color_option(default: str = "") -> Callable[[Command], Command]:
-    """Add --color-max; default : what the help says of it."""
-    text = f"End of the colours, which go from -C to C; by default {default}it follows the values."
+    """Add --color-max. default : description of the default in the help text"""
+    text = f"Colours range from -C to C; by default {default}chosen from the values."
     return command_option("--color-max", "color_max", type=float, metavar="C", help=text, former=("--range",))
 
 
 def scene_option(command: Command) -> Command:
-    """Add --scene of commands that write maps."""
+    """Add --scene, for commands that write maps."""
     text = "Write a script next to the map for a program that shows it on the surface. Can be given several times."
     return command_option("--scene", type=click.Choice(list(PROGRAMS)), multiple=True, help=text, essential=True)(
         command

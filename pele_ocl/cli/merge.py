@@ -1,4 +1,4 @@
-"""`pele-ocl merge`: the results of shards as one file."""
+"""`pele-ocl merge`: merging of results of shards."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ FRAMES = "frames"
 @json_option()
 @debug_option
 def merge(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
-    """Put the results of all shards together.
+    """Join the results of all shards.
 
-    OUT becomes, byte for byte, what one run without --shard writes.
+    OUT is byte for byte identical to the result of one run without --shard.
 
     SHARD... are the files that runs with --shard wrote, in any order. They are of frames (energies.1of10.h5, ...), of
     structures (energies.1of10.csv.part, ...), of a PELE run's poses (poses.1of10.csv.part, ...) or of minimized
-    structures (minimize.1of10.jsonl, ...). Minimized structures become a report, with the times of the shards.
+    structures (minimize.1of10.jsonl, ...). For minimized structures a table is written, with the times of the shards.
     """
     kinds = {_kind(path) for path in shards}
     if len(kinds) > 1:
-        raise InputError("shards of different kinds of results do not go together; merge them one by one")
+        raise InputError("shards contain different kinds of results; merge each kind separately")
     _MERGE[kinds.pop()](shards, output, as_json, call)
 
 
 def _kind(path: Path) -> str:
-    """Tell the kind of results that a file holds."""
+    """Return the kind of results in a file."""
     kind = read_journal(path).kind if is_journal(path) else FRAMES
     if kind not in _MERGE:
         raise InputError(f"{path}: is of {kind}, whose shards pele_ocl.jobs.merged puts together")
@@ -59,7 +59,7 @@ def _kind(path: Path) -> str:
 
 
 def _merge_frames(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
-    """Write the results of all frames, and report."""
+    """Write and report the results of all frames."""
     suffix = require_record_suffix(output)
     there = {path: RECORDERS[require_record_suffix(path)](path, {}, range(0)).settings_there() for path in shards}
     paths = require_all(there)
@@ -83,7 +83,7 @@ def _merge_frames(shards: tuple[Path, ...], output: Path, as_json: bool, call: C
 
 
 def _merge_structures(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
-    """Write the table of all structures, and report; the shards are then gone, as nothing is left to resume."""
+    """Write and report the table of all structures. The shards are removed, since nothing is left to resume."""
     require_table_suffix(output)
     whole = merged(shards)
     records = whole.in_order()
@@ -98,7 +98,7 @@ def _merge_structures(shards: tuple[Path, ...], output: Path, as_json: bool, cal
 
 
 def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
-    """Write the table of all poses with their ranks, and report; the shards are then gone."""
+    """Write and report the table of all poses with their ranks. The shards are removed."""
     require_table_suffix(output)
     whole = merged(shards)
     poses = Poses.of(list(map(WalkerPoses.of, whole.in_order())))
@@ -113,7 +113,7 @@ def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool, call: Ca
 
 
 def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
-    """Write a row for every structure, and report. The journals stay, as --resume goes by them."""
+    """Write and report a row for every structure. The journals are kept, because --resume needs them."""
     require_table_suffix(output)
     records: Sequence[Record] = merged(shards).in_order()
     CommandProvenance(call).save(table_of(records), output)
@@ -127,7 +127,7 @@ def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool, call
 
 
 def _remove(shards: Sequence[Path]) -> None:
-    """Remove files of shards whose results are in another."""
+    """Remove files of shards after merging."""
     for path in shards:
         path.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, of files and solvents, pairs and variants, gathered for the commands."""
+"""Decorators that add options common to several commands: files, solvents, pairs and variants."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _STRUCTURE_NAMES = tuple(of.name for of in fields(StructureGroup) if of.name not
 
 
 def _add(command: Command, options: Options) -> Command:
-    """Add several options to a command, in the order they are listed."""
+    """Add several options to a command, in order."""
     for option in reversed(options):
         command = option(command)
     return command
@@ -52,7 +52,7 @@ WORDS = frozenset(
 
 
 def words_of(command: Command) -> Command:
-    """Gather what was given about files, the solvent, trajectories and processes as `words`: keywords of a function."""
+    """Collect options about files, the solvent, trajectories and processes as `words`, keywords of a function."""
     takes_call = "call" in signature(command).parameters
 
     @wraps(command)
@@ -67,19 +67,19 @@ def words_of(command: Command) -> Command:
 
 
 def structure_flags(command: Command) -> Command:
-    """Options about structure and parameters, which the command gets as they are."""
+    """Add options about structure and parameters, passed unchanged."""
     return _add(command, _STRUCTURE_OPTIONS)
 
 
 def solvent_flags(command: Command) -> Command:
-    """Options about the solvent, which the command gets as they are."""
+    """Add options about the solvent, passed unchanged."""
     return _add(command, _MODEL_OPTIONS)
 
 
 def structure_options(command: Command) -> Command:
-    """Options about structure and parameters; the command gets `read_atoms`, which reads a file by them.
+    """Add options about structure and parameters, passed as a function `read_atoms` that uses them.
 
-    read_atoms(source) reads the model that --model says, read_atoms(source, number) that one.
+    read_atoms(source) reads the model given by --model, read_atoms(source, number) another one.
     """
 
     @wraps(command)
@@ -105,17 +105,17 @@ structures_argument = click.argument(
 
 
 def surface_options(command: Command) -> Command:
-    """Options about the nonpolar term, for commands that have it."""
+    """Add options about the nonpolar term."""
     return _add(command, click_options(SurfaceGroup))
 
 
 def run_options(command: Command) -> Command:
-    """Options `precision` and `device`."""
+    """Add --precision and --device."""
     return _add(command, click_options(RunGroup))
 
 
 def device_option(name: str = "device", *, multiple: bool = False, more: str = "") -> Callable[[Command], Command]:
-    """Add --device, passed as `name`; more : sentences of this command after the help of all."""
+    """Add --device, passed as `name`. more : sentences appended to the help text"""
     text = help_of(RunGroup, "device") + more
     return command_option(
         "--device", name, multiple=multiple, metavar="D", help=text, heading="Devices and processes", essential=True
@@ -123,7 +123,7 @@ def device_option(name: str = "device", *, multiple: bool = False, more: str = "
 
 
 def json_option(of: str = "") -> Callable[[Command], Command]:
-    """Add --json, passed as `as_json`; of : ` a line`, if there are several objects."""
+    """Add --json, passed as `as_json`; of : ` per line`, if there are several objects."""
     return command_option(
         "--json", "as_json", is_flag=True, help=f"Print one JSON object{of} instead of the table.", heading="Reports",
         essential=True,
@@ -131,7 +131,7 @@ def json_option(of: str = "") -> Callable[[Command], Command]:
 
 
 def resume_option(items: str, **more: Any) -> Callable[[Command], Command]:
-    """Add --resume; items : plural of what is done one by one"""
+    """Add --resume. items : name of the items, in the plural"""
     return command_option(
         "--resume", is_flag=True, help=f"Continue an interrupted run: skip {items} that are done.",
         heading="Output", **more,
@@ -139,12 +139,15 @@ def resume_option(items: str, **more: Any) -> Callable[[Command], Command]:
 
 
 overwrite_option = command_option(
-    "--overwrite", is_flag=True, help="Replace an earlier run in DIR, which is refused otherwise.", heading="Output"
+    "--overwrite",
+    is_flag=True,
+    help="Replace an earlier run in DIR; otherwise an existing run is an error.",
+    heading="Output",
 )
 
 
 def ligand_option(*, multiple: bool = False, more: str = "") -> Callable[[Command], Command]:
-    """Add --ligand; more : sentences of this command after the help of all."""
+    """Add --ligand. more : sentences appended to the help text"""
     text = "Atoms of the ligand, as in --select."
     return command_option(
         "--ligand", multiple=multiple, required=True, metavar="EXPR", help=text + more, heading="Parts of the complex",
@@ -158,42 +161,42 @@ def precisions_option(default: str = "both") -> Callable[[Command], Command]:
 
 
 def report_options(command: Command) -> Command:
-    """Options `as_json` and `verbose`, and --debug."""
+    """Add --json, --verbose and --debug."""
     return _add(command, [*click_options(ReportGroup), debug_option])
 
 
 def cluster_options(command: Command) -> Command:
-    """Options `workers`, `scheduler` and `shard`."""
+    """Add --workers, --scheduler and --shard."""
     return _add(command, click_options(Shares))
 
 
 def place_options(command: Command) -> Command:
-    """Options `workers` and `scheduler`, of commands without files that shards join."""
+    """Add --workers and --scheduler, for commands without shards."""
     return _add(command, click_options(Workers))
 
 
 def trajectory_flags(command: Command) -> Command:
-    """Options about a trajectory, and `resume`."""
+    """Add options about a trajectory, and --resume."""
     return _RESUME(frame_flags(command))
 
 
 def frame_flags(command: Command) -> Command:
-    """Options about a trajectory."""
+    """Add options about a trajectory."""
     return _add(command, click_options(FramesGroup))
 
 
 def device_list(device: str | None) -> str | list[str] | None:
-    """`0,1` as two devices."""
+    """Parse a list of devices such as `0,1`."""
     if device is None or "," not in device:
         return device
     parts = [part.strip() for part in device.split(",")]
     if not all(parts):
-        raise click.UsageError(f"--device {device} lacks a device before or behind a comma")
+        raise click.UsageError(f"--device {device} has no device before or after a comma")
     return parts
 
 
 def pele_data_option(where: str = "") -> Callable[[Command], Command]:
-    """Add --pele-data; where : folders that count besides."""
+    """Add --pele-data. where : further folders searched"""
     text = f"{help_of(StructureGroup, 'pele_data')[:-1]}{where}."
     return command_option(
         "--pele-data", type=INPUT, multiple=True, metavar="DIR", help=text, heading="Structure and force field"
@@ -208,7 +211,7 @@ _CONTROL = command_option(
     help="PELE control file; IN can also be one. Options override its force field, solvent, constants and structure.",
     heading="Structure and force field",
 )  # fmt: skip
-_ENDS = [of.name for of in fields(StructureGroup)].index("allow_missing_terminals")  # before which --help lists it
+_ENDS = [of.name for of in fields(StructureGroup)].index("allow_missing_terminals")  # position in --help
 _STRUCTURE_OPTIONS: Options = (
     *click_options(StructureGroup)[:_ENDS], _CONTROL, *click_options(StructureGroup)[_ENDS:],
 )  # fmt: skip
@@ -222,19 +225,19 @@ _RESUME = command_option(
 )
 strict_option = command_option(
     "--strict", is_flag=True,
-    help="Fail, instead of printing a note, for atoms too close, open disulphides and unreasonable energies.",
+    help="Fail, instead of printing a note, if atoms are too close, disulphides are open or energies are unreasonable.",
     heading="Reports",
 )  # fmt: skip
 models_option = command_option(
     "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
-    help="Take all models of a PDB file as conformations of one molecule.", heading="Models and trajectories",
+    help="Use one model of a PDB file, or all as conformations of one molecule.", heading="Models and trajectories",
 )  # fmt: skip
 
 
 def variant_option(
     what: str, variants: Mapping[str, Variant[Any]] = VARIANTS, *, listed: bool = True
 ) -> Callable[[Command], Command]:
-    """Add --variant; what : it chooses; listed : True to tell what each variant does"""
+    """Add --variant. what : description of the choice; listed : True to describe each variant"""
     each = ": " + "; ".join(f"{name}, {of.summary}" for name, of in variants.items()) if listed else ""
     choice = click.Choice(["auto", *variants])
     return command_option(
@@ -245,7 +248,7 @@ def variant_option(
 pair_variant_option = variant_option("How pairs are summed")
 born_option = command_option(
     "--born", type=click.Choice(["auto", *BORN]), default="auto", show_default=True,
-    help="Sums that give Born radii: " + "; ".join(f"{name}, {of.summary}" for name, of in BORN.items()) + ".",
+    help="How Born radii are computed: " + "; ".join(f"{name}, {of.summary}" for name, of in BORN.items()) + ".",
     heading="Computation",
 )  # fmt: skip
 
@@ -253,22 +256,22 @@ no_gradient_option = command_option("--no-gradient", is_flag=True, help="Compute
 
 
 def cutoff_option(default: str) -> Callable[[Command], Command]:
-    """Add --cutoff; default : what the help says of it"""
-    text = f"Leave out pairs beyond this distance, Angstrom; {default}."
+    """Add --cutoff. default : description of the default in the help text"""
+    text = f"Omit pairs beyond this distance, Angstrom; {default}."
     return command_option("--cutoff", type=float, help=text, heading="Computation", essential=True)
 
 
 def results_option(what: str) -> Callable[[Command], Command]:
-    """Add --output, for `what` of one structure, or energies of models or frames."""
+    """Add --output, for `what` of a structure, or energies of models or frames."""
     text = (
-        f"Write {what}: .h5, .csv or .json; or energies of every frame of a trajectory, as they come: .h5, .csv or "
-        ".jsonl."
+        f"Write {what}: .h5, .csv or .json; or energies of every frame of a trajectory, written as they are computed: "
+        ".h5, .csv or .jsonl."
     )
     return command_option("-o", "--output", type=OUTPUT, metavar="OUT", help=text, essential=True)
 
 
 def per_residue_option(more: str = "") -> Callable[[Command], Command]:
-    """Add --per-residue; more : of this command"""
+    """Add --per-residue. more : text appended to the help text"""
     return command_option(
         "--per-residue", is_flag=True, help=f"Also report each residue's energies{more}.", heading="Reports",
         essential=True,
@@ -277,12 +280,12 @@ def per_residue_option(more: str = "") -> Callable[[Command], Command]:
 
 one_four_option = command_option(
     "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
-    help="Scale 1-4 pairs as the force field says, or leave them out.", heading="Computation",
+    help="Scale 1-4 pairs as in the force field, or omit them.", heading="Computation",
 )  # fmt: skip
 
 
 def pair_options(command: Command) -> Command:
-    """Options `fixed_radii`, `cutoff`, `one_four` and `terms`."""
+    """Add options about pairs: `fixed_radii`, `cutoff`, `one_four` and `terms`."""
     return _add(command, _PAIRS)
 
 
@@ -295,13 +298,14 @@ _PAIRS: Options = (
     one_four_option,
     command_option(
         "--terms", metavar="NAMES",
-        help="Terms to compute, with commas: bond,angle,torsion. bonded, nonbonded and gb name groups. "
-        "Default: all.", heading="Computation",
+        help="Terms to compute, separated by commas: bond,angle,torsion. bonded, nonbonded and gb are groups "
+        "of terms. Default: all.", heading="Computation",
     ),
 )  # fmt: skip
 
 
 accuracy_option = command_option(
     "--accuracy", type=float, metavar="A",
-    help="Largest relative error of a Born radius with a tree, 1e-6 to 1e-4; by default 1e-5.", heading="Computation",
+    help="Largest relative error of a Born radius computed with a tree, 1e-6 to 1e-4; by default "
+    "1e-5.", heading="Computation",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A line on stderr for work that takes longer than two seconds."""
+"""Progress lines on stderr, for computations that take longer than two seconds."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ..jobs.texts import duration, frame_rate
 from .terminal import one_line
 
 PATIENCE_SECONDS = 2.0
-KNOWN_SHARE = 0.05  # of the work: less, which often compiles kernels, tells nothing about the rest
-QUIET_SECONDS = 10.0  # between lines where stderr is a file
+KNOWN_SHARE = 0.05  # fraction of the work needed to estimate the rest; the first part often includes compilation
+QUIET_SECONDS = 10.0  # between lines if stderr is not a terminal
 
 Item = TypeVar("Item")
 
 
 class ProgressLine:
-    """Call it with the fraction done, 0 to 1; it writes how far the work is and how long it may still take.
+    """Function of the fraction done, 0 to 1, that shows the progress and the estimated remaining time.
 
-    what : the work, for the reader
-    amount : how much of it there is, to tell the rate; of : what it is counted in, "atom evaluations"
+    what : description of the work
+    amount : total amount of work, to show the rate; of : its unit, such as "atom evaluations"
     """
 
     def __init__(self, what: str, amount: float = 0.0, of: str = "") -> None:
@@ -43,7 +43,7 @@ class ProgressLine:
 
     def __call__(self, share: float) -> None:
         now = time.monotonic()
-        if share < self.share:  # the next step of the work has begun
+        if share < self.share:  # the next step has started
             self.start = now
         self.share = share
         terminal = sys.stderr.isatty()
@@ -56,31 +56,31 @@ class ProgressLine:
         self.last, self.written = now, True
 
     def is_known(self, share: float) -> bool:
-        """True if there is anything to tell yet."""
+        """Return whether there is any progress to show."""
         return share > 0
 
     def told(self, share: float, seconds: float) -> str:
-        """Return how far the work is, after so many seconds, and how long it may still take."""
+        """Return the text of the line. share : fraction done; seconds : time since the start"""
         rate = f"{share * self.amount / seconds / 1e9:,.3g} billion {self.of}/s, " if self.amount else ""
         left = f"{seconds * (1 - share) / share:.0f} s left" if share >= KNOWN_SHARE else "time left unknown yet"
         return f"{100 * share:3.0f} %, {rate}{left}"
 
     def counting(self, items: Iterable[Item], counted: Sized) -> Iterator[Item]:
-        """Yield the items, and show the fraction done after each; counted : as many of anything"""
+        """Yield the items, and show the progress after each. counted : a collection of the same length"""
         for k, item in enumerate(items, 1):
             yield item
             self(k / len(counted))
 
 
 class FrameLine(ProgressLine):
-    """A progress line that counts frames, once it knows how many there are."""
+    """Progress line that counts frames, once their number is known."""
 
     def __init__(self, what: str, n_frames: int = 0) -> None:
         super().__init__(what)
         self.n_frames, self.rate = n_frames, Rate()
 
     def begin(self, n_frames: int, n_earlier: int) -> None:
-        """Count so many frames, of which an earlier run has done some."""
+        """Set the number of frames, and how many an earlier run has done."""
         if not self.n_frames:
             self.n_frames, self.rate = n_frames, Rate()
         if n_earlier:

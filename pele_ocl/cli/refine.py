@@ -1,4 +1,4 @@
-"""`pele-ocl refine`: poses of a ligand relaxed in a receptor that answers, and ranked."""
+"""`pele-ocl refine`: refinement and ranking of ligand poses in a flexible receptor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .options import (
 )
 from .progress import ProgressLine
 from .showing import exit_for_failed, failing_as_record, say_records, timed_record
-from .structures import TARGET, files
+from .structures import FREE_RADIUS, RESTRAINT, TARGET, files
 from .terminal import elapsed, one_line, say
 
 _SHOWN = 60  # poses in the table
@@ -38,30 +38,25 @@ _LENGTH = click.FloatRange(min=0)
 
 @dataclass(frozen=True)
 class Refinement:
-    """How poses are refined."""
+    """Options of the refinement."""
 
     moving_radius: float = option(
         "Move residues with an atom within this distance of the ligand, Angstrom.", like=library, type=_LENGTH,
         former=("--near",), essential=True,
     )  # fmt: skip
     side_chains: float = option(
-        "Predict side chains so close to a ligand that clashes, Angstrom; 0 for none.", like=library, type=_LENGTH,
+        "Predict side chains within this distance of a ligand that clashes, Angstrom; 0 for "
+        "none.", like=library, type=_LENGTH,
         essential=True,
     )  # fmt: skip
-    restraint: float = option(
-        "Force constant that holds the ligand's heavy atoms and the backbone, kcal/mol/A^2.", like=library,
-        type=_LENGTH, former=("--hold",),
-    )  # fmt: skip
-    free_radius: float = option(
-        "Distance atoms may drift before the restraint acts, Angstrom.", like=library, type=_LENGTH,
-        former=("--free",),
-    )  # fmt: skip
+    restraint: float = option(RESTRAINT, like=library, type=_LENGTH, former=("--hold",))
+    free_radius: float = option(FREE_RADIUS, like=library, type=_LENGTH, former=("--free",))
     tolerance: float = option(
-        "Rms gradient at which a pose is done, kcal/mol/A.", like=library,
+        "Rms gradient at which a pose is converged, kcal/mol/A.", like=library,
         type=click.FloatRange(min=0, min_open=True), heading="Stopping", essential=True,
     )  # fmt: skip
     max_iterations: int = option(
-        "Largest number of steps of each of the two rounds.", like=library, type=click.IntRange(min=1),
+        "Maximum number of steps of each of the two rounds.", like=library, type=click.IntRange(min=1),
         heading="Stopping", essential=True,
     )  # fmt: skip
 
@@ -76,7 +71,8 @@ class Refinement:
 )  # fmt: skip
 @command_option(
     "--native", type=INPUT, metavar="FILE",
-    help="Pose of the ligand to measure rmsd to, as POSES are; hydrogens may be missing.", essential=True,
+    help="Pose of the ligand to which the rmsd is measured, in a format of POSES; hydrogens may be "
+    "missing.", essential=True,
 )  # fmt: skip
 @options(Refinement)
 @resume_option("poses")
@@ -95,9 +91,9 @@ def refine(
     """Relax poses of a ligand, and the receptor near them, and rank them.
 
     COMPLEX is the receptor with the ligand. POSES are molecules of SDF or mol2 files, or models of .pdb or .cif files:
-    of the ligand alone with atoms in any order, or whole complexes, also frames of trajectories. A ligand that the
-    force field does not know gets the parameters of its molecule in an SDF or mol2 file of POSES. Without POSES the
-    pose of COMPLEX is refined. Side chains near the ligand are predicted, then residues near it and the ligand are
+    of the ligand alone with atoms in any order, or whole complexes, also frames of trajectories. If the force
+    field has no parameters for the ligand, they come from its molecule in an SDF or mol2 file of POSES. Without POSES
+    the pose of COMPLEX is refined. Side chains near the ligand are predicted, then residues near it and the ligand are
     minimized. The table has clashes, strain and binding energy before and after. Poses are ranked by their score, the
     sum of binding energy and strain. A pose that fails does not stop the others: its row has the reason, and the exit
     code is 1.
@@ -117,7 +113,7 @@ def refine(
 
 
 def _as_text(found: RefineBatch, output: Path) -> str:
-    """A table of the poses by rank."""
+    """Return a text table of the poses by rank."""
     rows, facts, refiner, source = found.rows, found.facts, found.spec.refiner, found.spec.source
     assert source is not None
     has_native = any("rmsd_after" in row for row in rows)
@@ -168,7 +164,7 @@ def _cells(row: dict[str, Any], has_native: bool) -> list[str]:
 
 
 def _text(value: float | None) -> str:
-    """Write an energy, kcal/mol."""
+    """Format an energy, kcal/mol."""
     if value is None or abs(value) >= 1e6:
         return "-" if value is None else f"{value:.1e}"
     return f"{value:,.2f}"

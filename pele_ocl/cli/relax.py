@@ -1,4 +1,4 @@
-"""`pele-ocl relax`: predicted models relaxed by AlphaFold's protocol."""
+"""`pele-ocl relax`: relaxation of predicted models by AlphaFold's protocol."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .terminal import elapsed, one_line
 
 @dataclass(frozen=True)
 class Relaxation:
-    """How models are relaxed."""
+    """Options of the relaxation."""
 
     protocol: str = option(
         "Protocol; colabfold ends a round after 2,000 iterations.", like=library, choices=PROTOCOLS,
@@ -46,7 +46,7 @@ class Relaxation:
         like=library,
     )
     max_iterations: int = option(
-        "Largest number of steps of a model, in all its rounds. Then it is written as it is.",
+        "Maximum number of steps of a model in all its rounds; it is then written in its current state.",
         default=PROTOCOLS["alphafold"].iterations_in_all, type=click.IntRange(min=1),
     )  # fmt: skip
 
@@ -66,19 +66,19 @@ class Relaxation:
 @resume_option("models")
 @run_options
 @strict_option
-@json_option(" a model")
-@click.option("-v", "--verbose", is_flag=True, help="List all violations that are left.")
+@json_option(" per model")
+@click.option("-v", "--verbose", is_flag=True, help="List all remaining violations.")
 @debug_option
 def relax(
     paths: tuple[Path, ...], output: Path, relaxation: Relaxation, as_json: bool, verbose: bool, call: Call, **more: Any
 ) -> None:
     """Relax predicted models as AlphaFold does, and report what was wrong before and after.
 
-    The energy is Amber99SB in vacuum. Heavy atoms are restrained by 10 kcal/mol/A^2 (half of it times the square), and
-    bonds to hydrogen held, to an rms gradient of 2.39 kcal/mol/nm. Up to three rounds are run, each without
-    restraints on residues with violations. Hydrogens are added if missing; B-factors and numbers are kept. Each model
-    is written once it is done. If one fails, it is reported and the run continues. The exit code is 1 if a model failed
-    or has more violations, or more clashes, than before.
+    The energy is Amber99SB in vacuum. Heavy atoms are restrained with 10 kcal/mol/A^2 (times half the squared distance)
+    and bonds to hydrogen constrained. Models are minimized to an rms gradient of 2.39 kcal/mol/nm. Up to three rounds
+    are run, each without restraints on residues with violations. Hydrogens are added if missing; B-factors and numbers
+    are kept. Each model is written when it is finished. A model that fails does not stop the run: it is reported. The
+    exit code is 1 if a model failed or has more violations, or more clashes, than before.
     """
     with StructureLine("Relaxing") as progress:
         found = library(
@@ -96,7 +96,7 @@ _LISTED = 12  # violations of a model on screen
 
 
 def _as_text(rows: Sequence[Row], output: Path, verbose: bool) -> str:
-    """A table of all models, and the violations that are left."""
+    """Return a text table of all models, with the remaining violations."""
     heads = ("model", "violations", "left", "not counted", "rounds", "energy", "moved A", "prepared s", "s")
     lines = table(heads, list(map(_cells, rows)), "<>>>>>>>>").split("\n")
     add_reasons(lines, rows)
@@ -111,7 +111,7 @@ def _as_text(rows: Sequence[Row], output: Path, verbose: bool) -> str:
 
 
 def _physics_lines(facts: Facts) -> list[str]:
-    """Say that the energies are in vacuum, with restraints."""
+    """Return lines that describe the energies, in vacuum and with restraints."""
     if "restraint" not in facts:
         return []
     restraint = f"heavy atoms, 1/2 x {facts['restraint']:g} kcal/mol/A^2; the energy includes them"
@@ -131,7 +131,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _remarks(row: Row) -> list[str]:
-    """Remarks about a model that is done and not as it should be, for the end of its line."""
+    """Return remarks about problems of a finished model, for the end of its line."""
     found = []
     if row.get("is_worse"):
         found.append("more violations, or more clashes, than before")
@@ -141,7 +141,7 @@ def _remarks(row: Row) -> list[str]:
 
 
 def _left(row: Row, verbose: bool) -> list[str]:
-    """List the violations that are left, first the ones that count."""
+    """Return the remaining violations, the relevant ones first."""
     left = row["left"]
     shown = left if verbose else left[:_LISTED]
     more = [f"  and {len(left) - len(shown):,} more; -v lists them"] if len(left) > len(shown) else []

@@ -1,4 +1,4 @@
-"""Results on the terminal: text, or records in JSON, one object a line, and the exit code where a part failed."""
+"""Printing of results as text or JSON, and exit codes for failed parts."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ if TYPE_CHECKING:
     from ..jobs import Record
     from .call import Call
 
-NAMED = 3  # failures that are told one by one
+NAMED = 3  # failures reported individually
 
 
 def say_records(records: Iterable[Record]) -> None:
-    """Print records as JSON, one a line."""
+    """Print records as JSON, one per line."""
     for record in records:
         say_json(record.to_dict())
 
 
 def say_result(record: Mapping[str, Any]) -> None:
-    """Print the JSON object of a result, with what was noted and the seconds since the command began."""
+    """Print the JSON object of a result, with notes and the time since the start of the command."""
     say_json(timed(with_notes(record, heard())))
 
 
 def timed_record(record: Record) -> Record:
-    """Add the seconds since the command began to a record."""
+    """Add the time since the start of the command to a record."""
     return replace(record, result=timed(record.result))
 
 
 def timed(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the seconds since the command began to a result."""
+    """Add the time since the start of the command to a result."""
     return {**result, "seconds": {**result.get("seconds", {}), "total": elapsed()}}
 
 
 def written_lines(paths: Iterable[Path | None]) -> list[str]:
-    """Name the files that were written, a line each; None for one that was not asked for."""
+    """Return a line for each file written; None is ignored."""
     return [f"Written       {one_line(str(path))}" for path in paths if path is not None]
 
 
 def files_written(call: Call) -> list[str]:
-    """Name the files that a call was asked to write and that exist, a line each; shards write to files of their own."""
+    """Return a line for each requested output file that exists. Shards write to separate files."""
     return written_lines(path for path in call.outputs if path.is_file())
 
 
 @contextmanager
 def failing_as_record(path: Path, as_json: bool) -> Iterator[None]:
-    """Print an error raised within the block as the record of the structure that it names, or of the only one, too."""
+    """Also print an error raised within the block as the JSON record of the structure concerned."""
     try:
         yield
     except PeleError as error:
@@ -69,20 +69,20 @@ def failing_as_record(path: Path, as_json: bool) -> Iterator[None]:
 
 
 def exit_for_records(records: Iterable[Record]) -> None:
-    """End the command with exit code 1 if a structure failed, or a model or frame of one."""
+    """Exit with code 1 if a structure, or any of its models or frames, failed."""
     if any(record.failed or _has_failures(record.result) for record in records):
         raise click.exceptions.Exit(1)
 
 
 def _has_failures(result: Mapping[str, Any]) -> bool:
-    """True if frames or models of a structure failed, of any of its ligands."""
+    """Return whether frames or models failed, for a structure or any of its ligands."""
     return any(part.get("n_failed") for part in result.get("ligands", [result]))
 
 
 def exit_for_failed(what: str, reasons: Mapping[int, str], n_failed: int, n: int) -> None:
-    """Name the first of the frames or models that failed, and exit with 1, if there are any.
+    """Report the first failed frames or models, and exit with code 1 if there are any.
 
-    what : "frame" or "model"; reasons : of some that failed, by number; n_failed, n : how many failed, of how many
+    what : "frame" or "model"; reasons : error messages by number; n_failed, n : number of failures, and total number
     """
     if n_failed:
         named = list(reasons.items())[:NAMED]
@@ -96,9 +96,9 @@ def exit_for_failed(what: str, reasons: Mapping[int, str], n_failed: int, n: int
 def computed(
     function: Callable[..., Any], given: Path | tuple[Path, ...], what: str, call: Call, as_json: bool, **keywords: Any
 ) -> Any:
-    """Call a public function with a progress line; an error about the only structure is a record in JSON, too.
+    """Call a public function with a progress line. An error of a single structure is also printed as a JSON record.
 
-    given : path of the structure, or several; what : for the progress line
+    given : one or several paths of structures; what : text of the progress line
     """
     of_one = failing_as_record(given, as_json) if isinstance(given, Path) else nullcontext()
     with of_one, FrameLine(what) as progress:
@@ -106,17 +106,17 @@ def computed(
 
 
 def refuse_residues(given: Path | tuple[Path, ...], per_residue: bool, as_json: bool) -> None:
-    """Raise UsageError for energies of residues of several structures, for which a table has no room."""
+    """Raise UsageError for residue energies of several structures, which do not fit in a text table."""
     if per_residue and not as_json and not isinstance(given, Path):
-        raise click.UsageError("--per-residue of several structures is told by --json; add it")
+        raise click.UsageError("--per-residue of several structures requires --json")
 
 
 def show(result: Any, as_json: bool, verbose: bool = False, call: Call | None = None) -> None:
-    """Print a result, and end the command with exit code 1 where models, frames or structures failed.
+    """Print a result, and exit with code 1 if models, frames or structures failed.
 
-    call : whose files are named behind the text, if it does not name them itself
+    call : its output files are listed after the text, unless the text contains them
     """
-    records = getattr(result, "records", None)  # of several structures
+    records = getattr(result, "records", None)  # for several structures
     if as_json and records is not None:
         say_records(records)
     elif as_json:
@@ -127,7 +127,7 @@ def show(result: Any, as_json: bool, verbose: bool = False, call: Call | None = 
     if records is not None:
         exit_for_records(records)
         return
-    tally = getattr(result, "tally", None)  # of frames
+    tally = getattr(result, "tally", None)  # for frames
     if tally is not None:
         exit_for_failed("frame", tally.failed, tally.n_failed, tally.n)
         return

@@ -1,4 +1,4 @@
-"""Arguments, options, progress and rows of commands that write a file for each structure."""
+"""Arguments, options, progress lines and tables for commands that write a file per structure."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from .progress import ProgressLine
 from .showing import say_records
 from .terminal import note, one_line, say
 
-Row = Mapping[str, Any]  # a record as --json prints it
+Row = Mapping[str, Any]  # a record as printed by --json
 Command = Callable[..., Any]
-_NAMED = 3  # that failed, in a sentence
+_NAMED = 3  # failures listed in a message
+RESTRAINT = "Force constant of the restraints on the ligand's heavy atoms and the backbone, kcal/mol/A^2."
+FREE_RADIUS = "Distance that restrained atoms can move before the restraint acts, Angstrom."
 
 
 class Target(_File):
-    """Path of a structure, of a folder of them, a pattern of their names, or of a table beside them."""
+    """Output path: a structure, a folder, a pattern of names, or a table."""
 
     input: Input = INPUT
 
@@ -34,50 +36,50 @@ TARGET = Target()
 
 
 def files(_: click.Context, __: click.Parameter, given: tuple[Path, ...]) -> tuple[Path, ...]:
-    """List the paths, each once, with the files in place of a pattern that a shell left alone."""
+    """Return the paths without duplicates, with quoted patterns expanded."""
     return expanded(given)
 
 
 @dataclass(frozen=True)
 class Holding:
-    """Restraints and frozen atoms."""
+    """Options for restraints and frozen atoms."""
 
-    heading: ClassVar[str] = "Holding atoms"
+    heading: ClassVar[str] = "Restraints and constraints"
 
     restrain: tuple[str, ...] = option(
-        "Hold atoms at their first positions by K |x - x0|^2, K in kcal/mol/A^2: 'backbone:10'. FLAT is a distance, "
-        "Angstrom, up to which they are free. Can be given several times, as --distance and --torsion.",
+        "Restrain atoms to their initial positions with K |x - x0|^2, K in kcal/mol/A^2: 'backbone:10'. Within FLAT, a "
+        "distance in Angstrom, they are free. Can be given several times, like --distance and --torsion.",
         default=(), metavar="SELECTION:K[,FLAT]", essential=True,
     )  # fmt: skip
     distance: tuple[str, ...] = option(
-        "Hold two atoms, each a selection, at R0 Angstrom by K (r - R0)^2: "
+        "Restrain the distance of two atoms, each a selection, to R0 Angstrom with K (r - R0)^2: "
         "'resid 10 and name OG|resname LIG and name N1:20,2.9,0.2'.",
         default=(), metavar="ATOM|ATOM:K,R0[,FLAT]",
     )  # fmt: skip
     torsion: tuple[str, ...] = option(
-        "Hold a torsion of four atoms at an angle, DEGREES and FLAT in degrees, K in kcal/mol/rad^2.",
+        "Restrain the torsion of four atoms to an angle; DEGREES and FLAT in degrees, K in kcal/mol/rad^2.",
         default=(), metavar="A|B|C|D:K,DEGREES[,FLAT]",
     )  # fmt: skip
-    reference: Path | None = option("Structure with the positions that --restrain holds the atoms at.", metavar="FILE")
+    reference: Path | None = option("Structure with the reference positions of --restrain.", metavar="FILE")
     freeze: str | None = option(
         "Atoms that do not move: 'not within 6 of resname LIG'.", metavar="SELECTION", essential=True
     )
 
 
-_CONSTRAINTS = {"hbonds": "at the force field's lengths", "hbonds-present": "at their present lengths"}
+_CONSTRAINTS = {"hbonds": "to the lengths of the force field", "hbonds-present": "to their present lengths"}
 
 
 def constraints_option(known: Sequence[str]) -> Callable[[Command], Command]:
-    """Add --constraints; known : its values"""
+    """Add --constraints. known : possible values"""
     lengths = ", or ".join(_CONSTRAINTS[name] for name in known)
     return command_option(
-        "--constraints", type=click.Choice(known, case_sensitive=False), help=f"Hold bonds to hydrogen {lengths}.",
-        heading="Holding atoms",
+        "--constraints", type=click.Choice(known, case_sensitive=False), help=f"Constrain bonds to hydrogen {lengths}.",
+        heading="Restraints and constraints",
     )  # fmt: skip
 
 
 class StructureLine(ProgressLine):
-    """Progress line that counts structures, and tells how far the slowest one under way is from its minimum."""
+    """Progress line that counts structures, and shows the gradient of the slowest one."""
 
     def __init__(self, what: str = "Minimizing") -> None:
         super().__init__(what)
@@ -88,7 +90,7 @@ class StructureLine(ProgressLine):
         return self
 
     def watch(self, done: int, n: int, gradient: float) -> None:
-        """Tell of structures done, of all, and of the slowest one's rms gradient, kcal/mol/A; 0 if none goes on."""
+        """Update the line. gradient : largest rms gradient of running structures, kcal/mol/A; 0 if there are none"""
         self.first = done if self.first < 0 else self.first
         self.n, self.slowest = n, gradient or None
         self(done / n)
@@ -107,14 +109,14 @@ class StructureLine(ProgressLine):
 
 
 def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Make a row of each record."""
+    """Convert records to rows."""
     return [record.to_dict() for record in records]
 
 
 def show(rows: Sequence[Row], printed: Sequence[Record], as_json: bool, as_text: Callable[[], str]) -> None:
     """Print the records as JSON, or the rows as text.
 
-    Raises InputError instead, unless JSON is printed, if the only structure failed or all failed for one reason.
+    For text output, raises InputError instead if all structures failed with the same error.
     """
     reasons = {row.get("error") for row in rows}
     if not as_json and len(reasons) == 1 and (reason := reasons.pop()) is not None:
@@ -126,7 +128,7 @@ def show(rows: Sequence[Row], printed: Sequence[Record], as_json: bool, as_text:
 
 
 def exit_for_rows(rows: Sequence[Row], what: str) -> None:
-    """Say why rows failed, and exit with 1; nothing where none did. what : one of them, "structure" """
+    """Report errors, and exit with code 1 if any row failed. what : name of an item, such as "structure" """
     failed = [row for row in rows if "error" in row]
     if failed:
         shown = "; ".join(map(_sentence, failed[:_NAMED]))
@@ -136,13 +138,13 @@ def exit_for_rows(rows: Sequence[Row], what: str) -> None:
 
 
 def _sentence(row: Row) -> str:
-    """Say why a structure failed, with its name once."""
+    """Return the error of a structure with its name."""
     name, reason = one_line(row["structure"]), row["error"]
     return str(reason) if reason.startswith(f"{name}:") else f"{name}: {reason}"
 
 
 def add_reasons(lines: list[str], rows: Sequence[Row]) -> None:
-    """Append the reasons why rows failed to the lines of a table, of which the first is the header."""
+    """Append the errors of failed rows to the lines of a table, whose first line is the header."""
     for k, row in enumerate(rows, 1):
         if "error" in row:
             reason = row["error"].removeprefix(f"{one_line(row['structure'])}: ")

@@ -1,4 +1,4 @@
-"""Text to the terminal: results on stdout, notes on stderr, and no control characters of names on either."""
+"""Terminal output: results on stdout and notes on stderr, with control characters escaped."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..common.notes import one_line as one_line
 from ..common.notes import warnings_as_notes as warnings_as_notes
 
 Spelling = Callable[[str, str | None], str | None]
-_spellings: list[Spelling] = []  # of the commands that run, the innermost last
-_heard: list[list[Note]] = []  # what they told, likewise
+_spellings: list[Spelling] = []  # of the running commands, the innermost last
+_heard: list[list[Note]] = []  # notes issued by these commands
 
 
 class _ToStderr(logging.Handler):
-    """Shows notes on stderr, one line each, with the words of a command for keywords."""
+    """Print notes to stderr, one line each, with keywords replaced by options."""
 
     def __init__(self, spell: Spelling) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class _ToStderr(logging.Handler):
 
 @contextmanager
 def notes_on_stderr(spell: Spelling) -> Iterator[None]:
-    """Show what the library tells within the block on stderr, keywords spelled as options."""
+    """Print notes of the library within the block to stderr, with keywords replaced by options."""
     handler, before = _ToStderr(spell), (LOG.level, LOG.propagate)
     _spellings.append(spell)
     LOG.addHandler(handler)
@@ -57,23 +57,23 @@ def notes_on_stderr(spell: Spelling) -> Iterator[None]:
 
 
 def heard() -> list[Note]:
-    """List the notes that were reported since the command began."""
+    """Return the notes issued since the start of the command."""
     return _heard[-1] if _heard else []
 
 
 def say(text: str) -> None:
-    """Print a result on stdout, keywords in the sentences of errors and notes spelled as options."""
+    """Print a result to stdout, with keywords in errors and notes replaced by options."""
     click.echo(printable(worded(text, _spellings[-1]) if _spellings else text))
 
 
 def say_json(report: object) -> None:
-    """Print a result on stdout as one JSON object."""
+    """Print a result to stdout as one JSON object."""
     click.echo(json.dumps(report, allow_nan=False).replace("\x7f", "\\u007f"))
 
 
 @contextmanager
 def compiling_said_once() -> Iterator[None]:
-    """Tell on stderr of the first program that is compiled within the block: it may take many seconds."""
+    """Issue a note when kernels are first compiled within the block, because this may take many seconds."""
     from ..opencl import notices
 
     before, told = notices.compiling, set[str]()
@@ -91,15 +91,15 @@ def compiling_said_once() -> Iterator[None]:
 
 
 def open_standard_streams() -> None:
-    """Put the null device in place of closed standard streams, lest the next open file takes their place.
+    """Replace closed standard streams by the null device, so that files opened later do not use their numbers.
 
-    Characters that the terminal's encoding lacks are escaped.
+    Characters not supported by the encoding of the terminal are escaped.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # uses the lowest free number, which is this one
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # until the program ends
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):
@@ -112,13 +112,13 @@ _start = _LOADED
 
 
 def begin(start: float) -> None:
-    """Count from this time on, on the clock of time.perf_counter."""
+    """Set the start time of the command, on the clock of time.perf_counter."""
     global _start
     _start = start
 
 
 def process_start() -> float:
-    """Tell when this process, or if unknown this module, was started, on the clock of time.perf_counter."""
+    """Return the start time of this process or, if unknown, of this module, on the clock of time.perf_counter."""
     try:
         with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
             ticks = int(file.read().rpartition(")")[2].split()[19])
@@ -126,9 +126,9 @@ def process_start() -> float:
     except (OSError, ValueError, IndexError, AttributeError):
         return _LOADED
     start = time.perf_counter() - age
-    return start if 0 <= _LOADED - start < 60 else _LOADED  # a container may have another clock
+    return start if 0 <= _LOADED - start < 60 else _LOADED  # clocks may differ in containers
 
 
 def elapsed() -> float:
-    """Seconds since the command was started; Commands.main records when that was."""
+    """Return the time since the start of the command, s, as set by Commands.main."""
     return time.perf_counter() - _start

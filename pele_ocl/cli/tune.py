@@ -1,4 +1,4 @@
-"""`pele-ocl tune`: measures the choices there are on a device, and remembers the best for `auto`."""
+"""`pele-ocl tune`: measurement of variants and settings on a device, for use by `auto`."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ HEAD = (
     "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True,
     help="Structure to measure with; by default all that take less than 15 s each.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Measure and print without remembering.")
-@click.option("--show", is_flag=True, help="Print the remembered choices and their file.")
-@click.option("--forget", is_flag=True, help="Forget the remembered choices of --device, or of all devices.")
+@click.option("--dry-run", is_flag=True, help="Measure and print without storing.")
+@click.option("--show", is_flag=True, help="Print the stored choices and their file.")
+@click.option("--forget", is_flag=True, help="Delete the stored choices of --device, or of all devices.")
 @json_option()
 @click.option("-v", "--verbose", is_flag=True, help="Print the time of every choice.")
 @debug_option
@@ -48,12 +48,13 @@ def tune(
     devices: tuple[str, ...], quantities: tuple[str, ...], precisions: tuple[str, ...], systems: tuple[str, ...],
     dry_run: bool, show: bool, forget: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
-    """Measure which variants and tile sizes are best on a device, and remember them for `auto`.
+    """Measure which variants and tile sizes are fastest on a device, and store them for `auto`.
 
-    Without this, rules choose by the kind of device. All choices are timed alternately on shipped structures of 96
-    to 30,211 atoms. A choice is stored if it takes at least 5 % less time than the rules' choice in three quarters of
-    the rounds. There is one per quantity, precision and size, in a file in your cache folder (PELE_OCL_TUNING sets
-    another file, or is `off`). `auto` then uses the best choice for the nearest size. Results change only by rounding.
+    Without tuning, built-in rules choose by the kind of device. All choices are timed alternately on shipped structures
+    of 96 to 30,211 atoms. A choice is stored if it takes at least 5 % less time than the rules' choice in three
+    quarters of the rounds. There is one per quantity, precision and size, in a file in your cache folder
+    (PELE_OCL_TUNING sets another file, or is `off`). `auto` then uses the best choice for the nearest size. Results
+    change only by rounding.
 
     "rules" is what the built-in rules choose, "auto" what is chosen now, "best" the fastest. Choices with wrong results
     are excluded and listed. Tuning takes one to three minutes per device, which must be otherwise idle.
@@ -79,7 +80,7 @@ def tune(
         for series in _measure(device, quantities, precisions, systems):
             rows += series
             if not dry_run:
-                store.remember(_entry(device, series))  # now, so that an interruption later on loses little
+                store.remember(_entry(device, series))  # saved immediately, in case of an interruption
             if not as_json:
                 click.echo("\n".join(_line(row, verbose) for row in series))
         if not as_json:
@@ -94,7 +95,7 @@ def tune(
 def _measure(
     device: Device, quantities: Sequence[str], precisions: Sequence[str], systems: Sequence[str]
 ) -> Iterator[list[Row]]:
-    """Measure the rows of each quantity and precision, and give them when they come, with progress on stderr."""
+    """Yield the measured rows of each quantity and precision, with progress on stderr."""
     from ..bench.tune import Case, measure
 
     cases = [Case(name, load(name)) for name in systems or SYSTEMS]
@@ -110,7 +111,7 @@ def _measure(
 
 
 def _worst(rows: Sequence[Row]) -> str:
-    """Return how far `auto` is from the best."""
+    """Return a summary of how much slower `auto` is than the best choice."""
     worst = max(rows, key=lambda row: row.ratio)
     where = f"{worst.quantity}, {worst.precision}, {worst.system}"
     return f"auto took at most {worst.ratio:.2f} times as long as the best ({where})"
@@ -128,7 +129,7 @@ def _line(row: Row, verbose: bool) -> str:
 
 
 def _choices(row: Row) -> str:
-    """Every choice, the fastest first."""
+    """Return all choices with their times, the fastest first."""
     rules = row.seconds[RULES]
     cells = [
         (str(choice), _ms(seconds), f"{seconds / rules:.2f}")

@@ -1,1 +1,1 @@
-"""Foundation of all rooms: errors, checks of arguments, text files read and replaced, small helpers of Python."""
+"""Common utilities: errors, argument checks, text files and other helpers."""

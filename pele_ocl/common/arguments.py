@@ -1,4 +1,4 @@
-"""Checks of arguments: each returns the value in the type that is needed, or raises InputError with one sentence."""
+"""Argument checks, which convert values to the required type or raise InputError."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .paths import file_path as file_path
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-MOST_INT32 = 2**31 - 1  # indices of atoms are int32, on the host and on devices
+MOST_INT32 = 2**31 - 1  # atom indices are int32 on the host and on devices
 
 
 def is_finite(value: object) -> bool:
-    """Return whether a value is a number, and neither infinite nor NaN."""
+    """Return whether a value is a finite number."""
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         return False
     try:
@@ -39,7 +39,7 @@ def is_finite(value: object) -> bool:
 
 
 def is_among(value: object, choices: Collection[str]) -> bool:
-    """Return whether a value is one of some names; False for all but texts, arrays included."""
+    """Return whether a value is one of the given strings; False for other types, including arrays."""
     return isinstance(value, str) and value in choices
 
 
@@ -52,79 +52,79 @@ def number(
     above: float = -math.inf,
     most: float = math.inf,
 ) -> float:
-    """Return the value as a float; raise InputError unless it is finite, least to most and more than `above`."""
+    """Convert to float. Raises InputError unless it is finite, from `least` to `most`, and greater than `above`."""
     found = float(value) if isinstance(value, Real) and is_finite(value) else math.nan
     if least <= found <= most and found > above:
         return found
-    raise InputError(f"{name} is {described(value)}; {needed} is needed")
+    raise InputError(f"{name} is {described(value)}; expected {needed}")
 
 
 def whole_number(name: str, value: object, *, least: int = 0, most: int = MOST_INT32) -> int:
-    """Return the value as an int; raise InputError unless it is a whole number, least to most."""
+    """Convert to int. Raises InputError unless it is an integer from `least` to `most`."""
     found = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
     if found is None or found < least:
-        raise InputError(f"{name} is {described(value)}; a whole number, {least} or more, is needed")
+        raise InputError(f"{name} is {described(value)}; expected a whole number, {least} or more")
     if found > most:
         raise InputError(f"{name} is {described(value)}; at most {most:,} is possible")
     return found
 
 
 def flag(name: str, value: object) -> bool:
-    """Return the value as a bool; raise InputError for anything else, numbers and texts included."""
+    """Convert to bool. Raises InputError for other types, including numbers and strings."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise InputError(f"{name} is {described(value)}; True or False is needed")
+    raise InputError(f"{name} is {described(value)}; expected True or False")
 
 
 def choice(name: str, value: object, choices: Collection[str]) -> None:
-    """Raise InputError unless the value is one of some names."""
+    """Raise InputError unless the value is one of the choices."""
     if not is_among(value, choices):
         raise InputError(f"{name} is {described(value)}; choose {' or '.join(map(repr, choices))}")
 
 
 def instance(name: str, value: object, kind: type[T], needed: str) -> T:
-    """Return the value; raise InputError unless it is of a class."""
+    """Return the value. Raises InputError unless it is an instance of `kind`."""
     if isinstance(value, kind):
         return value
-    raise InputError(f"{name} is {described(value)}; {needed} is needed")
+    raise InputError(f"{name} is {described(value)}; expected {needed}")
 
 
 def text(name: str, value: object) -> str:
-    """Return the value; raise InputError unless it is a text."""
+    """Return the value. Raises InputError unless it is a string."""
     return instance(name, value, str, "a text")
 
 
 def texts(name: str, values: object) -> tuple[str, ...]:
-    """Return the values as a tuple; raise InputError unless they are texts in a tuple or list."""
+    """Convert a list of strings to a tuple. Raises InputError for other values."""
     if not isinstance(values, tuple | list) or not all(isinstance(value, str) for value in values):
-        raise InputError(f"{name} are {described(values)}; a list of texts is needed")
+        raise InputError(f"{name} are {described(values)}; expected a list of texts")
     return tuple(values)
 
 
 def rows(name: str, values: object, needed: str, kind: type, least: int = 2, most: int = 3) -> list[Any]:
-    """Return the values as a list; raise InputError unless each is of a class, or a list of so many values."""
+    """Convert to a list. Raises InputError unless each item is of type `kind`, or a list of `least` to `most` items."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
-        raise InputError(f"{name} is {described(values)}; a list is needed")
+        raise InputError(f"{name} is {described(values)}; expected a list")
     found = list(values)
     for each in found:
         if not isinstance(each, kind) and not (
             isinstance(each, tuple | list | np.ndarray) and np.ndim(each) == 1 and least <= len(each) <= most
         ):
-            raise InputError(f"one of {name} is {described(each)}; {needed} is needed")
+            raise InputError(f"one of {name} is {described(each)}; expected {needed}")
     return found
 
 
 def one_output(by_place: T, given: object) -> T:
-    """Return what is given by its place as the output; raise InputError if `output` is given, too."""
+    """Return an output given as a positional argument. Raises InputError if `output` is also given."""
     if given not in (None, ()):
         raise InputError(f"there are two outputs, {described(by_place)} and {described(given)}; give one as `output`")
     return by_place
 
 
 def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
-    """Return the values as a tuple, each as it is; raise InputError unless they are several paths."""
+    """Convert several paths to a tuple. Raises InputError for other values."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
-        raise InputError(f"{name} are {described(values)}; a list of paths is needed")
+        raise InputError(f"{name} are {described(values)}; expected a list of paths")
     paths = tuple(values)
     for path in paths:
         file_path(path, f"one of {name}")
@@ -132,15 +132,15 @@ def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
 
 
 def callback(name: str, value: object) -> None:
-    """Raise InputError unless the value is None or can be called."""
+    """Raise InputError unless the value is None or callable."""
     if value is not None and not callable(value):
-        raise InputError(f"{name} is {described(value)}; a function of one number, 0 to 1, is needed")
+        raise InputError(f"{name} is {described(value)}; expected a function of one number, 0 to 1")
 
 
 def array(name: str, values: object, kinds: str, needed: str) -> NDArray[Any]:
-    """Return the values as an array of one of NumPy's kinds, such as "iuf" for numbers; else raise InputError.
+    """Convert to an array. Raises InputError unless its NumPy kind is in `kinds`, such as "iuf" for numbers.
 
-    Empty ones pass.
+    Empty arrays are accepted.
     """
     try:
         found = as_array(values)
@@ -154,22 +154,22 @@ def array(name: str, values: object, kinds: str, needed: str) -> NDArray[Any]:
 
 
 def atoms_chosen(name: str, values: object) -> NDArray[Any]:
-    """Return indices of atoms or a mask, unchecked otherwise; indices for a group of MDAnalysis. Raises InputError."""
+    """Convert indices of atoms, a mask or an MDAnalysis group to an array, otherwise unchecked. Raises InputError."""
     if is_group(values):
         return np.asarray(values.atoms.indices)  # type: ignore[attr-defined]
     if isinstance(values, str):
         raise InputError(
-            f"{name} are {described(values)}; indices or booleans are needed: pele_ocl.selection(atoms, {values!r})"
+            f"{name} are {described(values)}; expected indices or booleans: pele_ocl.selection(atoms, {values!r})"
         )
     return array(name, values, "iub", "indices or booleans")
 
 
 def atoms_mask(name: str, values: object, n: int, of: str = "") -> NDArray[np.bool_]:
-    """Return a mask (n,) of atoms for a mask, indices or a group of MDAnalysis.
+    """Convert a mask, indices or an MDAnalysis group to a mask (n,).
 
-    of : what the atoms are of, for messages, "row 3" say
+    of : object that contains the atoms, for messages, such as "row 3"
 
-    Raises InputError for anything else, and for a mask of whole numbers, whose 0 and 1 would be indices.
+    Raises InputError for other values, and for masks of integers, which would be interpreted as indices.
     """
     chosen, mask = atoms_chosen(name, values), np.zeros(n, np.bool_)
     require_no_numbers_as_mask(name, chosen, n)
@@ -177,51 +177,51 @@ def atoms_mask(name: str, values: object, n: int, of: str = "") -> NDArray[np.bo
         mask[chosen if chosen.size else []] = True
     except IndexError:
         named, there = (f"{name} of {of}", "its atoms") if of else (name, f"{n} atoms")
-        raise InputError(f"{named} are no mask of {there} and no indices of them") from None
+        raise InputError(f"{named} are neither a mask of {there} nor indices of them") from None
     return mask
 
 
 def require_no_numbers_as_mask(name: str, chosen: NDArray[Any], n: int) -> None:
-    """Raise InputError for whole numbers 0 and 1 for each of n atoms: as indices they are the first two atoms."""
+    """Raise InputError for n integers 0 and 1, which are probably meant as a mask, not as indices."""
     if chosen.dtype.kind in "iu" and chosen.shape == (n,) and n > 2 and 0 <= chosen.min() <= chosen.max() <= 1:
         raise InputError(f"{name} are {n} numbers 0 and 1; a mask has booleans, such as values == 1")
 
 
 def as_array(values: object) -> NDArray[Any]:
-    """Return the values as an array, which shares their memory if they allow it: by NumPy's protocol, or by DLPack."""
+    """Convert to an array, without copying if possible, by the array protocol of NumPy or DLPack."""
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
         return np.from_dlpack(values)
     return np.asarray(values)
 
 
 def numbers(name: str, values: object) -> NDArray[np.float64]:
-    """Return the values as a float64 array of any shape, uncopied if they are one, or raise InputError."""
+    """Convert to a float64 array of any shape, without copying if possible. Raises InputError."""
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
         return values
-    with np.errstate(over="ignore"):  # of longer floats, which become infinite
+    with np.errstate(over="ignore"):  # conversion of longer floats
         return array(name, values, "iuf", "numbers").astype(np.float64, copy=False)
 
 
 def positions_of(values: object, name: str = "positions") -> NDArray[np.float64]:
-    """Return the values as positions (n, 3) in float64, finite or not, or raise InputError."""
+    """Convert to positions (n, 3) in float64, which need not be finite. Raises InputError."""
     found = numbers(name, values)
     if found.ndim != 2 or found.shape[1] != 3:
-        raise InputError(f"{name} have shape {found.shape}; (n, 3) is needed")
+        raise InputError(f"{name} have shape {found.shape}; expected (n, 3)")
     return found
 
 
 def function(name: str, value: object) -> None:
-    """Raise InputError unless the value can be called."""
+    """Raise InputError unless the value is callable."""
     if not callable(value):
-        raise InputError(f"{name} is {described(value)}; a function is needed")
+        raise InputError(f"{name} is {described(value)}; expected a function")
 
 
 def _provenance(name: str, value: object) -> None:
     if not hasattr(value, "of_call"):
-        raise InputError(f"{name} is {described(value)}; a pele_ocl.jobs.Provenance is needed")
+        raise InputError(f"{name} is {described(value)}; expected a pele_ocl.jobs.Provenance")
 
 
-# Keywords that are of one kind in all functions that are checked.
+# Keywords with the same type in all checked functions.
 _KINDS: dict[str, Callable[[str, Any], object]] = {
     **dict.fromkeys("strict per_residue neutralize keep_map nonlinear entropy resume overwrite field".split(), flag),
     "models": lambda name, value: choice(name, value, ("one", "all")),
@@ -237,7 +237,7 @@ _KINDS: dict[str, Callable[[str, Any], object]] = {
 }  # fmt: skip
 
 
-# Keywords whose values are words of a list, in lower case: they may be written in any case.
+# Keywords with a fixed set of lower-case values, which are case-insensitive.
 _WORDS = frozenset(
     "gb like method precision variant integrator exchange trajectory_format trajectory_of one_four surface "
     "dielectric_surface born models errors combine scene solver charges boundary pka lcpo_unknown lcpo_rule radii "
@@ -246,7 +246,7 @@ _WORDS = frozenset(
 
 
 def in_lower_case(words: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the values of keywords that choose a word in lower case: `gb="OBC2"` is "obc2"."""
+    """Convert case-insensitive values of keywords to lower case: `gb="OBC2"` becomes "obc2"."""
     return {
         name: of.lower() if name in _WORDS and isinstance(of, str) and not of.islower() else of
         for name, of in words.items()
@@ -254,9 +254,9 @@ def in_lower_case(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(function: F) -> F:
-    """Make a public function reject unknown keywords, and values of the wrong kind for those of `_KINDS`.
+    """Decorate a public function to reject unknown keywords, and values of a wrong type for those in `_KINDS`.
 
-    None passes, as a keyword that was not given. Raises InputError; TypeError, which names the keyword that was meant.
+    None is always accepted. Calls raise InputError, or TypeError with a suggestion for a misspelled keyword.
     """
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
@@ -308,7 +308,7 @@ def checked(function: F) -> F:
 def _may_be_coordinates(
     function: Callable[..., Any], arguments: tuple[Any, ...], keywords: Mapping[str, Any]
 ) -> bool:  # fmt: skip
-    """Return whether the second of two paths may be the coordinates of the first, which nothing else gives."""
+    """Return whether the second of two paths may contain coordinates for the first, which were not given otherwise."""
     return (
         isinstance(arguments[0], str | PathLike)
         and isinstance(arguments[1], str | PathLike)
@@ -318,11 +318,11 @@ def _may_be_coordinates(
     )
 
 
-_LIGAND_FILES = frozenset(("ligand_file", "ligand_files"))  # further names of `ligands`, as the command has it
+_LIGAND_FILES = frozenset(("ligand_file", "ligand_files"))  # aliases of `ligands`, as in the command line
 
 
 def _with_ligands(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Rename the further names to `ligands`. Raises KeywordError if two of the names are used."""
+    """Rename aliases to `ligands`. Raises KeywordError if two of the names are used."""
     given = [name for name in ("ligands", *_LIGAND_FILES) if name in keywords]
     if len(given) > 1:
         raise KeywordError(f"`{given[0]}` and `{given[1]}` are one keyword; give one of them")
@@ -330,13 +330,13 @@ def _with_ligands(keywords: dict[str, Any]) -> dict[str, Any]:
 
 
 def listed_ligands(given: Any) -> tuple[Any, ...]:
-    """List ligands: one path, Ligand, Mol or molecule alone, or several. Raises InputError for anything else."""
+    """Return one or several paths, Ligands, Mols or molecules as a tuple. Raises InputError for other values."""
     if given is None:
         return ()
-    if isinstance(given, str | PathLike) or is_object(given) or hasattr(given, "lj_sigma"):  # the last are Atoms
+    if isinstance(given, str | PathLike) or is_object(given) or hasattr(given, "lj_sigma"):  # Atoms have lj_sigma
         return (given,)
     if not isinstance(given, Iterable) or isinstance(given, Mapping | np.ndarray):
-        raise InputError(f"ligands are {described(given)}; files, Ligands, Mols of RDKit or Atoms are needed")
+        raise InputError(f"ligands are {described(given)}; expected files, Ligands, Mols of RDKit or Atoms")
     return tuple(given)
 
 
@@ -344,14 +344,14 @@ _SELECTIONS = frozenset("select freeze ligand receptor strip at at_atoms align a
 
 
 def _has_groups(value: object) -> bool:
-    """Return whether this is a group of MDAnalysis, or a list with one."""
+    """Return whether this is an MDAnalysis group, or a list that contains one."""
     return is_group(value) or (isinstance(value, list | tuple) and any(map(is_group, value)))
 
 
 def _with_texts(
     structure: object, names: tuple[str, ...], arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Write selections that are groups of MDAnalysis as texts about the structure."""
+    """Convert selections given as MDAnalysis groups to strings for the structure."""
 
     def text(name: str, value: Any) -> Any:
         if name not in _SELECTIONS or not _has_groups(value):
@@ -365,8 +365,7 @@ def _with_texts(
 
 
 def is_object(value: object) -> bool:
-    """Return whether this is an object of another library of molecules, or a class derived from such; a Ligand; a
-    result."""
+    """Return whether this is a molecule object of another library, including derived classes; a Ligand; or a result."""
     kind = type(value)
     libraries = {of.__module__.partition(".")[0] for of in kind.__mro__}
     is_own = hasattr(kind, "parametrize") or hasattr(kind, "as_structure")
@@ -374,34 +373,34 @@ def is_object(value: object) -> bool:
 
 
 def are_objects(value: object) -> bool:
-    """Return whether this is an object of another library, or a list in which there is one."""
+    """Return whether this is an object of another library, or a list that contains one."""
     return is_object(value) or (isinstance(value, list | tuple) and any(map(is_object, value)))
 
 
-_WORD_OF_SUFFIX = {  # of a file that is given without its keyword; others are to be written
+_WORD_OF_SUFFIX = {  # keywords of input files given without one; other files are outputs
     **dict.fromkeys("rst7 crd inpcrd ncrst rst".split(), "coordinates"),
     **dict.fromkeys("nc dcd xtc trr mdcrd".split(), "trajectory"),
 }
-_NEVER_WRITTEN = ("gro",)  # suffixes of structures that nothing writes
+_NEVER_WRITTEN = ("gro",)  # structure formats that cannot be written
 
 
 def word_of_file(path: object) -> str | None:
-    """Return the keyword for a file with this suffix, "coordinates" or "trajectory"; None for other files."""
+    """Return the keyword for a file by its suffix, "coordinates" or "trajectory"; None for other files."""
     return _WORD_OF_SUFFIX.get(str(path).rpartition(".")[2].lower())
 
 
 def is_file_of_coordinates(path: object) -> bool:
-    """Return whether a path is an existing file with only coordinates, as a topology needs."""
+    """Return whether a path is an existing file with only coordinates, to be used with a topology."""
     suffix = str(path).rpartition(".")[2].lower()
     return (word_of_file(path) == "coordinates" or suffix in _NEVER_WRITTEN) and Path(str(path)).is_file()
 
 
-_OF_FRONT_ENDS = ("call", "keep")  # keywords that signatures leave out
+_OF_FRONT_ENDS = ("call", "keep")  # keywords omitted from signatures
 _STRUCTURES = ("structure", "topology", "pdb", "path", "file", "filename", "molecule", "protein", "receptor", "top")
 
 
 def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
-    """Raise TypeError for a call that a function does not take; it says how to call it."""
+    """Raise TypeError for invalid arguments, with advice on how to call the function."""
     parameters, name = signature(with_words(function)).parameters, function.__name__
     first = next(iter(parameters))
     if not arguments and first not in keywords:
@@ -428,7 +427,7 @@ def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], key
 
 
 def several_structures(paths: Iterable[object]) -> KeywordError:
-    """Return the error for a trajectory, or all models, with several structures.
+    """Return the error for several structures given together with a trajectory or `models='all'`.
 
     Some may be trajectories themselves, because a shell expands patterns.
     """
@@ -450,7 +449,7 @@ def _suffix(path: object) -> str:
 
 
 def _is_file_name(value: object) -> bool:
-    """Return whether this is a path, or a text that names a file and selects no atoms."""
+    """Return whether this is a path, or a string that is a file name rather than a selection."""
     known = _suffix(value) in _TABLES | _MOLECULES or word_of_file(value) is not None
     return isinstance(value, PathLike) or (
         isinstance(value, str) and " " not in value.strip() and "." in value and known
@@ -460,9 +459,9 @@ def _is_file_name(value: object) -> bool:
 def _refuse_input_by_place(
     function: Callable[..., Any], names: Sequence[str], arguments: tuple[Any, ...], keywords: Mapping[str, Any]
 ) -> None:
-    """Raise TypeError for a file of coordinates or a trajectory at the place of another keyword than the first.
+    """Raise TypeError for a coordinate file or trajectory as a positional argument other than the first.
 
-    At the place of the output it is the output if coordinates or a trajectory are also given by name.
+    In the position of the output, it is accepted if coordinates or a trajectory are also given by keyword.
     """
     for name, value in islice(zip(names, arguments, strict=False), 1, None):
         word = word_of_file(value) if isinstance(value, str | PathLike) else None
@@ -486,11 +485,11 @@ def _refuse_input_by_place(
 
 
 def former_keywords(**names: str) -> Callable[[F], F]:
-    """Make a function accept former names of keywords for one release, with a DeprecationWarning.
+    """Decorate a function to accept deprecated keywords for one release, with a DeprecationWarning.
 
-    names : the present name of each former one
+    names : current name by deprecated name
 
-    Raises InputError for a keyword that is given by both names.
+    Calls raise InputError if a keyword is given by both names.
     """
 
     def decorate(function: F) -> F:

@@ -1,7 +1,7 @@
-"""Everything pele-ocl raises on purpose.
+"""Errors and warnings of pele-ocl.
 
-Each message is one sentence that names the file, line or atom, and says what to do. The command line prints it
-after ``Error:`` and exits with 1.
+Each message is one sentence with the file, line or atom concerned, and advice. The command line prints it after
+``Error:`` and exits with code 1.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from numbers import Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-MOST_NEAR = 0.6  # share of equal characters from which a name is suggested for another
-INTERRUPTED = 130  # the exit code after Ctrl-C, as in shells
-_LONGEST = 4_000  # characters of a sentence
-_LONGEST_VALUE = 80  # of a value in a sentence
+MOST_NEAR = 0.6  # smallest similarity of a suggested name
+INTERRUPTED = 130  # exit code after Ctrl-C, as in shells
+_LONGEST = 4_000  # characters per message
+_LONGEST_VALUE = 80  # characters of a value in a message
 
 
-# Names of OpenMM, MDAnalysis, MDTraj, AMBER and APBS by ours; of several the first that an object has is suggested.
+# Names used by OpenMM, MDAnalysis, MDTraj, AMBER and APBS. The first one available in an object is suggested.
 _ELSEWHERE = {
     "run": "step integrate",
     "gb": "solvent implicit_solvent implicitsolvent gb_model gbmodel solvent_model igb",
@@ -51,18 +51,18 @@ _ELSEWHERE = {
     "iterations": "steps n_steps nsteps nit niter", "energies": "delta",
 }  # fmt: skip
 
-_COUNTS = ("n_atoms", "natoms", "n_frames", "n_poses", "size", "count")  # of what len() gives
+_COUNTS = ("n_atoms", "natoms", "n_frames", "n_poses", "size", "count")  # equivalent to len()
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Suggest a known name: one that other programs call `word`, that begins with it, or the closest; "" for none.
+    """Suggest a known name: the equivalent of a name in other programs, or a similar one; "" for none.
 
     >>> meant("salt", ["ionic_strength", "select"])
     "; did you mean 'ionic_strength'?"
     >>> meant("complex", ["complex_topology", "mutant_complex"])
     "; did you mean 'complex_topology'?"
     """
-    from difflib import get_close_matches  # `import pele_ocl` does without it
+    from difflib import get_close_matches  # not needed by `import pele_ocl`
 
     names = dict.fromkeys(known)
     near = [of for of, words in _ELSEWHERE.items() if of in names and word.lower() in words.lower().split()]
@@ -72,17 +72,17 @@ def meant(word: str, known: Iterable[str]) -> str:
 
 
 class _Nothing:
-    """An object without attributes, none of which Python can suggest."""
+    """Object without attributes, to prevent suggestions by Python."""
 
     def __dir__(self) -> list[str]:
         return []
 
 
 def no_attribute(of: str, name: str, known: Iterable[str] = (), hint: str = "") -> AttributeError:
-    """Make the error about an attribute that is absent, with one hint: Python's own names private attributes, too.
+    """Return the error for a missing attribute, with a hint that excludes private attributes.
 
-    of : what lacks it, such as "module 'pele_ocl'"; known : names that it has, of which public ones are suggested
-    hint : in place of a suggestion
+    of : the object, such as "module 'pele_ocl'"; known : its attributes, of which public ones are suggested
+    hint : replaces the suggestion
     """
     if not hint and not name.startswith("_"):
         hint = meant(name, (word for word in known if not word.startswith("_")))
@@ -90,9 +90,9 @@ def no_attribute(of: str, name: str, known: Iterable[str] = (), hint: str = "") 
 
 
 class Suggests:
-    """Mixin of classes whose AttributeError names the attribute that was meant."""
+    """Mixin that adds suggestions to AttributeError."""
 
-    if not TYPE_CHECKING:  # a checker would take every attribute
+    if not TYPE_CHECKING:  # a type checker would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
             kind = type(self)
@@ -102,14 +102,14 @@ class Suggests:
 
 
 def _within(values: Mapping[str, object], name: str) -> str:
-    """Suggest the public attribute that has one of this name itself; "" for none."""
+    """Suggest a public attribute whose value has an attribute of this name; "" for none."""
     found = (of for of, value in values.items() if name in getattr(type(value), "__dataclass_fields__", ()))
     part = next((of for of in found if not of.startswith("_")), "")
     return f"; did you mean '{part}.{name}'?" if part else ""
 
 
 class UnexpectedKeywordError(TypeError):
-    """A keyword that a function does not have. known : those that it has beside its signature's"""
+    """An unknown keyword of a function. known : valid keywords in addition to its signature"""
 
     def __init__(self, word: str, known: Iterable[str], function: str = "") -> None:
         self.word, self.known = word, tuple(known)
@@ -118,9 +118,9 @@ class UnexpectedKeywordError(TypeError):
 
 
 def printable(text: str) -> str:
-    """Write every character that a terminal would obey, or cannot show, as an escape: `\\x1b`.
+    """Escape control characters and unprintable characters, such as `\\x1b`, except line ends.
 
-    Line ends stay. Names from files and paths go through this before they are shown.
+    It is applied to names from files and paths before they are printed.
     """
     if text.isprintable():
         return text
@@ -128,7 +128,7 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Leave out the middle of a text that is longer than any sentence: it quotes what a damaged file holds."""
+    """Remove the middle of an excessively long message, which may quote the content of a damaged file."""
     if len(text) <= _LONGEST:
         return text
     return f"{text[: _LONGEST // 2]} ... {len(text) - _LONGEST:,} more characters ... {text[-_LONGEST // 2 :]}"
@@ -138,10 +138,10 @@ _KEYWORD = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]+))?`")
 
 
 def worded(text: str, spell: Callable[[str, str | None], str | None]) -> str:
-    """Write the keywords of a sentence as a front end spells them.
+    """Replace the keywords in a message by their names in a front end.
 
-    text : with keywords in backquotes, also with a value: "choose one with `model`", "give `models='all'`"
-    spell : gives the words for a keyword and its value (None where it has none), or None to leave them as they are
+    text : with keywords in backquotes, optionally with a value: "choose one with `model`", "give `models='all'`"
+    spell : function that returns the text for a keyword and its value or None; None leaves it unchanged
 
         >>> worded("continue with `resume=True`", lambda name, value: f"--{name}")
         'continue with --resume'
@@ -150,12 +150,12 @@ def worded(text: str, spell: Callable[[str, str | None], str | None]) -> str:
 
 
 def described(value: object) -> str:
-    """A value for messages: a number, a text or a path as it is, without its middle if it is long; else its type.
+    """Describe a value for messages: a number, a string or a path, shortened if it is long; otherwise its type.
 
     >>> described(3.0), described("a"), described([1])
     ('3', "'a'", 'of type list')
     """
-    if isinstance(value, bool) or type(value).__name__ == "bool_":  # NumPy's, which is not imported here
+    if isinstance(value, bool) or type(value).__name__ == "bool_":  # np.bool_; NumPy is not imported here
         return str(value)
     if isinstance(value, Real):
         try:
@@ -164,7 +164,7 @@ def described(value: object) -> str:
             return "a number beyond all limits"
     if isinstance(value, str) and len(value) > _LONGEST_VALUE:
         few = _LONGEST_VALUE // 4
-        value = f"{value[:few]}...{value[-3 * few :]}"  # the end of a path tells most
+        value = f"{value[:few]}...{value[-3 * few :]}"  # the end of a path is most informative
     if value is None or isinstance(value, str):
         return repr(value)
     if isinstance(value, PathLike) and type(value).__module__.startswith("pathlib"):
@@ -175,7 +175,7 @@ def described(value: object) -> str:
 
 
 _READ = "pele_ocl.read makes Atoms of it"
-# Libraries of molecules: an attribute of the objects that `read` converts, and what to do with others.
+# Other libraries: an attribute of objects that `read` can convert, and advice for other objects.
 OTHER_LIBRARIES = {
     "MDAnalysis": ("atoms", "give its Universe"),
     "parmed": ("coordinates", ""),
@@ -188,7 +188,7 @@ OTHER_LIBRARIES = {
 
 
 def _way_of(value: object) -> str:
-    """Say how an object of another library, or a result, is handed over; "" for others."""
+    """Return advice on how to pass an object of another library, or a result; "" for other objects."""
     library = type(value).__module__.partition(".")[0]
     if library in OTHER_LIBRARIES:
         attribute, other = OTHER_LIBRARIES[library]
@@ -198,11 +198,11 @@ def _way_of(value: object) -> str:
 
 
 class PeleError(Exception):
-    """Base of all errors that a user can cause or fix. Its text is safe to show on a terminal, and of limited length.
+    """Base class of all errors that a user can cause or fix. The text has a limited length and is safe for terminals.
 
-    message : one sentence; keywords of functions are in backquotes, which `worded` replaces
-    code : identifies the error for programs; by default that of its class (docs/records.md)
-    fields : data of the message, by name: a file, an atom, a number
+    message : one sentence; function keywords are in backquotes, which `worded` replaces
+    code : error code for programs; by default that of the class (docs/records.md)
+    fields : data in the message, by name: a file, an atom, a number
 
         >>> InputError("two atoms stand at one place", code="same_place", place="a.pdb").code
         'same_place'
@@ -235,20 +235,20 @@ class InputError(PeleError):
 
 
 class KeywordError(InputError):
-    """Keywords of a function that do not go together, or of which one lacks another."""
+    """Keywords of a function that cannot be combined, or that require another keyword."""
 
     code = "keywords"
 
 
 def refuse_for_atoms(**values: object) -> None:
-    """Raise KeywordError for keywords about files that were given with Atoms; values : by name, false if not given"""
+    """Raise KeywordError for file keywords given together with Atoms. values : by name, false if not given"""
     for name, value in values.items():
         if value:
             raise KeywordError(f"Atoms are given; `{name}` is about files, whose path is then needed")
 
 
 class FormatError(PeleError):
-    """A file that does not match its format.
+    """A file that does not match its format, or cannot be read or written.
 
     >>> import pele_ocl
     >>> try:
@@ -268,19 +268,19 @@ class ParameterError(PeleError):
 
 
 class DeviceError(PeleError):
-    """No OpenCL device, a choice that matches none, or a device without required features."""
+    """No OpenCL device, no device that matches a choice, or a device without required features."""
 
     code = "device"
 
 
 class DeviceMemoryError(DeviceError):
-    """A device without room for the work, or without room beside what else is on it."""
+    """Insufficient device memory, possibly because other data are on the device."""
 
     code = "device_memory"
 
 
 class KernelBuildError(PeleError):
-    """A kernel that the compiler rejected, with its message, or that is missing in its file."""
+    """A kernel rejected by the compiler, with its message, or missing from its file."""
 
     code = "kernel_build"
 
@@ -289,8 +289,8 @@ class KernelBuildError(PeleError):
 
 
 class DeviceWarning(UserWarning):
-    """An OpenCL runtime or a device that answers with an error is left out; the others are used."""
+    """An OpenCL runtime or device was ignored because of an error; others are used."""
 
 
 class CacheWarning(UserWarning):
-    """Compiled kernels cannot be kept on disk, or were found damaged: they are rebuilt, and results are the same."""
+    """Compiled kernels cannot be cached on disk, or the cache was damaged. They are rebuilt; results do not change."""

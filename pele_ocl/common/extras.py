@@ -1,4 +1,4 @@
-"""Libraries that come with an extra, loaded when they are first needed."""
+"""Optional libraries, imported on first use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import ModuleType
 
 from .errors import InputError
 
-# Module -> its library in sentences, and how to install that.
+# Module -> name of the library in messages, and how to install it.
 LIBRARIES = {
     "openmm": ("OpenMM", "pip install 'pele-ocl[openmm]'"),
     "pdbfixer": ("PDBFixer", "pip install 'pele-ocl[openmm]'"),
@@ -29,12 +29,12 @@ LIBRARIES = {
 
 
 def extra(name: str, purpose: str, otherwise: str = "") -> ModuleType:
-    """Import a library, or one of its modules, by name.
+    """Import an optional library, or one of its modules, by name.
 
-    purpose : the one thing that needs it, for the message: "an OpenMM System"
-    otherwise : ways to do without it, for the end of the message
+    purpose : feature that needs it, for the message, such as "an OpenMM System"
+    otherwise : alternatives, for the end of the message
 
-    Raises InputError, which names what to install, where it is not installed.
+    Raises InputError with installation instructions if it is not installed.
     """
     try:
         return import_module(name)

@@ -1,4 +1,4 @@
-"""Hashes of values and of files, by which an interrupted run recognises its inputs."""
+"""Hashes of values and files, used to recognize the inputs of an interrupted run."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import numpy as np
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-_ENDS = 1 << 20  # bytes at either end of a file that tell it from others
+_ENDS = 1 << 20  # bytes hashed at the beginning and the end of a file
 
 
 def sha256_of(value: object) -> str:
-    """Hash everything that energies depend on in atoms or terms, labels and notes left out, by SHA-256."""
+    """Return the SHA-256 of a value, such as Atoms or energy terms, without labels and notes."""
     digest = hashlib.sha256()
     _add(digest, value)
     return digest.hexdigest()
 
 
 class Hashed(ABC):
-    """Base of classes with names, whose other attributes all count: energy terms."""
+    """Base class of energy terms, which are hashed by their names and all attributes."""
 
     @property
     @abstractmethod
@@ -37,8 +37,8 @@ class _Digest(Protocol):
 
 
 def _add(digest: _Digest, value: object) -> None:
-    """Let a value count, arrays by their bytes, dataclasses field by field."""
-    if isinstance(value, Hashed):  # an energy term of a user's class, which need not be a dataclass
+    """Add a value to a digest: arrays by their bytes, dataclasses by their fields."""
+    if isinstance(value, Hashed):  # energy terms defined by users need not be dataclasses
         digest.update(f"{type(value).__qualname__} {value.names}".encode())
         _add(digest, _fields(value) if is_dataclass(value) and not isinstance(value, type) else vars(value))
     elif is_dataclass(value) and not isinstance(value, type):
@@ -57,13 +57,13 @@ def _add(digest: _Digest, value: object) -> None:
 
 
 def _fields(value: DataclassInstance) -> dict[str, object]:
-    """Return the fields of a dataclass that energies depend on, by name."""
+    """Return the fields of a dataclass that affect energies, by name."""
     names = ("labels", "notes", "cell_angles", "forcefield", "default_radii", "rule")
     return {f.name: getattr(value, f.name) for f in fields(value) if f.name not in names}
 
 
 def content_of(path: Path) -> list[tuple[object, ...]]:
-    """List size and SHA-256 of both ends of a file, or of a folder's files, each after its name; [] for none."""
+    """Return `size_and_ends` of a file, or of all files in a folder with their names; [] if there are none."""
     if path.is_file():
         return [size_and_ends(path)]
     return [(str(of.relative_to(path)), *size_and_ends(of)) for of in sorted(path.rglob("*")) if of.is_file()]

@@ -1,4 +1,4 @@
-"""Indices, masks and groups of MDAnalysis as texts of the selection language."""
+"""Conversion of indices, masks and MDAnalysis groups to selection strings."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .errors import InputError, described
 
 
 class IndexText(str):
-    """Selection of atoms by index as a text, "index 0:9 12".
+    """Selection string with atom indices, such as "index 0:9 12".
 
-    n_atoms : of the molecule; None if it is not known
+    n_atoms : number of atoms in the molecule; None if unknown
     """
 
     n_atoms: int | None
@@ -28,11 +28,11 @@ class IndexText(str):
 
 
 def selection_text(name: str, given: Any) -> str:
-    """Return a selection as a text.
+    """Return a selection as a string.
 
-    given : a text, which is returned as it is; indices (k,), a mask (n,), or a group of MDAnalysis
+    given : a string, which is returned unchanged; indices (k,), a mask (n,), or an MDAnalysis group
 
-    Raises InputError for anything else, and where no atom is chosen.
+    Raises InputError for other values, and if no atom is selected.
     """
     if isinstance(given, str):
         return given
@@ -44,7 +44,7 @@ def selection_text(name: str, given: Any) -> str:
         found = np.empty(0, object)
     if found.ndim != 1 or found.dtype.kind not in "iub":
         raise InputError(
-            f"{name} is {described(given)}; a text of the selection language is needed, a mask or indices of atoms, or "
+            f"{name} is {described(given)}; expected a text of the selection language, a mask or indices of atoms, or "
             "an AtomGroup of MDAnalysis"
         )
     if found.dtype.kind == "b":
@@ -53,15 +53,15 @@ def selection_text(name: str, given: Any) -> str:
 
 
 def is_group(given: object) -> bool:
-    """Return whether this is a group of atoms, residues or segments of MDAnalysis, or a Universe."""
+    """Return whether this is an MDAnalysis group of atoms, residues or segments, or a Universe."""
     return type(given).__module__.partition(".")[0] == "MDAnalysis" and hasattr(given, "atoms")
 
 
 def index_text(name: str, indices: NDArray[Any], n_atoms: int | None) -> IndexText:
-    """Write indices of atoms as a text, ranges with both ends. Raises InputError for none, and for negative ones."""
+    """Return atom indices as a selection string with inclusive ranges. Raises InputError for none or negative ones."""
     found = np.unique(indices)
     if not len(found):
-        raise InputError(f"{name} holds no atom")
+        raise InputError(f"{name} contains no atom")
     if found[0] < 0:
         raise InputError(f"{name} has the index {found[0]}; indices of atoms count from 0")
     runs = np.split(found, np.flatnonzero(np.diff(found) != 1) + 1)
@@ -70,9 +70,9 @@ def index_text(name: str, indices: NDArray[Any], n_atoms: int | None) -> IndexTe
 
 
 def text_within(name: str, given: Any, structure: object) -> str:
-    """Return a selection, a group of MDAnalysis, as a text for a structure.
+    """Convert an MDAnalysis group to a selection string for a structure.
 
-    structure : if it is a group of the same universe, indices count its atoms, else those of the universe
+    structure : if it is a group of the same universe, indices refer to its atoms, otherwise to those of the universe
 
     Raises InputError for atoms that are not in the structure.
     """

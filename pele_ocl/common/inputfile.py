@@ -1,4 +1,4 @@
-"""A file that is read once: its path, its bytes and their SHA-256."""
+"""Input files, which are read only once: path, content and SHA-256."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from numpy.typing import NDArray
 from .errors import FormatError
 from .paths import file_path, why_unreadable
 
-_MOST_BYTES = 2**32  # of a file that is read as a whole
-LARGE_BYTES = 2**36  # the same of maps and lists of pairs, which may be larger
-_SMALL, _MOST_RATIO = 2**27, 40  # bytes of unpacked data that may always be, and beyond them times the packed ones
+_MOST_BYTES = 2**32  # largest file that is read as a whole
+LARGE_BYTES = 2**36  # the same for maps and pair lists
+_SMALL, _MOST_RATIO = 2**27, 40  # bytes of unpacked data always allowed; above, the largest compression ratio
 
 
 @dataclass(frozen=True, eq=False)
 class InputFile(PathLike[str]):
-    """Content of a file at the moment it was read.
+    """Content of a file at the time it was read.
 
-    Every function that reads a file takes an InputFile in place of a path. It parses these bytes and does not open the
-    file again. So `sha256` belongs to the bytes that were parsed, whatever happens to the file.
+    Every function that reads a file also accepts an InputFile instead of a path. It then parses these bytes and does
+    not open the file again. Therefore `sha256` is always that of the parsed bytes, even if the file changes.
 
-    path : as the user named it
-    data : the bytes
+    path : path as given by the user
+    data : content as bytes
     """
 
     path: Path
@@ -47,7 +47,7 @@ class InputFile(PathLike[str]):
 
     @property
     def suffix(self) -> str:
-        """Last suffix of the path, in lower case."""
+        """Last suffix of the path in lower case."""
         return self.path.suffix.lower()
 
     def __fspath__(self) -> str:
@@ -58,7 +58,7 @@ class InputFile(PathLike[str]):
 
 
 class NoFile(InputFile):
-    """In place of the file of atoms that no file brought: its name and its SHA-256 are empty."""
+    """Placeholder for Atoms without a file, with an empty name and SHA-256."""
 
     sha256 = ""
 
@@ -70,9 +70,9 @@ class NoFile(InputFile):
 
 
 def read_file(path: str | PathLike[str], most: int = _MOST_BYTES) -> InputFile:
-    """Read a file; an InputFile is returned as it is.
+    """Read a file; an InputFile is returned unchanged.
 
-    Raises FormatError for a file that is missing, not a regular file, larger than `most` bytes, or unreadable.
+    Raises FormatError if the file is missing, not a regular file, larger than `most` bytes, or unreadable.
     """
     if isinstance(path, InputFile):
         return path
@@ -92,9 +92,9 @@ def opened(path: str | PathLike[str]) -> BinaryIO:
 
 @contextmanager
 def reading(path: str | PathLike[str]) -> Iterator[None]:
-    """Context in which a file is read; errors of the system become a FormatError with one sentence.
+    """Context manager that converts system errors during reading to FormatError.
 
-    These are missing files, folders, files without permission, and names that the system does not accept.
+    It covers missing files, folders, missing permissions, and invalid file names.
     """
     try:
         yield
@@ -107,17 +107,17 @@ def reading(path: str | PathLike[str]) -> Iterator[None]:
 
 
 def require_there(path: str | PathLike[str]) -> None:
-    """Raise FormatError for a file that is missing, a folder, no regular file, or that may not be read.
+    """Raise FormatError if a file is missing, a folder, not a regular file, or not readable.
 
-    It is for readers of other programs, whose errors do not tell these from damage.
+    It is used before calling readers of other libraries, whose errors do not distinguish these cases from damage.
     """
     opened(path).close()
 
 
 def require_regular(path: str | PathLike[str]) -> None:
-    """Raise FormatError if it is not a regular file: reading from a device, pipe or socket may never end.
+    """Raise FormatError for devices, pipes and sockets, because reading from these may never end.
 
-    A folder, and a file that is missing, are left to whoever opens it.
+    Folders and missing files are accepted; they cause an error when they are opened.
     """
     try:
         mode = os.stat(path).st_mode
@@ -128,16 +128,16 @@ def require_regular(path: str | PathLike[str]) -> None:
 
 
 def open_regular(path: str | PathLike[str]) -> BinaryIO:
-    """Open a regular file to read its bytes. Raises FormatError for other kinds of file, and OSError."""
+    """Open a regular file for reading in binary mode. Raises FormatError for other kinds of files, and OSError."""
     require_regular(path)
     return open(path, "rb")
 
 
 def require_unpacked(n_bytes: int, packed: int, source: object, kind: str, *, is_map: bool = False) -> None:
-    """Raise FormatError if data of a kind, such as "gzip", unpacks to more bytes than data of a molecule may have.
+    """Raise FormatError if compressed data, such as "gzip", unpack to an unreasonable number of bytes.
 
-    Structures are compressed by a factor of 3 to 30. A factor of 1,000 is a decompression bomb: a few lines,
-    repeated to fill memory. Zeros in text of maps may repeat, too; maps take less memory than atoms.
+    Structures are compressed by a factor of 3 to 30; a factor of 1,000 indicates a decompression bomb. Higher ratios
+    are allowed for maps, which may contain many zeros and need less memory than atoms.
     """
     if n_bytes > max(_SMALL * (4 if is_map else 1), _MOST_RATIO * packed):
         raise FormatError(
@@ -147,12 +147,12 @@ def require_unpacked(n_bytes: int, packed: int, source: object, kind: str, *, is
 
 
 def npz_arrays(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
-    """Read all arrays of an .npz file; pickled ones are refused.
+    """Read all arrays of an .npz file, without pickled objects.
 
-    The file is read array by array, and may be of any size: checkpoints of many replicas have more than 4 GiB.
+    There is no limit on the size, because checkpoints of many replicas may exceed 4 GiB.
 
-    Raises FormatError for what is missing, no regular file, or unpacks to far more than it has, and OSError,
-    ValueError, EOFError, KeyError and zipfile.BadZipFile for what is damaged.
+    Raises FormatError if the file is missing, not a regular file, or has an excessive compression ratio, and OSError,
+    ValueError, EOFError, KeyError or zipfile.BadZipFile if it is damaged.
     """
     with io.BytesIO(path.data) if isinstance(path, InputFile) else opened(path) as stream:
         with zipfile.ZipFile(stream) as archive:

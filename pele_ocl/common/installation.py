@@ -1,6 +1,6 @@
-"""Installation of pele-ocl: its version, and its folders of kernels (`cl`) and data (`data`).
+"""Version of pele-ocl, and locations of the folders with kernels (`cl`) and data (`data`).
 
-The folders are inside an installed wheel, and beside the package in a checkout.
+The folders are inside the package in an installed wheel, and next to it in a checkout.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @lru_cache(maxsize=2)
 def shipped(folder: str) -> Path:
-    """Find the folder `cl` or `data` of this installation."""
+    """Return the path of the folder `cl` or `data` of this installation."""
     package = Path(__file__).resolve().parents[1]
     for root in (package, package.parent):
         if (root / folder).is_dir():
@@ -20,14 +20,14 @@ def shipped(folder: str) -> Path:
 
 
 def copy_installed(checkout: Path) -> str:
-    """A sentence where a copy of the package is installed, so that changes of this checkout do not count; else ""."""
+    """Return a warning if a copy of the package is installed, so that this checkout is not used; otherwise ""."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
         copy = Path(str(distribution("pele-ocl").locate_file("pele_ocl")))
     except PackageNotFoundError:
         return ""
-    # An editable install has a folder of this name, too, with kernels and data alone.
+    # An editable install also has a folder of this name, with only kernels and data.
     if not (copy / "__init__.py").is_file() or copy.resolve() == (checkout / "pele_ocl").resolve():
         return ""
     return f"{copy} is a copy of this checkout, whose changes do not count: pip install --editable '{checkout}'"
@@ -35,8 +35,8 @@ def copy_installed(checkout: Path) -> str:
 
 @lru_cache(maxsize=1)
 def installed_version() -> str:
-    """Return the version that is installed, "unknown" for a checkout that is not."""
-    from importlib.metadata import PackageNotFoundError, version  # not loaded unless it is asked for
+    """Return the installed version, or "unknown" for a checkout that is not installed."""
+    from importlib.metadata import PackageNotFoundError, version  # lazy import
 
     try:
         return version("pele-ocl")

@@ -1,4 +1,4 @@
-"""Names of packages: loaded when they are first used, called as functions, and former ones that still work."""
+"""Lazy imports, callable modules, keyword groups, and deprecated names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import inspect
 
 T = TypeVar("T")
-_PUBLIC = "_public_names"  # of a callable module, its `__all__`
+_PUBLIC = "_public_names"  # attribute with the `__all__` of a callable module
 
 
 def lazy_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Make the `__getattr__` of a package.
+    """Return a `__getattr__` function for a package, which imports names on first use.
 
-    package : its `__name__`; names : by file of the package, without suffix, the names that it has, "Tiles tiles_of"
+    package : its `__name__`; names : by module of the package, its public names, such as "Tiles tiles_of"
     """
     homes = {name: home for home, own in names.items() for name in own.split()}
 
@@ -38,10 +38,10 @@ def lazy_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 class CallableModule(ModuleType):
-    """A module with a function of its own name, which a call of the module calls: `pele_ocl.energy(atoms)`.
+    """Module that can be called like the function of the same name in it: `pele_ocl.energy(atoms)`.
 
-    Importing a sub-package makes it an attribute of its package, in place of a function with its name. So the
-    sub-package itself takes the call.
+    Importing a subpackage sets an attribute of its package, which would replace a function of the same name. Therefore
+    the subpackage itself is made callable.
     """
 
     @property
@@ -57,9 +57,9 @@ class CallableModule(ModuleType):
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]
-        """Text of the function with its signature, which `help` would show of a function alone.
+        """Docstring of the function with its signature, which `help` only shows for functions.
 
-        pydoc asks past `__getattribute__` for it. All others get the function's text, and the signature apart.
+        It is used by pydoc, which bypasses `__getattribute__`. Other tools get the docstring without the signature.
         """
         import textwrap
 
@@ -72,9 +72,9 @@ class CallableModule(ModuleType):
         return with_words(found("_function")).__doc__ if name == "__doc__" else found(name)
 
     def __dir__(self) -> list[str]:
-        """List the public classes and functions of other files: what `help` is to show is the function."""
+        """Return the public classes and functions of other modules, so that `help` describes the function."""
         own = vars(self)
-        public = {of: own.get(of) for of in own.get(_PUBLIC, ()) if not of.isupper()}  # None until it is loaded
+        public = {of: own.get(of) for of in own.get(_PUBLIC, ()) if not of.isupper()}  # None if not yet imported
         kept = [
             name for name, of in public.items()
             if of is None or (isinstance(of, type | FunctionType) and of.__module__ != self.__name__)
@@ -93,9 +93,9 @@ class CallableModule(ModuleType):
 
 
 def make_callable(name: str) -> None:
-    """Let a loaded module, given by its full name, be called as its function and described by its text.
+    """Make an imported module callable as its function, with the function's docstring.
 
-    `help` shows all classes of `__all__` in full; without it, the function.
+    name : full name of the module. Its `__all__` is removed, because `help` would show all classes in it.
     """
     module = sys.modules[name]
     vars(module)[_PUBLIC] = vars(module).pop("__all__", ())
@@ -103,7 +103,7 @@ def make_callable(name: str) -> None:
 
 
 def refuse_calls(name: str, instead: str) -> None:
-    """Let a loaded module, given by its full name, say what to call in its place; `instead` : a sentence"""
+    """Make calls of an imported module raise TypeError. name : its full name; instead : advice for the message"""
 
     class Uncalled(ModuleType):
         def __call__(self, *_: Any, **__: Any) -> Any:
@@ -113,7 +113,7 @@ def refuse_calls(name: str, instead: str) -> None:
 
 
 def takes(*groups: str) -> Callable[[T], T]:
-    """Say the groups of keywords of `**words`: keys of jobs.words, or ".module:Class" for fields."""
+    """Declare the groups of keywords in `**words`: keys of jobs.words, or ".module:Class" for the fields of a class."""
 
     def mark(function: T) -> T:
         vars(function)["_groups"] = groups
@@ -123,7 +123,7 @@ def takes(*groups: str) -> Callable[[T], T]:
 
 
 def with_words(function: T) -> T:
-    """Set the whole signature of a function with groups of keywords when it is first needed; return the function."""
+    """Set the complete signature of a function with keyword groups on first use. Returns the function."""
     own = vars(function)
     if "_groups" in own and "__signature__" not in own:
         (sign,) = _signing
@@ -135,7 +135,7 @@ _signing: list[Callable[..., Any]] = []
 
 
 def sign_functions_by(sign: Callable[..., Any]) -> None:
-    """Register the function that makes the signature of a function and its groups of keywords, for `with_words`."""
+    """Register the function that creates signatures with keyword groups, for `with_words`."""
     _signing[:] = [sign]
 
 
@@ -143,18 +143,18 @@ _settling: list[Callable[..., Any]] = []
 
 
 def settle_calls_by(settle: Callable[..., Any]) -> None:
-    """Register the function that assigns the files of a call to its keywords, for `settled`."""
+    """Register the function that assigns files of a call to keywords, for `settled`."""
     _settling[:] = [settle]
 
 
 def settled(
     function: Callable[..., Any], what: Any, keywords: Mapping[str, Any], behind: Any = None
 ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-    """Add the settings of a control file to a call of a function, and take coordinates for those of their topology.
+    """Add the settings of a control file to the arguments of a function, and assign coordinate files to topologies.
 
-    behind : file of coordinates that follows one structure in the call
+    behind : coordinate file after a single structure in the call
 
-    Returns the structure, or several, and the keywords.
+    Returns one or several structures, and the keywords.
     """
     (settle,) = _settling
     found: tuple[Any, dict[str, Any]] = settle(function, what, keywords, behind)
@@ -162,11 +162,11 @@ def settled(
 
 
 def takes_structures(kind: str) -> Callable[[T], T]:
-    """Mark a function whose structure may be an object of another library, which `checked` converts.
+    """Mark a function that accepts objects of other libraries as structure, which `checked` converts.
 
-    kind : "atoms" for Atoms, made with the function's keywords of reading; "file" for a file in memory with the
-        object's parameters, if it has some; "structure" for one with names and positions alone; "either" for Atoms, or
-        a file if keywords about files are given
+    kind : "atoms" to convert to Atoms, using the function's keywords for reading; "file" for a file in memory with the
+        object's parameters, if any; "structure" for one with only names and positions; "either" for Atoms, or a file if
+        keywords about files are given
     """
 
     def mark(function: T) -> T:
@@ -180,14 +180,14 @@ _converting: list[Callable[..., Any]] = []
 
 
 def convert_objects_by(convert: Callable[..., Any]) -> None:
-    """Register the function that converts an object of another library in a call, for `converted`."""
+    """Register the function that converts objects of other libraries, for `converted`."""
     _converting[:] = [convert]
 
 
 def converted(
     function: Callable[..., Any], what: Any, by_place: Mapping[str, Any], keywords: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Convert the structure of a call, an object of another library; return it and the keywords that are left."""
+    """Convert an object of another library in a call. Returns the structure and the remaining keywords."""
     (convert,) = _converting
     found: tuple[Any, dict[str, Any]] = convert(function, what, by_place, keywords)
     return found
@@ -197,12 +197,12 @@ _public: list[Callable[[str], Any]] = []
 
 
 def find_public_names_by(find: Callable[[str], Any]) -> None:
-    """Register the function that returns the object of a public name, or a room, for `present` and `public`."""
+    """Register the function that returns a public object or package by name, for `present` and `public`."""
     _public[:] = [find]
 
 
 def public(name: str) -> Any:
-    """Return the object of a public name, or a room, for a method of a lower room that hands its object to it: `save`.
+    """Return a public object or package by name, for use in lower-level packages that cannot import it.
 
     name : without "pele_ocl."
     """
@@ -211,9 +211,9 @@ def public(name: str) -> Any:
 
 
 def accept_former(cls: type[T], **names: str) -> type[T]:
-    """Let a class's constructor take former names of keywords, with a warning, and its objects have them to read.
+    """Make a constructor accept deprecated keywords, with a warning, and add them as read-only attributes.
 
-    names : the present name by the former one; they end with the next release
+    names : current name by deprecated name; these are removed in the next release
     """
     made = cls.__init__
 
@@ -232,7 +232,7 @@ def accept_former(cls: type[T], **names: str) -> type[T]:
 
 
 def renamed(former: str, name: str, value: T) -> T:
-    """Return the value of a keyword under its former name, with a warning; both as the warning is to name them."""
+    """Return the value of a deprecated keyword, with a warning that contains both names."""
     _warn_of(former, name, 4)
     return value
 
@@ -243,9 +243,9 @@ def _warn_of(former: str, name: str, level: int = 3) -> None:
 
 
 def present(former: str, name: str) -> Any:
-    """Warn the caller of a former name, which ends with the next release; return the object of the public one.
+    """Return the public object for a deprecated name, which is removed in the next release, with a warning.
 
-    former : the name as it was called; name : without "pele_ocl."
+    former : deprecated name; name : without "pele_ocl."
     """
     warnings.warn(
         f"{former} is now pele_ocl.{name}; the former name ends with the next release", DeprecationWarning, stacklevel=3

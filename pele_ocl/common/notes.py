@@ -1,7 +1,7 @@
-"""Notes: sentences for the user that come while something is computed, in this process or by workers.
+"""Notes for the user, issued during computations in this process or by workers.
 
-They go through `logging`, to the logger "pele_ocl": notes and warnings about results as WARNING, messages about the
-progress as INFO, failures as ERROR. The command line shows them on stderr with its own words for keywords.
+They are sent to the logger "pele_ocl": notes and warnings about results as WARNING, progress messages as INFO, and
+failures as ERROR. The command line prints them to stderr, with keywords replaced by its options.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ Kind = Literal["note", "warning", "message", "error"]
 LOG = logging.getLogger("pele_ocl")
 _LEVELS = {"note": logging.WARNING, "warning": logging.WARNING, "message": logging.INFO, "error": logging.ERROR}
 _HEADS: dict[str, Kind] = {"Note: ": "note", "Warning: ": "warning", "Error: ": "error"}
-_listeners: list[list[Note]] = []  # of notes about results, the innermost last
-_collectors: list[list[Note]] = []  # where notes go in place of the logger, the last one now
+_listeners: list[list[Note]] = []  # receive notes about results; the innermost is last
+_collectors: list[list[Note]] = []  # the last one receives notes instead of the logger
 
 
 class Note(str):
-    """A sentence for the user, which programs know by its code.
+    """A sentence for the user, with a code for programs.
 
-    text : the sentence; keywords of functions are in backquotes, as in errors
-    kind : "note" or "warning" about a result, "message" about the progress, "error" of a part that failed
-    code : word by which programs tell it from others (docs/records.md)
-    fields : what it is about, by name
+    text : the sentence; function keywords are in backquotes, as in errors
+    kind : "note" or "warning" about a result, "message" about progress, "error" for a part that failed
+    code : code for programs (docs/records.md)
+    fields : data in the sentence, by name
 
         >>> Note("7 of 22 atoms were taken", code="selected", n=7).code
         'selected'
@@ -49,7 +49,7 @@ class Note(str):
 
     @property
     def head(self) -> str:
-        """Word with which the line of a terminal begins: "Note: "."""
+        """Prefix of the line printed to a terminal, such as "Note: "."""
         return next((head for head, kind in _HEADS.items() if kind == self.kind), "")
 
 
@@ -69,7 +69,7 @@ def collected_notes() -> Iterator[list[Note]]:
 
 @contextmanager
 def heard_notes() -> Iterator[list[Note]]:
-    """List the notes and warnings about results issued within the block, for a report in JSON."""
+    """Record the notes and warnings about results issued within the block, for JSON reports."""
     heard: list[Note] = []
     _listeners.append(heard)
     try:
@@ -79,17 +79,17 @@ def heard_notes() -> Iterator[list[Note]]:
 
 
 def with_notes(result: Mapping[str, Any], heard: Sequence[str]) -> dict[str, Any]:
-    """Add issued sentences to the `notes` of a result, without duplicates, even if one was issued with its file."""
+    """Add issued sentences to the `notes` of a result, without duplicates, ignoring file names."""
     own = list(result.get("notes", ()))
     told = [*own, *(each for each in heard if not any(each.endswith(f": {note}") for note in own))]
     codes = dict(zip(own, result.get("note_codes", ()), strict=False))
     return {**result, **as_json(dict.fromkeys(told), codes)} if told or "notes" in result else dict(result)
 
 
-def as_json(told: Iterable[str], codes: Mapping[str, str] = {}) -> dict[str, list[str]]:  # never written to
-    """Return the notes for a report in JSON: `notes`, the sentences, and `note_codes`, a word for each.
+def as_json(told: Iterable[str], codes: Mapping[str, str] = {}) -> dict[str, list[str]]:  # never modified
+    """Return notes in JSON form: `notes`, the sentences, and `note_codes`, a code for each.
 
-    codes : of sentences that are no Notes
+    codes : codes of sentences that are plain strings
     """
     every = list(told)
     return {
@@ -99,17 +99,18 @@ def as_json(told: Iterable[str], codes: Mapping[str, str] = {}) -> dict[str, lis
 
 
 def note(text: str, heard: bool = True, *, kind: Kind | None = None, code: str = "note", **fields: Any) -> None:
-    """Tell the user a sentence.
+    """Issue a note.
 
     text : a sentence, or a Note, which keeps its kind and code
-    heard : False for what a report in JSON has elsewhere
-    kind : by default what the text begins with, "Note: " say, and without that a message; code, fields : as in Note
+    heard : False for notes whose content is elsewhere in a JSON report
+    kind : by default determined by the beginning of the text, such as "Note: ", otherwise "message"
+    code, fields : as in Note
     """
     tell(text if isinstance(text, Note) else _read(text, kind, code, fields), heard)
 
 
 def tell(told: Note, heard: bool = True) -> None:
-    """Tell a note: to who listens, and to who collects notes or else to the logger."""
+    """Send a note to listeners, and to the current collector or the logger."""
     if heard and told.kind in ("note", "warning"):
         for listener in _listeners:
             listener.append(told)
@@ -125,13 +126,13 @@ def _read(text: str, kind: Kind | None, code: str, fields: Mapping[str, Any]) ->
 
 
 def one_line(text: str) -> str:
-    """Escape line ends and what cannot be printed; leave out the middle of a text that is longer than any sentence."""
+    """Escape line ends and unprintable characters, and shorten excessively long text."""
     return shortened(printable(text).replace("\n", "\\n"))
 
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Tell warnings of the library's own classes as notes, and show other warnings as Python does."""
+    """Issue warnings of this package as notes within the block; other warnings are not changed."""
     with warnings.catch_warnings():
         shown_by_python = warnings.showwarning
 

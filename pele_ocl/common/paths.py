@@ -1,4 +1,4 @@
-"""Paths that a user gives, and why a file cannot be read; without NumPy."""
+"""Paths given by users, and reasons why files cannot be read. Does not need NumPy."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ NAME_TOO_LONG = "the name is too long for the file system; give a shorter one"
 
 
 def file_path(value: object, name: str = "path") -> Path:
-    """Return the value as a Path.
+    """Convert to a Path.
 
-    Raises InputError unless it is a path or a text, FormatError for a name that no file can have: one with a null
-    character, or longer than the file system allows.
+    Raises InputError unless it is a path or a string, FormatError for an invalid file name: with a null character, or
+    too long for the file system.
     """
     written = os.fspath(value) if isinstance(value, str | PathLike) else None
     if not isinstance(written, str):
-        raise InputError(f"{name} is {described(value)}; the path of a file is needed")
+        raise InputError(f"{name} is {described(value)}; expected the path of a file")
     if "\0" in written:
         raise FormatError(f"{written!r}: no file can have this name")
     try:
@@ -32,7 +32,7 @@ def file_path(value: object, name: str = "path") -> Path:
 
 
 def why_unreadable(error: OSError) -> str:
-    """Say why a file could not be opened or read, as part of a sentence that begins with its name."""
+    """Return the reason why a file could not be opened or read, as part of a message after its name."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return "no such file"
     if isinstance(error, IsADirectoryError):

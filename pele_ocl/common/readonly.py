@@ -1,4 +1,4 @@
-"""Arrays that nobody can write to, and objects that hold them."""
+"""Read-only arrays, and objects that contain them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 
 def read_only(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
-    """A read-only, C-contiguous copy of an array."""
+    """Return a read-only, C-contiguous copy of an array."""
     array = np.array(values, dtype=dtype, order="C")
     array.flags.writeable = False
     return array
 
 
 def own_array(values: NDArray[Any], given: object) -> NDArray[Any]:
-    """Return `values`, which were made of what a caller gave, or a copy where they may be the caller's own memory."""
+    """Return `values`, converted from `given`, or a copy if they may share memory with it."""
     return values.copy() if values is given or values.base is not None else values
 
 
 class ReadOnlyArrays:
-    """Base class of objects with read-only arrays: they are read-only after copying and unpickling, too."""
+    """Base class of objects with read-only arrays, which remain read-only after copying and unpickling."""
 
     def __setstate__(self, state: Mapping[str, object]) -> None:
         for value in state.values():
             if isinstance(value, np.ndarray):
-                value.flags.writeable = False  # NumPy's pickles do not keep it
+                value.flags.writeable = False  # not preserved by pickles of NumPy
         self.__dict__.update(state)

@@ -1,4 +1,4 @@
-"""Objects whose attributes stay as they were made, for what was computed with them would not follow."""
+"""Objects with read-only attributes, because data computed from them would not be updated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .errors import InputError
 
 
 def _settling(init: Callable[..., None]) -> Callable[..., None]:
-    """An __init__ after which an object of its own class is settled."""
+    """Wrap __init__ so that attributes are read-only after it returns."""
 
     @wraps(init)
     def made(self: Any, *args: Any, **keywords: Any) -> None:
@@ -24,9 +24,9 @@ def _settling(init: Callable[..., None]) -> Callable[..., None]:
 
 
 class Settled:
-    """Base of plans, ensembles and simulations: to write a public attribute once it is made raises InputError.
+    """Base class of plans, ensembles and simulations, whose public attributes are read-only after construction.
 
-    Properties that can be written take what is written, and columns of rows their items.
+    Writing raises InputError, except for properties with a setter. Items of columns can also be written.
     """
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -46,5 +46,5 @@ class Settled:
 
 
 def rewrite(settled: Settled, **attributes: object) -> None:
-    """Write attributes that the library itself changes."""
+    """Change attributes, for use by the library itself."""
     settled.__dict__.update(attributes)

@@ -1,7 +1,4 @@
-"""Text files as lines, whatever their line ends, encoding and compression, with one sentence for each thing wrong.
-
-Numbers in them, too: one strict reader for all formats.
-"""
+"""Reading of text files with any line ends, encoding and compression, and strict parsing of numbers."""
 
 from __future__ import annotations
 
@@ -20,21 +17,21 @@ from .errors import FormatError
 from .inputfile import InputFile, read_file, require_unpacked
 
 GZIP_MAGIC, BZIP2_MAGIC = b"\x1f\x8b", b"BZh"
-_LONGEST_LINE = 2**24  # characters; a bomb of gzip data is one line of gigabytes
-_QUOTED = 60  # characters of a word that messages show
+_LONGEST_LINE = 2**24  # characters; limits memory for malicious files with one huge line
+_QUOTED = 60  # characters of a word in messages
 _NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 _PDB_RECORDS = ("HEADER", "TITLE ", "REMARK", "CRYST1", "MODEL ", "ATOM  ", "HETATM")
 
 
 def lines(source: str | PathLike[str], kind: str) -> Iterator[str]:
-    """Read the lines of a text file, gzip or plain, without a byte-order mark and ending in ``\\n``.
+    """Read the lines of a text file, plain or compressed, without byte-order mark and ending in ``\\n``.
 
-    Windows and old Mac line ends are accepted; bytes that are not UTF-8 (Latin-1 remarks) become U+FFFD.
+    Windows and old Mac line ends are accepted. Bytes that are not valid UTF-8, as in Latin-1 remarks, become U+FFFD.
 
-    source : a path, or an InputFile, whose bytes are taken
-    kind : "PDB", "PQR", "mmCIF", "template" or "parameter": what the file should hold, for the messages
+    source : a path, or an InputFile
+    kind : expected content, for messages: "PDB", "PQR", "mmCIF", "template" or "parameter"
 
-    Raises FormatError for a file that is missing, unreadable, empty, binary, HTML, damaged gzip or of another format.
+    Raises FormatError if the file is missing, unreadable, empty, binary, HTML, damaged, or of another format.
     """
     file = read_file(source)
     packed = _packing(file)
@@ -46,9 +43,9 @@ def lines(source: str | PathLike[str], kind: str) -> Iterator[str]:
 
 
 def plain_bytes(source: str | PathLike[str]) -> bytes:
-    """Read the content of a file, gzip or plain, for formats that count columns or bytes.
+    """Read the content of a file, plain or compressed, for formats with fixed columns or binary data.
 
-    Raises FormatError for a file that is missing or unreadable, and for gzip data that is damaged or much too large.
+    Raises FormatError if the file is missing or unreadable, and for compressed data that are damaged or too large.
     """
     file = read_file(source)
     packed = _packing(file)
@@ -56,14 +53,14 @@ def plain_bytes(source: str | PathLike[str]) -> bytes:
         return _unpacked(file, packed)
 
 
-_MAPS = ("DX", "cube")  # kinds of text files that hold maps
+_MAPS = ("DX", "cube")  # text formats of maps
 _PACKINGS = {".gz": "gzip", ".bz2": "bzip2"}  # by suffix
 
 
 def _unpacked(file: InputFile, packed: str | None, is_map: bool = False) -> bytes:
-    """Unpack a file, a part after the other, as far as its size is one that data of a molecule may have.
+    """Decompress a file in parts, and stop with an error if the size becomes unreasonable.
 
-    So what is made to fill memory is refused before anything is read in it.
+    This protects against decompression bombs.
     """
     if packed is None:
         return file.data
@@ -78,7 +75,7 @@ def _unpacked(file: InputFile, packed: str | None, is_map: bool = False) -> byte
 
 
 def _packing(file: InputFile) -> str | None:
-    """Find how a file is compressed by its first bytes, "gzip" or "bzip2"; None if it is not."""
+    """Return the compression of a file, "gzip" or "bzip2", from its first bytes; None if uncompressed."""
     found = None
     if file.data.startswith(GZIP_MAGIC):
         found = "gzip"
@@ -86,13 +83,13 @@ def _packing(file: InputFile) -> str | None:
         found = "bzip2"
     meant = _PACKINGS.get(file.suffix)
     if meant is not None and found is None:
-        raise FormatError(f"{file}: not {meant} data, although its name ends in {file.suffix}; take the suffix off")
+        raise FormatError(f"{file}: not {meant} data, although its name ends in {file.suffix}; remove the suffix")
     return found
 
 
 @contextmanager
 def _sentences_of(file: InputFile, kind: str | None) -> Iterator[None]:
-    """FormatError in place of what gzip and bzip2 raise."""
+    """Context manager that converts errors of gzip and bzip2 to FormatError."""
     try:
         yield
     except EOFError:
@@ -106,24 +103,24 @@ def _sentences_of(file: InputFile, kind: str | None) -> Iterator[None]:
 
 
 def number(text: str) -> float | None:
-    """Read the number in a field of a file, including NaN and infinities; None if it is not a number.
+    """Parse a number in a field of a file, including NaN and infinity; None if it is not a number.
 
-    Stricter than `float`, which accepts `1_0.0` and digits of other scripts.
+    It is stricter than `float`, which accepts `1_0.0` and digits of other scripts.
     """
     text = text.strip()
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def whole(text: str) -> int | None:
-    """Read a whole number of plain digits, 18 at most; None for other texts, such as a superscript two."""
+    """Parse an integer of up to 18 ASCII digits; None for other strings, such as superscript digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def quoted(value: object) -> str:
-    """A word of a file for messages: in quotation marks, control characters escaped, and no longer than a line."""
+    """Return a word of a file in quotation marks, shortened and with control characters escaped, for messages."""
     try:
         text = str(value)
-    except ValueError:  # a whole number of thousands of digits
+    except ValueError:  # an integer with thousands of digits
         text = "a number of too many digits"
     return repr(text) if len(text) <= _QUOTED else f"{text[:_QUOTED]!r} and {len(text) - _QUOTED:,} more characters"
 
@@ -134,7 +131,7 @@ def _checked(text: TextIO, path: Path, kind: str) -> Iterator[str]:
         if len(line) == _LONGEST_LINE:
             raise FormatError(f"{path}:{number}: a line of more than {len(line):,} characters; the file is damaged")
         if "\0" in line:
-            raise FormatError(f"{path}:{number}: holds NUL bytes: the file is binary or damaged")
+            raise FormatError(f"{path}:{number}: contains NUL bytes: the file is binary or damaged")
         if empty and line.strip():
             empty = False
             _refuse_other_formats(line, path, kind)
@@ -145,8 +142,8 @@ def _checked(text: TextIO, path: Path, kind: str) -> Iterator[str]:
 
 def _refuse_other_formats(first: str, path: Path, kind: str) -> None:
     if first.lstrip().startswith("<"):
-        raise FormatError(f"{path}: holds HTML, not a {kind} file; was the download an error page?")
+        raise FormatError(f"{path}: contains HTML, not a {kind} file; was the download an error page?")
     if kind in ("PDB", "PQR") and first.startswith("data_"):
-        raise FormatError(f"{path}: holds mmCIF, not {kind}; give it the suffix .cif")
+        raise FormatError(f"{path}: contains mmCIF, not {kind}; give it the suffix .cif")
     if kind == "mmCIF" and first.startswith(_PDB_RECORDS):
-        raise FormatError(f"{path}: holds PDB records, not mmCIF; give it the suffix .pdb")
+        raise FormatError(f"{path}: contains PDB records, not mmCIF; give it the suffix .pdb")

@@ -1,4 +1,4 @@
-"""Threads that copy: one alone is slower than a bus, most of all into memory that is not yet there."""
+"""Copying by several threads, because a single one does not use the full memory bandwidth."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TypeVar
 T = TypeVar("T")
 
 MOST_COPIERS = 8
-PART = 3 << 15  # numbers that a core's caches hold; whole rows of coordinates
-LEAST = 10 * PART  # of fewer numbers it takes as long until threads begin and have ended
-MANY = 20_000  # atoms whose sorting takes longer than a thread takes to begin
+PART = 3 << 15  # numbers that fit in the cache of a core; divisible by 3
+LEAST = 10 * PART  # numbers from which threads are faster
+MANY = 20_000  # atoms from which sorting in a thread is worthwhile
 
 
 def in_parts(size: int, work: Callable[[slice], T]) -> list[T]:
-    """Work on the parts of `size` numbers, by threads if there are several; results in their order."""
+    """Apply a function to parts of `size` numbers, by threads if there are several. Returns results in order."""
     if size < LEAST:
         return [work(slice(0, size))]
     parts = [slice(first, min(first + PART, size)) for first in range(0, size, PART)]
@@ -25,7 +25,7 @@ def in_parts(size: int, work: Callable[[slice], T]) -> list[T]:
 
 
 def by_rows(count: int, size: int, work: Callable[[slice], T]) -> list[T]:
-    """Work on parts of so many rows of `size` numbers, as `in_parts` does."""
+    """Apply a function to parts of `count` rows of `size` numbers, as in `in_parts`."""
     if count * size < LEAST:
         return [work(slice(0, count))]
     step = max(1, PART // max(1, size))
@@ -34,12 +34,12 @@ def by_rows(count: int, size: int, work: Callable[[slice], T]) -> list[T]:
 
 
 def started(size: int, work: Callable[[], T]) -> Callable[[], T]:
-    """Start work on `size` atoms in a thread, if there are many. The function returned waits for it, or does it."""
+    """Start work on `size` atoms in a thread, if there are many. Returns a function that waits for it or does it."""
     return copiers().submit(work).result if size >= MANY else work
 
 
 def in_new_thread(work: Callable[[], T]) -> Callable[[], T]:
-    """Start work in a new thread, in which it may wait for the copiers. The function returned waits for it."""
+    """Start work in a new thread, in which it may use the copiers. Returns a function that waits for it."""
     thread = ThreadPoolExecutor(1)
     result = thread.submit(work).result
     thread.shutdown(wait=False)
@@ -47,7 +47,7 @@ def in_new_thread(work: Callable[[], T]) -> Callable[[], T]:
 
 
 def copiers() -> ThreadPoolExecutor:
-    """Get the threads of this process: a forked one lacks its parent's."""
+    """Return the thread pool of this process, since a forked process cannot use that of its parent."""
     return _copiers(os.getpid())
 
 

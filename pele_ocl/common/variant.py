@@ -1,4 +1,4 @@
-"""Variants: each is one way to compute a quantity. Free of OpenCL, so that help and tests can list variants."""
+"""Variants, alternative implementations of a quantity. Does not need OpenCL, so that help and tests can list them."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-S = TypeVar("S")  # the host steps of a quantity's variants
-D = TypeVar("D")  # a device
+S = TypeVar("S")  # host steps of the variants of a quantity
+D = TypeVar("D")  # device
 
 PRECISIONS = ("float32", "float64")
 
-# Called with the share of the work done, 0 to 1.
+# Called with the fraction of the work done, 0 to 1.
 Progress = Callable[[float], None]
 
 Setting = int | tuple[int, ...]
-Settings = Mapping[str, Setting]  # fields of a variant's layout that differ from the rules', with their values
+Settings = Mapping[str, Setting]  # fields of a layout that differ from the defaults, with their values
 
 
 class Described(Protocol):
-    """A device, as far as layouts depend on it."""
+    """Device properties that affect layouts."""
 
     @property
     def kind(self) -> str: ...
@@ -32,9 +32,9 @@ class Described(Protocol):
 
 @dataclass(frozen=True)
 class Machine:
-    """Properties of a device that layouts depend on.
+    """Device properties that affect layouts.
 
-    kind : "CPU", "GPU" or other; units : compute units; width : reals in a vector of the precision
+    kind : "CPU", "GPU" or other; units : compute units; width : vector width for the precision
     """
 
     kind: str
@@ -45,43 +45,43 @@ class Machine:
 
     @classmethod
     def of(cls, device: Described, precision: str) -> Machine:
-        """Describe a device by the properties that layouts depend on."""
+        """Create from a device and a precision."""
         return cls(device.kind, device.vendor, device.compute_units, device.vector_width(precision), precision)
 
 
-# The settings that `pele-ocl tune` tries on a machine, for work of a size in the unit of tuning.SIZES.
+# Returns the settings tried by `pele-ocl tune` on a machine, for a size in the unit of tuning.SIZES.
 Choices = Callable[[Machine, int], Sequence[Settings]]
 
 
 def untried(machine: Machine, size: int) -> Sequence[Settings]:
-    """No settings: `tune` leaves the variant out."""
+    """Return no settings, so that `tune` skips the variant."""
     return ()
 
 
 def by_rule(machine: Machine, size: int) -> Sequence[Settings]:
-    """Return the settings of the rules alone."""
+    """Return only the default settings."""
     return ({},)
 
 
 def by_rule_up_to(most: int) -> Choices:
-    """Make choices with the settings of the rules for work up to this size. `tune` leaves the variant out for more."""
+    """Return a function that only offers the default settings up to this size; `tune` skips the variant above."""
     return lambda machine, size: by_rule(machine, size) if size <= most else ()
 
 
 @dataclass(frozen=True)
 class Variant(Generic[S]):
-    """One way to compute a quantity: a kernel file and the host steps around it.
+    """Implementation of a quantity: a kernel file and host steps.
 
     file : name in cl/
     kernel : name of its main kernel
     summary : one line for tables and help
-    run : host steps; what it takes and gives is the quantity's matter
-    approximates : whether it leaves out what an accuracy allows
-    per_atom : whether it tells the energies of single atoms apart
-    shared : whether several devices may share its work
-    made_for : the kind of device it is made for, "CPU" or "GPU", on others slow; None for any
-    choices : the settings that `tune` tries on the kind of device it is made for. All are as exact as the rules', and
-        give equal bits in every run
+    run : host steps, with arguments and results specific to the quantity
+    approximates : whether it is approximate within an accuracy
+    per_atom : whether it can compute energies of single atoms
+    shared : whether its work can be divided between several devices
+    made_for : kind of device for which it is fast, "CPU" or "GPU"; None for any
+    choices : function that returns the settings tried by `tune` on this kind of device. All are as accurate as the
+        default, and reproducible to the last bit
     """
 
     file: str
@@ -95,11 +95,11 @@ class Variant(Generic[S]):
     choices: Choices = untried
 
     def devices_for(self, devices: list[D]) -> list[D]:
-        """Return the devices that share the work where these are asked for."""
+        """Return those of the requested devices that are used."""
         return devices
 
 
 def made_for(variants: Mapping[str, Variant[S]], kind: str) -> tuple[str, ...]:
-    """List the variants for a kind of device; other kinds than CPUs run what is for GPUs."""
+    """Return the variants for a kind of device; kinds other than CPU use those for GPUs."""
     fitting = (None, "CPU" if kind == "CPU" else "GPU")
     return tuple(name for name, variant in variants.items() if variant.made_for in fitting)

@@ -1,4 +1,4 @@
-"""Rule that no half-written file is ever left, and that no output is an input."""
+"""Atomic writing of files, and protection of input files from being overwritten."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ from pathlib import Path
 from .errors import FormatError
 from .paths import NAME_TOO_LONG, file_path
 
-# Temporary files: name, at random; of which machine and process; and the suffix, by which formats know themselves.
+# Names of temporary files: random part, machine and process, and the suffix, which determines the format.
 _TEMPORARY = re.compile(r"\..*-[0-9a-f]{12}\.(?P<machine>[0-9a-f]{8})-(?P<process>\d+)\.pele-ocl(\..*)?")
-_tidied = set[str]()  # folders in which this process has looked for temporary files of dead ones
+_tidied = set[str]()  # folders already searched for temporary files of dead processes
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 @contextmanager
 def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> Iterator[Path]:
-    """A temporary file in the folder of `path` that takes its name when the block ends without an exception.
+    """Context manager for a temporary file that replaces `path` when the block ends without an exception.
 
-    On any exception, KeyboardInterrupt included, the temporary file is removed and the former file stays as it was. A
-    symbolic link keeps its target path. The file there is replaced; the new one has its permissions, and its owner as
-    far as the system allows. Temporary files in the folder are removed that processes of this machine left behind when
-    they were killed.
+    On any exception, including KeyboardInterrupt, the temporary file is removed and an existing file is unchanged.
+    Symbolic links are followed. The new file has the permissions and, if possible, the owner of the old one. Temporary
+    files of killed processes of this machine in the folder are removed.
 
     inputs : files that must not be overwritten
 
-    Raises FormatError if the folder is missing or read-only, or `path` is no regular file or an input.
+    Raises FormatError if the folder is missing or read-only, or `path` is not a regular file or is an input.
     """
     refuse_target(path, inputs)
     target = Path(os.path.realpath(path))
@@ -55,15 +54,15 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
 
 @cache
 def _machine() -> str:
-    """Mark of this machine, or of this container: its processes know each other by number."""
+    """Return an identifier of this machine or container, within which process numbers are unique."""
     return hashlib.sha256(" ".join(_identity()).encode()).hexdigest()[:8]
 
 
 def _identity() -> tuple[str, ...]:
-    """Names by which processes that know each other by number are told from all others.
+    """Return the data that identify a set of processes with unique process numbers.
 
-    Machines that share a folder may have one name, and so may containers: the running kernel has a number of its own.
-    Where it has none, the network card has.
+    Host names are not sufficient, because machines or containers with a shared folder may have the same name. Therefore
+    the boot identifier of the kernel or the address of the network card is included.
     """
     name = os.uname().nodename if hasattr(os, "uname") else ""
     try:
@@ -78,7 +77,7 @@ def _identity() -> tuple[str, ...]:
 
 
 def _tidy(folder: Path) -> None:
-    """Remove temporary files of this machine's processes that are no more; once in a folder, as it takes time."""
+    """Remove temporary files of dead processes of this machine, only once per folder, because this takes time."""
     if os.name != "posix" or str(folder) in _tidied:
         return
     _tidied.add(str(folder))
@@ -91,19 +90,19 @@ def _tidy(folder: Path) -> None:
 
 
 def _lives(process: int) -> bool:
-    """Return whether a process of this machine is still there."""
+    """Return whether a process of this machine is still running."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except OSError:  # another user's
+    except OSError:  # process of another user
         return True
     return True
 
 
 @contextmanager
 def appending(path: str | PathLike[str]) -> Iterator[None]:
-    """A block that writes to an open file; raises FormatError if the system refuses it, on a full disk, say."""
+    """Context manager for writing to an open file. Raises FormatError if this fails, e.g. if the disk is full."""
     try:
         yield
     except OSError as error:
@@ -118,7 +117,7 @@ def _refusal(path: str | PathLike[str], error: OSError) -> FormatError:
 
 
 def _create(temporary: Path, target: Path) -> None:
-    """Make the empty file, which nobody may read who may not read the file that it replaces."""
+    """Create the empty temporary file, with permissions no wider than those of the file to be replaced."""
     try:
         there = target.stat()
     except FileNotFoundError:
@@ -127,7 +126,7 @@ def _create(temporary: Path, target: Path) -> None:
     try:
         if there is not None:
             for owner in ((there.st_uid, -1), (-1, there.st_gid)):
-                with suppress(PermissionError):  # only root may give files away
+                with suppress(PermissionError):  # only root may change the owner
                     os.chown(number, *owner)
             os.chmod(number, stat.S_IMODE(there.st_mode))
     finally:
@@ -135,21 +134,21 @@ def _create(temporary: Path, target: Path) -> None:
 
 
 def same_file(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
-    """Return whether two paths lead to one file, by links or otherwise."""
+    """Return whether two paths refer to the same file, also through links."""
     try:
         return os.path.samefile(one, other)
-    except OSError:  # one of them is not there
+    except OSError:  # one does not exist
         return os.path.realpath(one) == os.path.realpath(other)
 
 
 def refuse_overwriting(output: str | PathLike[str], source: str | PathLike[str]) -> None:
-    """Raise FormatError if two paths lead to one file."""
+    """Raise FormatError if two paths refer to the same file."""
     if same_file(output, source):
         raise FormatError(f"{output}: the same file as the input {source}; give the output another name")
 
 
 def refuse_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
-    """Raise FormatError for a path that is one of the inputs or that nothing can be written to."""
+    """Raise FormatError if a path is one of the inputs or cannot be written."""
     file_path(path)
     for source in inputs:
         refuse_overwriting(path, source)
@@ -160,7 +159,7 @@ def refuse_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str
 
 
 def refuse_targets(paths: Sequence[str | PathLike[str]], inputs: Sequence[str | PathLike[str]] = ()) -> None:
-    """Raise FormatError as refuse_target does for the first path it refuses, and for two paths to one file."""
+    """Raise FormatError as in refuse_target for the first invalid path, and for two paths to the same file."""
     for number, path in enumerate(paths):
         refuse_target(path, inputs)
         for other in paths[:number]:

@@ -1,4 +1,4 @@
-"""Contract of the input: findings about structures, frames and energies, and the repair of frames."""
+"""Validation of input: findings about structures, frames and energies, and imaging of frames."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names
 
-if TYPE_CHECKING:  # the same names as below, for checkers and editors
+if TYPE_CHECKING:  # the same names as below, for type checkers and editors
     from .cells import IMAGES, Image, cells_of, dimensions_of, usable_cells
     from .cut_structures import whole_structure
     from .findings import Action, Finding, HasFindings, impossible_bonds, of_energy, of_order, of_structure, require
@@ -19,7 +19,7 @@ __all__ = [
     "whole_structure",
 ]  # fmt: skip
 
-if not TYPE_CHECKING:  # names by the file that has them
+if not TYPE_CHECKING:  # names by module
     __getattr__ = lazy_names(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""Unit cells as three vectors each, whatever a file gives."""
+"""Unit cells as three vectors."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Floats = NDArray[np.float64]
 Image = Literal["auto", "none"]  # whether frames with a cell are imaged
 IMAGES: tuple[Image, ...] = get_args(Image)
 
-LEAST_WIDTH = 5.0  # A between opposite faces: a smaller cell holds no molecule, such as the 1 x 1 x 1 of NMR models
+LEAST_WIDTH = 5.0  # A, smallest width of a usable cell; excludes the 1 x 1 x 1 cell of NMR models
 
 
 def cells_of(lengths: ArrayLike, angles: ArrayLike) -> Floats:
-    """Cells (m, 3, 3) A, a row for each vector, of lengths (m, 3) A and angles (m, 3) degrees.
+    """Return cells (m, 3, 3) A, with vectors as rows, from lengths (m, 3) A and angles (m, 3) degrees.
 
-    The first vector lies along x, the second in the plane of x and y. NaN where there is no cell.
+    The first vector is parallel to x, the second lies in the xy plane. Values are NaN without a cell.
     """
     a, b, c = np.asarray(lengths, np.float64).reshape(-1, 3).T
     cosines = np.cos(np.radians(np.asarray(angles, np.float64).reshape(-1, 3)))
@@ -35,7 +35,7 @@ def cells_of(lengths: ArrayLike, angles: ArrayLike) -> Floats:
 
 
 def dimensions_of(cells: Floats) -> tuple[Floats, Floats]:
-    """Lengths (m, 3) A and angles (m, 3) degrees of cells (m, 3, 3)."""
+    """Return lengths (m, 3) A and angles (m, 3) degrees of cells (m, 3, 3)."""
     lengths = np.linalg.norm(cells, axis=2)
     pairs = ((1, 2), (0, 2), (0, 1))
     cosines = [np.einsum("mi,mi->m", cells[:, i], cells[:, j]) / (lengths[:, i] * lengths[:, j]) for i, j in pairs]
@@ -43,7 +43,7 @@ def dimensions_of(cells: Floats) -> tuple[Floats, Floats]:
 
 
 def usable_cells(cells: ArrayLike) -> Floats:
-    """Return the cells (m, 3, 3) A, with NaN for cells that are too small to hold a molecule or have no volume."""
+    """Return the cells (m, 3, 3) A, with NaN for cells that are too small for a molecule or have no volume."""
     found = np.array(cells, np.float64).reshape(-1, 3, 3)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         widths = widths_of(found)
@@ -52,7 +52,7 @@ def usable_cells(cells: ArrayLike) -> Floats:
 
 
 def widths_of(cells: Floats) -> Floats:
-    """Distances (m, 3) A between opposite faces of cells (m, 3, 3)."""
+    """Return distances (m, 3) A between opposite faces of cells (m, 3, 3)."""
     normals = np.cross(cells[:, [1, 2, 0]], cells[:, [2, 0, 1]])
     volumes = np.abs(np.einsum("mi,mi->m", cells[:, 0], normals[:, 0]))
     widths: Floats = volumes[:, np.newaxis] / np.linalg.norm(normals, axis=2)
@@ -60,9 +60,9 @@ def widths_of(cells: Floats) -> Floats:
 
 
 def reduced(cell: Floats) -> Floats:
-    """Find the whole numbers (3, 3) that make shorter vectors of one lattice: `numbers @ cell`.
+    """Return integers (3, 3) for a lattice reduction: `numbers @ cell` has shorter vectors.
 
-    Rounding along short vectors finds the nearest image, which it does not along the vectors of a flat cell.
+    Rounding to the nearest image is only correct for short vectors, not for those of a very flat cell.
     """
     numbers, vectors = np.eye(3), cell.copy()
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""Structures whose molecules the faces of their cell cut, made whole before a force field gives them bonds."""
+"""Repair of structures with molecules split by the periodic cell, before bonds are assigned."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 BOND = 2.0  # A, between residues of a chain
-_LINKS = (("C", "N"), ("O3'", "P"), ("O3*", "P"))  # atoms of a residue and of the next one that are bonded
-_SHORTER = 0.5  # A: an image is another way to join atoms only if its longest step is so much shorter
+_LINKS = (("C", "N"), ("O3'", "P"), ("O3*", "P"))  # bonded atoms of consecutive residues
+_SHORTER = 0.5  # A; a residue counts as split if imaging shortens its longest step by more than this
 
 
 def whole_structure(structure: Structure, cell: Floats | None) -> Structure:
-    """Make the molecules of a structure whole that a cell's faces cut, with a note; others stay as they are.
+    """Make molecules split by the periodic cell whole, and add a note. Other structures are returned unchanged.
 
-    cell : (3, 3) A, None if there is none
+    cell : (3, 3) A, None without a cell
     """
     bonds = None if cell is None else cut_bonds(structure, cell)
     if cell is None or bonds is None:
         return structure
-    from .imaging import CUT_NOTE, Imager  # which few structures need
+    from .imaging import CUT_NOTE, Imager  # rarely needed
 
     positions, moved = Imager(len(structure.labels), bonds)(structure.positions[np.newaxis], cell[np.newaxis])
     if not moved[0]:
@@ -34,9 +34,9 @@ def whole_structure(structure: Structure, cell: Floats | None) -> Structure:
 
 
 def cut_bonds(structure: Structure, cell: Floats) -> NDArray[np.int32] | None:
-    """Pairs (m, 2) of atoms that hold molecules together, None if no molecule is cut.
+    """Return pairs (m, 2) of atoms that connect the molecules, or None if no molecule is split.
 
-    In a residue that is cut, its atoms are joined by the shortest steps.
+    Atoms of split residues are connected by the shortest steps.
     """
     if not np.isfinite(structure.positions).all():
         return None
@@ -59,20 +59,20 @@ def cut_bonds(structure: Structure, cell: Floats) -> NDArray[np.int32] | None:
 
 
 def _spans(starts: Indices, first: Indices, wide: Indices) -> list[tuple[int, int]]:
-    """First and last atoms, the latter exclusive, of residues; wide : the first atoms of some"""
+    """Return the first atom and the end of residues. wide : first atoms of these residues"""
     ends = np.append(starts[1:], len(first))
     return [(int(start), int(ends[np.searchsorted(starts, start)])) for start in np.unique(wide)]
 
 
 def _tree(positions: Floats, start: int, end: int, cell: Floats) -> tuple[Indices, bool]:
-    """Pairs (m - 1, 2) that join the atoms of a residue through the nearest images, and True if its faces cut it."""
+    """Return pairs (m - 1, 2) that connect the nearest images of a residue's atoms, and whether it is split."""
     through, longest = _joined(positions[start:end], cell)
     _, in_place = _joined(positions[start:end], None)
     return through + start, in_place > longest + _SHORTER
 
 
 def _joined(places: Floats, cell: Floats | None) -> tuple[Indices, float]:
-    """Pairs that join places (m, 3) with the shortest steps, by Prim's way, and the longest of these steps."""
+    """Return the minimum spanning tree of points (m, 3), by Prim's algorithm, and the length of its longest edge."""
     inverse = None if cell is None else np.linalg.inv(cell)
     left = np.ones(len(places), np.bool_)
     nearest, parents = np.full(len(places), np.inf), np.zeros(len(places), np.intp)
@@ -92,7 +92,7 @@ def _joined(places: Floats, cell: Floats | None) -> tuple[Indices, float]:
 
 
 def _links(structure: Structure, cell: Floats) -> tuple[Indices, bool]:
-    """Pairs (m, 2) of atoms that bond residues of a chain, and True if one bond crosses a face."""
+    """Return pairs (m, 2) of bonded atoms between residues of a chain, and whether any bond is split."""
     labels, inverse = structure.labels, np.linalg.inv(cell)
     residues = labels.residue_index - labels.residue_index[0]
     found, cut = [np.empty((0, 2), np.intp)], False

@@ -1,4 +1,4 @@
-"""Findings: what was repaired, refused or noted in a structure or its energies, each a sentence with its atoms."""
+"""Findings about structures and energies: problems that are repaired, refused or noted."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from ..common.errors import InputError
 
 Action = Literal["repaired", "refused", "noted"]
 
-TOO_LONG = 3.0  # A that a bond may be longer than its length in any structure that was ever whole
-USUAL_BOND = 1.5  # A, of bonds whose length no force field tells
-_MOST_LONGER, _SHORTEST = 0.6, 0.5  # A longer, and as a part: bonds of frames whose atoms have another order
-_SAME_PLACE = 1e-4  # A, at which no energy is defined
-ON_TOP = 0.5  # A: no two atoms of a molecule are so close
-_OFF_RULE = 0.05  # A of a virtual site, which is more than the decimals of files take from it
-_DISULPHIDE = 2.5  # A between SG atoms that are bonded
-# Mean energies beyond which a structure was not relaxed, kcal/mol. Thermal motion at 300 K is 0.3 a bond or angle.
+TOO_LONG = 3.0  # A, largest stretching of a bond in an unbroken structure
+USUAL_BOND = 1.5  # A, length of bonds not defined by a force field
+_MOST_LONGER, _SHORTEST = 0.6, 0.5  # A, and as a fraction; limits for bonds if the order of atoms is correct
+_SAME_PLACE = 1e-4  # A, below which energies are not defined
+ON_TOP = 0.5  # A, smallest distance of atoms in a molecule
+_OFF_RULE = 0.05  # A, displacement of a virtual site larger than rounding in files
+_DISULPHIDE = 2.5  # A, largest distance of bonded SG atoms
+# Mean energies of strained structures, kcal/mol. Thermal motion at 300 K is 0.3 per bond or angle.
 MOST_A_BOND, MOST_AN_ANGLE, MOST_LJ_AN_ATOM = 1.25, 1.5, 1.0
-MOST_ONE_BOND = 50.0  # kcal/mol: 0.4 A of a bond between heavy atoms
-_STRAINED = 3.0  # kcal/mol of a single bond
+MOST_ONE_BOND = 50.0  # kcal/mol, about 0.4 A for a bond between heavy atoms
+_STRAINED = 3.0  # kcal/mol, for a single bond
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding of the contract.
+    """A finding about the input.
 
     action : "repaired", "refused" or "noted"; text : a sentence; atoms : indices of the atoms concerned
-    code : word by which programs know it: docs/records.md
+    code : code for programs: docs/records.md
     """
 
     action: Action
@@ -45,22 +45,22 @@ class Finding:
     code: str = "finding"
 
     def as_json(self) -> dict[str, object]:
-        """Return the finding for a report in JSON."""
+        """Return the finding in JSON form."""
         return {"action": self.action, "code": self.code, "text": self.text, "atoms": list(self.atoms)}
 
 
 def require(findings: Iterable[Finding], strict: bool = False, file: Path | None = None) -> None:
-    """Raise InputError for the first finding that is refused; strict : or noted. file : to name before it"""
+    """Raise InputError for the first refused finding. strict : also for noted ones; file : name in the message"""
     for finding in findings:
         if finding.action == "refused" or (strict and finding.action == "noted"):
             raise InputError(finding.text if file is None else f"{file}: {finding.text}", code=finding.code)
 
 
 def of_structure(atoms: Atoms, torn: Action = "refused", *, places_sites: bool = False) -> list[Finding]:
-    """Findings about a structure before an energy is computed.
+    """Return findings about a structure, before an energy is computed.
 
-    torn : what becomes of bonds that cannot be, which a minimization may mend
-    places_sites : whether virtual sites are placed by their rules first, as minimizations and simulations do
+    torn : action for impossibly long bonds, which a minimization may repair
+    places_sites : whether virtual sites are first recomputed, as in minimizations and simulations
     """
     return [*_torn(atoms, torn), *_on_top(atoms), *_open_disulphides(atoms), *_displaced_sites(atoms, places_sites)]
 
@@ -68,10 +68,10 @@ def of_structure(atoms: Atoms, torn: Action = "refused", *, places_sites: bool =
 def of_energy(
     atoms: Atoms, energy: Mapping[str, float], positions: ArrayLike | None = None, *, is_minimized: bool = False
 ) -> list[Finding]:
-    """Terms of an energy that are beyond reason, with where they come from.
+    """Return findings about unreasonably high energy terms, with their causes.
 
-    energy : kcal/mol by term; positions : (n, 3) A that it belongs to, None for the mean of many, which names no atoms
-    is_minimized : whether a minimization begins there, so that no sentence advises one
+    energy : kcal/mol by term; positions : (n, 3) A of this energy; None for a mean over many, without causes
+    is_minimized : whether the structure will be minimized, so that no advice to do so is needed
     """
     there = None if positions is None else np.asarray(positions, np.float64)
     advice = " where the minimization begins" if is_minimized else f": {_remedy(atoms)}"
@@ -84,7 +84,7 @@ def of_energy(
 
 
 class HasFindings:
-    """A result of atoms with an energy, and what is found in them."""
+    """Mixin for results with atoms and an energy, which adds findings and notes."""
 
     if TYPE_CHECKING:
 
@@ -99,26 +99,23 @@ class HasFindings:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Findings about the structure and its energy, as the commands report them: torn bonds, clashes, strain."""
-        energy = self.energy if self.terms.names else {}  # which were not asked for
+        """Findings about the structure and its energy: broken bonds, clashes, strain."""
+        energy = self.energy if self.terms.names else {}  # empty if energies were not requested
         return (*of_structure(self.atoms), *of_energy(self.atoms, energy, self.atoms.positions))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences to read with the energy: about the atoms and their parameters, and the findings."""
+        """Notes about the atoms and their parameters, and the findings, as sentences."""
         return (*self.atoms.notes, *(finding.text for finding in self.findings))
 
 
 def limits_of(atoms: Atoms, bonds: Ints) -> Floats:
-    """Return the lengths (m,) A beyond which bonds (m, 2) cannot be.
-
-    They are 3 A more than the force field's, or than 1.5 A.
-    """
+    """Return the maximum possible lengths (m,) A of bonds (m, 2): 3 A more than in the force field, or than 1.5 A."""
     return _usual_lengths(atoms, bonds, np.full(len(bonds), USUAL_BOND)) + TOO_LONG
 
 
 def _usual_lengths(atoms: Atoms, bonds: Ints, others: Floats) -> Floats:
-    """Lengths (m,) A of bonds (m, 2) in the force field; others : (m,) of those that it has not"""
+    """Return bond lengths (m,) A in the force field. others : (m,) lengths for bonds without parameters"""
     lengths = others.copy()
     if atoms.bonded is not None and len(atoms.bonded.bonds) and len(bonds):
         codes, known = _codes(bonds, len(atoms)), _codes(atoms.bonded.bonds.atoms, len(atoms))
@@ -130,12 +127,12 @@ def _usual_lengths(atoms: Atoms, bonds: Ints, others: Floats) -> Floats:
 
 
 def of_order(atoms: Atoms, bonds: Ints, positions: Floats) -> list[Finding]:
-    """Findings about positions (n, 3) A that may be of the atoms in another order: bonds of absurd lengths.
+    """Return findings about positions (n, 3) A with impossible bond lengths, which suggest a different order of atoms.
 
-    A bond is that if it is 0.6 A longer than the force field's and than the sum of two covalent radii, or shorter than
-    half of each. Simulations and crystals have no such bonds.
+    A bond is impossible if it is more than 0.6 A longer than both the force field's length and the sum of covalent
+    radii, or shorter than half of both. Such bonds do not occur in simulations and crystals.
 
-    bonds : (m, 2) pairs of atoms to look at; those of virtual sites, which have places of their own, are passed over
+    bonds : (m, 2) bonds to check; bonds of virtual sites are ignored
     """
     bonds = bonds[~atoms.is_site[bonds].any(axis=1)]
     elements = ["X"] * len(atoms) if atoms.labels is None else atoms.labels.elements.tolist()
@@ -158,12 +155,12 @@ def of_order(atoms: Atoms, bonds: Ints, positions: Floats) -> list[Finding]:
 
 
 def impossible_bonds(atoms: Atoms) -> NDArray[np.intp]:
-    """Find the bonds that are more than 3 A longer than they should be, by index among the atoms' bonds."""
+    """Return the indices of bonds that are more than 3 A too long."""
     return np.flatnonzero(_lengths(atoms.positions, atoms.bonds) > limits_of(atoms, atoms.bonds))
 
 
 def bond_text(atoms: Atoms, i: int, j: int, length: float) -> str:
-    """Write the words for a bond that cannot be."""
+    """Describe an impossible bond."""
     return f"the bond of {atoms.describe(i)} and {atoms.describe(j)} is {length:,.1f} A long"
 
 
@@ -186,7 +183,7 @@ def _on_top(atoms: Atoms) -> list[Finding]:
         text = f"{atoms.describe(i)} and {atoms.describe(j)} stand at the same place; remove one of them"
         return [Finding("refused", text, (i, j), "same_place")]
     there, is_site = np.arange(len(atoms)), atoms.is_site
-    if is_site.any():  # whose places in other atoms are their own
+    if is_site.any():  # virtual sites may be inside other atoms
         there = np.flatnonzero(~is_site)
     pair = close_pair(atoms.positions[there], ON_TOP)
     if pair is None:
@@ -200,7 +197,7 @@ def _on_top(atoms: Atoms) -> list[Finding]:
 
 
 def _displaced_sites(atoms: Atoms, places: bool) -> list[Finding]:
-    """Find virtual sites that are not where their rules put them. places : whether they are placed there"""
+    """Return a finding about displaced virtual sites. places : whether they are recomputed"""
     sites = atoms.virtual_sites
     if sites is None or not np.isfinite(atoms.positions).all():
         return []
@@ -217,7 +214,7 @@ def _displaced_sites(atoms: Atoms, places: bool) -> list[Finding]:
 
 
 def _open_disulphides(atoms: Atoms) -> list[Finding]:
-    """SG atoms at bonding distance without a bond, and half cystines without a partner."""
+    """Return findings about SG atoms at bonding distance without a bond, and CYX residues without a partner."""
     labels = atoms.labels
     if labels is None or not len(atoms.bonds):
         return []
@@ -239,7 +236,7 @@ def _open_disulphides(atoms: Atoms) -> list[Finding]:
                 if taken:
                     remedy = f"{atoms.describe(taken[0])} has its disulphide bond to a nearer SG"
                 found.append(Finding("noted", f"{text}; {remedy}", (i, j), "disulphide"))
-    if any(getattr(note, "code", "") == "disulphide" for note in atoms.notes):  # the force field said it already
+    if any(getattr(note, "code", "") == "disulphide" for note in atoms.notes):  # already reported by the force field
         return found
     for i in sulphurs[(labels.residue_names[sulphurs] == "CYX") & ~np.isin(sulphurs, bonded)].tolist():
         text = f"{atoms.describe(i)} is half of a disulphide without a partner; name the residue CYS or add the bond"
@@ -273,7 +270,7 @@ def _of_bonds(atoms: Atoms, energy: Mapping[str, float], positions: Floats | Non
 
 
 def _of_one_bond(atoms: Atoms, table: TermTable, lengths: Floats, energies: Floats, advice: str) -> Finding | None:
-    """Find a single bond of an unreasonable energy among others that are fine."""
+    """Return a finding about a single bond with an unreasonable energy."""
     worst = int(energies.argmax()) if len(energies) else -1
     if worst < 0 or not energies[worst] > MOST_ONE_BOND:
         return None
@@ -309,7 +306,7 @@ def _of_lennard_jones(
 
 
 def _clash(atoms: Atoms, positions: Floats) -> tuple[int, int] | None:
-    """Find the nearest two atoms less than 2 A apart and more than three bonds; None if there are none."""
+    """Return the closest atoms less than 2 A apart that are separated by more than three bonds, or None."""
     near = np.concatenate(exclusions(atoms.bonds, len(atoms)))
     bonded = _codes(near, len(atoms))
     for distance in (0.5, 1.0, 1.5, 2.0):
@@ -322,7 +319,7 @@ def _clash(atoms: Atoms, positions: Floats) -> tuple[int, int] | None:
 
 
 def _remedy(atoms: Atoms) -> str:
-    """Say what mends a strained structure: its minimization, where that is possible."""
+    """Return advice for a strained structure: a minimization, if possible."""
     cannot = len(atoms.rigid_pairs) or (atoms.virtual_sites is not None and len(atoms.virtual_sites.unknown))
     return "mend the structure" if cannot else "run pele-ocl minimize"
 
@@ -332,7 +329,7 @@ def _is_beyond(value: float | None, most: float, n: int) -> bool:
 
 
 def _beyond(atoms: Atoms, term: str, value: float, table: TermTable, cause: str, own: Ints, advice: str) -> Finding:
-    """Write the sentence for a bonded term; own : (k, 2) atoms that it comes from"""
+    """Return the finding about a bonded term. own : (k, 2) atoms that cause it"""
     n = 0 if atoms.labels is None else len(atoms.labels.residue_starts)
     unit, mean = ("residue", value / n) if n > 1 else (table.kind.removesuffix("s"), value / len(table))
     source = f", from {cause}" if cause else ""

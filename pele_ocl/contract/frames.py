@@ -1,4 +1,4 @@
-"""Frames of a trajectory before their energies are computed: imaged where there is a cell, refused where torn."""
+"""Imaging and validation of trajectory frames before their energies are computed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .cells import Floats, Image
 from .findings import Finding, bond_text, limits_of, of_order
 from .imaging import Imager, Indices, Reals, apart_along, farther_than
 
-_TOGETHER = 1 << 15  # bonds of frames that are measured at a time, which the cache holds
+_TOGETHER = 1 << 15  # bonds measured at a time, to fit in the cache
 
 
 class FrameContract:
-    """Contract of the frames of some atoms.
+    """Imaging and validation of frames.
 
-    atoms : of the frames; image : "auto" to image frames that have a cell, or "none"
+    atoms : atoms of the frames; image : "auto" to image frames with a cell, or "none"
     chosen, anchors : as in Imager
     """
 
@@ -37,7 +37,7 @@ class FrameContract:
         self._least = float(np.sqrt(self._most.min(initial=np.inf)))
 
     def with_image(self, image: Image) -> FrameContract:
-        """Return the contract with frames imaged, or not."""
+        """Return a copy with another `image` option."""
         return self if image == self.image else FrameContract(self.atoms, image, self._chosen, self._anchors)
 
     @cached_property
@@ -47,9 +47,9 @@ class FrameContract:
     def __call__(
         self, positions: Reals, cells: Floats | None
     ) -> tuple[Reals, NDArray[np.bool_], dict[int, str]]:  # fmt: skip
-        """Positions (m, n, 3) A after imaging, (m,) True for each imaged frame, and why frames fail, by their place.
+        """Image frames. Returns positions (m, n, 3) A, a mask (m,) of imaged frames, and errors by frame index.
 
-        cells : (m, 3, 3) A, NaN where a frame has none; None where no frame has one
+        cells : (m, 3, 3) A, NaN for frames without a cell; None if no frame has one
         """
         imaged = np.zeros(len(positions), np.bool_)
         if cells is not None and self.image == "auto" and len(self._bonds):
@@ -57,11 +57,11 @@ class FrameContract:
         return positions, imaged, self._torn(positions, cells)
 
     def of_order(self, positions: Reals) -> list[Finding]:
-        """Findings about a frame (n, 3) A that may have the atoms in another order, by the bonds that are looked at."""
+        """Return findings about a frame (n, 3) A whose bonds suggest a different order of atoms."""
         return of_order(self.atoms, self._bonds, np.asarray(positions, np.float64))
 
     def _torn(self, positions: Reals, cells: Floats | None) -> dict[int, str]:
-        """Say why frames with impossible bonds fail, by their place."""
+        """Return errors for frames with impossible bonds, by frame index."""
         if not len(self._bonds):
             return {}
         i, j = self._i, self._j
@@ -74,12 +74,12 @@ class FrameContract:
         return self._reasons(positions, suspect, cells) if suspect else {}
 
     def _reasons(self, positions: Reals, suspect: list[int], cells: Floats | None) -> dict[int, str]:
-        """Say why frames fail, among some that are suspect, by their place."""
+        """Return errors for some frames with possibly impossible bonds, by frame index."""
         i, j = self._i, self._j
         found = dict[int, str]()
         apart = apart_along(positions[suspect], i, j)
         squares = np.einsum("mki,mki->mk", apart, apart)
-        beyond = (squares > self._most) & np.isfinite(squares)  # atoms that are nowhere are told of by what evaluates
+        beyond = (squares > self._most) & np.isfinite(squares)  # NaN positions cause errors in the evaluation
         for row in np.flatnonzero(beyond.any(axis=1)).tolist():
             k, worst = suspect[row], int(np.where(beyond[row], squares[row] / self._most, 0).argmax())
             has_cell = cells is not None and bool(np.isfinite(cells[k]).all())

@@ -1,4 +1,4 @@
-"""Whole molecules, side by side: atoms moved by lattice vectors to where their bonds and neighbours are."""
+"""Imaging of frames: molecules are made whole and moved next to each other by lattice vectors."""
 
 from __future__ import annotations
 
@@ -18,35 +18,37 @@ Reals = NDArray[np.floating]
 CUT_NOTE = Note(
     "molecules were cut by the faces of the cell; they were made whole and placed next to the largest", code="imaged"
 )
-TOUCH = 3.0  # A: a molecule with an atom so near to another molecule stays where it is
-_SMALL = 5  # atoms of water and ions, which are placed last and beside which nothing is placed
-_MOST_LARGE = 64  # other molecules that are placed one by one; the smallest of more are placed as water is
-_MOST = 512  # atoms of a molecule by which the nearest image is found
-_MOST_PAIRS = 1 << 22  # of two molecules that are looked through at once
-_CHUNK = 1 << 16  # atoms of frames that are handled at a time
-_KEPT = 8  # pairs of touching atoms that are remembered for the next frames
+TOUCH = 3.0  # A, distance of touching molecules, which are not moved
+_SMALL = 5  # largest number of atoms in water and ions, which are placed last
+_MOST_LARGE = 64  # molecules placed one by one; if there are more, the smallest are placed like water
+_MOST = 512  # atoms per molecule used to find the nearest image
+_MOST_PAIRS = 1 << 22  # pairs of atoms compared at a time
+_CHUNK = 1 << 16  # atoms processed at a time
+_KEPT = 8  # pairs of touching atoms remembered for the next frames
 _AROUND = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
 
 
 class Imager:
-    """Makes the molecules of frames whole and puts them into the images where they are nearest to each other.
+    """Make the molecules of frames whole and move each to the image closest to the others.
 
-    A molecule is all that bonds join. The largest stays in place. Then, again and again, the molecule nearest to the
-    placed ones joins them, and water and ions at last. Molecules that touch already are not moved.
+    Molecules are defined by bonds. The largest molecule stays in place. Then the molecule closest to the placed ones is
+    added repeatedly, and finally water and ions. Molecules that already touch are not moved.
     """
 
     def __init__(
         self, n_atoms: int, bonds: Ints, chosen: Indices | None = None, anchors: Indices | None = None
     ) -> None:
-        """chosen : (k,) indices of the atoms that may be moved, in any order; None for all
-        anchors : indices of atoms whose largest molecule stays in place; None for all
+        """Find the molecules.
+
+        chosen : (k,) indices of atoms that may be moved, in any order; None for all
+        anchors : indices of atoms, whose largest molecule stays in place; None for all
         """
         self._i = np.arange(n_atoms) if chosen is None else np.unique(chosen)
         allowed = np.zeros(n_atoms, np.bool_)
         allowed[self._i] = True
         bonds = bonds[allowed[bonds].all(axis=1)]
         self._parents, molecules = _trees(self._i, bonds, n_atoms)
-        self._linked = self._i[self._parents[self._i] != self._i]  # every atom that hangs on another
+        self._linked = self._i[self._parents[self._i] != self._i]  # every atom with a parent
         may_anchor = allowed.copy()
         if anchors is not None and len(anchors):
             may_anchor[:] = False
@@ -56,17 +58,17 @@ class Imager:
         self._anchor = molecules.pop(first)
         self._large = [of for of in molecules if len(of) > _SMALL][:_MOST_LARGE]
         small = molecules[len(self._large) :]
-        self._small = np.array([of[0] for of in small], np.intp)  # of each the atom that tells where it is
+        self._small = np.array([of[0] for of in small], np.intp)  # the first atom of each, used as its position
         self._of_small = np.concatenate([*small, np.empty(0, np.intp)]).astype(np.intp)
         self._each_small = np.repeat(np.arange(len(small)), [len(of) for of in small])
-        self._touching: list[tuple[Indices, Indices]] = []  # of each large molecule, pairs of atoms as last seen
+        self._touching: list[tuple[Indices, Indices]] = []  # for each large molecule, in the last frame
 
     def __call__(self, positions: Reals, cells: Floats) -> tuple[Reals, NDArray[np.bool_]]:
-        """Image the positions (m, n, 3) A of frames, and tell (m,) True for each frame with a moved atom.
+        """Image the positions (m, n, 3) A of frames. Returns the positions, and a mask (m,) of changed frames.
 
-        cells : (m, 3, 3) A, NaN where a frame has none and stays as it is
+        cells : (m, 3, 3) A, NaN for frames without a cell, which are not changed
 
-        If no atom is moved, the frames are returned as given; otherwise all are a copy in float64.
+        If no atom is moved, the input is returned; otherwise a copy in float64.
         """
         m, n = positions.shape[:2]
         moved = np.zeros(m, np.bool_)
@@ -90,7 +92,7 @@ class Imager:
         return found, moved
 
     def _suspect(self, positions: Reals, cells: Floats) -> Indices:
-        """Find the frames that may have to be imaged, among the frames with a cell and with finite positions."""
+        """Return the frames that may need imaging, with a cell and finite positions."""
         widths = widths_of(cells).min(axis=1)
         cut = np.zeros(len(positions), np.bool_)
         cut[self._cut(positions, widths)] = True
@@ -99,7 +101,7 @@ class Imager:
         return suspect[np.isfinite(positions[suspect][:, self._i]).all(axis=(1, 2))]
 
     def _numbers(self, positions: Floats, cells: Floats) -> Floats | None:
-        """Count the cell vectors (m, n, 3) that each atom is moved by; None if no atom is."""
+        """Return the number of cell vectors (m, n, 3) by which atoms are moved; None if no atom is moved."""
         numbers = None
         cut = self._cut(positions, widths_of(cells).min(axis=1))
         if len(cut):
@@ -117,7 +119,7 @@ class Imager:
         return numbers
 
     def _cut(self, positions: Reals, widths: Floats) -> Indices:
-        """Find the frames with a bond that is longer than half the cell: the bond runs through a face."""
+        """Return the frames with a bond longer than half of the cell, which crosses its boundary."""
         if not len(self._linked):
             return np.empty(0, np.intp)
         along = apart_along(positions, self._linked, self._parents[self._linked])
@@ -127,12 +129,12 @@ class Imager:
         return np.flatnonzero(longest > (widths / 2) ** 2)
 
     def _joined(self, positions: Floats, inverses: Floats) -> Floats:
-        """Count the cell vectors (m, n, 3) that bring each atom beside the one that it hangs on."""
+        """Return the number of cell vectors (m, n, 3) that move each atom next to its parent."""
         numbers = np.zeros(positions.shape)
         along = apart_along(positions, self._linked, self._parents[self._linked])
         numbers[:, self._linked] = -np.rint(along @ inverses)
         parents = self._parents
-        while True:  # an atom moves with all those between it and the root: their sums, by doubling the way
+        while True:  # sum over all ancestors by pointer doubling
             numbers += numbers[:, parents]
             further = parents[parents]
             if (further == parents).all():
@@ -140,7 +142,7 @@ class Imager:
             parents = further
 
     def _apart(self, positions: Reals) -> Indices:
-        """Find the frames in which a molecule no longer touches the others, if molecules touched each other before."""
+        """Return the frames in which a molecule may no longer touch the others."""
         if not self._large and not len(self._small):
             return np.empty(0, np.intp)
         if len(self._small) or len(self._touching) < len(self._large):
@@ -152,7 +154,7 @@ class Imager:
         return np.flatnonzero(~touch)
 
     def _placed(self, positions: Floats, cell: Floats) -> Floats:
-        """Count the cell vectors (n, 3) that bring molecules of a frame side by side; positions are changed."""
+        """Return the number of cell vectors (n, 3) that move molecules next to each other. Modifies positions."""
         numbers, inverse = np.zeros(positions.shape), _inverse(cell)
         touching = list[tuple[Indices, Indices]]()
         left = dict(enumerate(self._large))
@@ -176,20 +178,20 @@ class Imager:
 
 
 def apart_along(positions: Reals, i: Indices, j: Indices) -> Reals:
-    """Compute the vectors (m, k, 3) from atoms j to atoms i of frames (m, n, 3)."""
+    """Return the vectors (m, k, 3) from atoms j to atoms i in frames (m, n, 3)."""
     apart: Reals = positions.take(i, axis=1, mode="clip")
     apart -= positions.take(j, axis=1, mode="clip")
     return apart
 
 
 def farther_than(apart: Reals, distance: float) -> bool:
-    """Return whether a vector may be longer than a distance: quicker than by lengths, and true for NaN."""
+    """Return whether any vector may be longer than a distance. This is a quick test, and True for NaN."""
     largest = max(float(apart.max(initial=0)), -float(apart.min(initial=0)))
     return not largest <= distance / np.sqrt(3)
 
 
 def _trees(chosen: Indices, bonds: Ints, n_atoms: int) -> tuple[Indices, list[Indices]]:
-    """Find the atom (n,) on which each hangs, itself for roots and lone atoms, and the atoms of each molecule."""
+    """Return the parent (n,) of each atom in a spanning tree, itself for roots, and the atoms of each molecule."""
     first, second = np.concatenate([bonds, bonds[:, ::-1]]).astype(np.intp).T
     order = np.argsort(first, kind="stable")
     neighbours, starts = second[order].tolist(), np.searchsorted(first[order], np.arange(n_atoms + 1)).tolist()
@@ -198,7 +200,7 @@ def _trees(chosen: Indices, bonds: Ints, n_atoms: int) -> tuple[Indices, list[In
         if seen[root]:
             continue
         seen[root], members = True, [root]
-        for atom in members:  # which grows
+        for atom in members:  # grows during the loop
             for other in neighbours[starts[atom] : starts[atom + 1]]:
                 if not seen[other]:
                     seen[other], parents[other] = True, atom
@@ -219,9 +221,10 @@ def _inverse(cells: Floats) -> Floats:
 def _nearest(
     positions: Floats, moved: Indices, placed: Indices, cell: Floats, inverse: Floats
 ) -> tuple[bool, float, Floats, list[tuple[Indices, Indices]]]:
-    """Bring molecules near: if they are apart, how near they come, the cell vectors (3,) for it, and touching pairs.
+    """Find the image of a molecule nearest to another one.
 
-    Pairs are told where the molecules touch in place, and then nothing is moved.
+    Returns whether they are apart, their distance after imaging, the number of cell vectors (3,), and touching pairs.
+    Molecules that already touch are not moved; touching pairs are only returned for these.
     """
     if len(moved) * len(placed) > _MOST_PAIRS:
         moved, placed = _thinned(moved, 4 * _MOST), _thinned(placed, 4 * _MOST)
@@ -246,7 +249,7 @@ def _nearest(
 
 
 def _nearest_each(points: Floats, placed: Floats, cell: Floats, inverse: Floats) -> Floats:
-    """Count the cell vectors (k, 3) that bring each of points (k, 3) nearest to one of the others."""
+    """Return the number of cell vectors (k, 3) that move each point (k, 3) closest to any placed point."""
     found = np.zeros(points.shape)
     step = max(1, _MOST_PAIRS // (4 * len(placed)))
     for first in range(0, len(points), step):
@@ -258,9 +261,9 @@ def _nearest_each(points: Floats, placed: Floats, cell: Floats, inverse: Floats)
 
 
 def made_whole(atoms: Atoms, cell: Floats | None) -> Atoms:
-    """Make the molecules whole that a cell's faces cut, with a note; leave atoms with fine bonds unchanged.
+    """Make molecules split by the periodic cell whole, and add a note. Other atoms are returned unchanged.
 
-    cell : (3, 3) A, None where there is none
+    cell : (3, 3) A, None without a cell
     """
     if cell is None or not len(impossible_bonds(atoms)):
         return atoms

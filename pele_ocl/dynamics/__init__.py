@@ -1,4 +1,4 @@
-"""Dynamics of many replicas: rows of an ensemble that move in time on a device."""
+"""Molecular dynamics of many replicas on one device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Amounts of time, with their units."""
+"""Lengths of runs, given in steps or in time units."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _FS = {"fs": 1.0, "ps": 1e3, "ns": 1e6, "us": 1e9}
 
 
 def steps_of(steps: int | None, time: float | str | None, timestep: float | str) -> int:
-    """Count the steps of a run that is given by its steps or by its time.
+    """Return the number of steps of a run, given as a number of steps or as a time.
 
-    time : ps, or a text with its unit, "10ns"; timestep : fs, or a text; either also as a Quantity of OpenMM
+    time : in ps, or a string with a unit such as "10ns"; timestep : in fs, or a string. Both may be OpenMM Quantities
 
-    Raises InputError unless one of them is given, and for anything that is not a time.
+    Raises InputError unless exactly one of `steps` and `time` is given, and for an invalid time.
     """
     if (steps is None) == (time is None):
         raise KeywordError("give one of `steps` and `time`")
@@ -30,15 +30,15 @@ def steps_of(steps: int | None, time: float | str | None, timestep: float | str)
     found = re.fullmatch(r"\s*([-+.\deE]+?)\s*(fs|ps|ns|us)\s*", words)
     value = number(found[1]) if found else None
     if found is None or value is None or not 0 < value < 1e12:
-        raise InputError(f"`time` is {str(time)[:40]!r}; a time above 0 with its unit is needed: 500ps, 10ns")
+        raise InputError(f"`time` is {str(time)[:40]!r}; expected a time above 0 with its unit: 500ps, 10ns")
     step = number_of("timestep", step, "a time above 0", above=0.0)
     return whole_number("steps", max(1, round(value * _FS[found[2]] / step)), most=MOST_STEPS)
 
 
 def steps_or_time(name: str, value: object, timestep: float, *, least: int = 0, most: int = MOST_STEPS) -> int:
-    """Count the steps of a run: their number, or a time with its unit, "10ps", or a Quantity of OpenMM.
+    """Return a number of steps, given as such, as a time with a unit such as "10ps", or as an OpenMM Quantity.
 
-    name : of the keyword; timestep : fs. Raises InputError for what is neither.
+    name : the keyword, for error messages; timestep : in fs. Raises InputError for an invalid value.
     """
     if isinstance(value, str) or hasattr(value, "value_in_unit"):
         value = every_of(name, value, timestep)
@@ -46,7 +46,7 @@ def steps_or_time(name: str, value: object, timestep: float, *, least: int = 0, 
 
 
 def notes_of_reports(n_steps: int, every: int) -> tuple[str, ...]:
-    """Say that a run ends before its first report, so that files have its beginning alone."""
+    """Return a note if the run ends before its first report, so that files contain only the initial state."""
     if every <= n_steps or n_steps == 0:
         return ()
     return (

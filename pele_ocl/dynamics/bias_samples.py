@@ -1,4 +1,4 @@
-"""Samples of collective variables under a bias, and their weights without it; docs/theory/sampling.md."""
+"""Samples of biased collective variables, and their reweighting; docs/theory/sampling.md."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .simulation import Simulation
 
 
 class BiasSamples:
-    """Samples of the variables of a bias, and their free energy without it: a call for `Simulation.run`.
+    """Sample the variables of a bias and compute their unbiased free energy; pass it as `call` to `Simulation.run`.
 
-    The weight of a sample is exp(V / (k_B T)) with the bias V at the time of reading the weights (Branduardi, Bussi and
-    Parrinello, J. Chem. Theory Comput. 2012, 8, 2247). So take samples after metadynamics has filled the wells, when
-    its bias grows slowly. If each replica has its own bias, the weights of each sum to its share of the samples.
+    The weight of a sample is exp(V / (k_B T)), where V is the bias when the weights are read (Branduardi, Bussi and
+    Parrinello, J. Chem. Theory Comput. 2012, 8, 2247). Sample only after metadynamics has filled the wells and its bias
+    grows slowly. If every replica has a separate bias, the weights are normalized per replica.
 
-    name : of the term, such as Metadynamics, OPES or GridBias
+    name : name of the bias term, such as Metadynamics, OPES or GridBias
 
         >>> import pele_ocl
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -44,9 +44,9 @@ class BiasSamples:
     def __call__(self, simulation: Simulation) -> None:
         """Take a sample of all replicas."""
         if not isinstance(simulation, Simulation):
-            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+            raise InputError(f"the simulation is {described(simulation)}; expected a Simulation")
         if self._simulation is not None and self._simulation is not simulation:
-            raise InputError("these samples are of another simulation; take new ones for this one")
+            raise InputError("these samples belong to another simulation; take new ones for this one")
         if simulation.settings.exchange_every is not None and simulation.settings.exchange == "hamiltonian":
             raise InputError("replicas exchange their biases; StateSamples takes samples of these, for MBAR")
         values = simulation.variables(self._name)
@@ -60,13 +60,13 @@ class BiasSamples:
 
     @property
     def variables(self) -> Floats:
-        """Variables at the samples, (n_times, n_rows, d); NaN for replicas that had stopped or have no energy."""
+        """Sampled variables, (n_times, n_rows, d); NaN for replicas that had stopped or have no energy."""
         self._sampled()
         return np.stack(self._variables)
 
     @property
     def log_weights(self) -> Floats:
-        """Logarithms of the weights, (n_times n_rows,), by time, then by row; minus infinity where variables are NaN.
+        """Logarithms of the weights, (n_times n_rows,), by time, then by row; -inf where variables are NaN.
 
         Raises InputError for samples at several temperatures.
         """
@@ -91,7 +91,7 @@ class BiasSamples:
     def free_energy(
         self, bins: int | Sequence[ArrayLike], *, blocks: int = 5, names: Sequence[str] = ()
     ) -> FreeEnergyResult:  # fmt: skip
-        """Free energy of the variables without the bias. bins, blocks, names : as in `pele_ocl.free_energy`"""
+        """Compute the unbiased free energy of the variables. bins, blocks, names : as in `pele_ocl.free_energy`"""
         simulation, weights = self._sampled(), self.log_weights
         values = self.variables.reshape(len(weights), -1)
         there, units = np.isfinite(weights), [of.unit for of in simulation.bias_term(self._name).members]
@@ -111,5 +111,5 @@ class BiasSamples:
 
     def _sampled(self) -> Simulation:
         if self._simulation is None:
-            raise InputError("there are no samples yet; give this as `call` to `Simulation.run`")
+            raise InputError("no samples were taken yet; give this as `call` to `Simulation.run`")
         return self._simulation

@@ -1,4 +1,4 @@
-"""Biases as tables of words, of a TOML file or a mapping, in PLUMED's terms; COLVAR files of loops of one's own."""
+"""Biases defined by PLUMED keywords in a TOML file or a mapping, and COLVAR files."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from .files import COLUMNS
 from .simulation import Simulation
 from .umbrella import harmonic_axes, harmonic_grid
 
-VARIABLES = {"TORSION": 4, "DISTANCE": 2, "GYRATION": 1, "RMSD": 1}  # how many atoms or groups each has
+VARIABLES = {"TORSION": 4, "DISTANCE": 2, "GYRATION": 1, "RMSD": 1}  # number of atoms or groups
 GROWING = {"biasfactor", "grid_min", "grid_max", "grid_spacing", "shared"}
-WORDS = {  # by kind: what must be there, and what may be
+WORDS = {  # by kind: required and optional keywords
     **dict.fromkeys(VARIABLES, ({"atoms"}, set[str]())),
     "PRINT": ({"arg"}, set[str]()),
     "RESTRAINT": ({"arg", "at", "kappa"}, set[str]()),
@@ -50,16 +50,16 @@ Words = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class BiasWords:
-    """Collective variables and biases by their names.
+    """Collective variables and biases, defined by tables of keywords.
 
-    tables : (name, words) of each; a word `kind` says what it is, of WORDS
+    tables : (name, keywords) of each; the keyword `kind` is one of WORDS
     """
 
     tables: tuple[tuple[str, dict[str, Any]], ...]
 
     @classmethod
     def of(cls, given: str | PathLike[str] | Words) -> BiasWords:
-        """Read a TOML file, or take a mapping of the same words.
+        """Read a TOML file, or a mapping with the same keywords.
 
         Raises FormatError for a file that is not TOML, InputError for invalid keywords.
         """
@@ -71,11 +71,11 @@ class BiasWords:
             for arg in listed:
                 if kinds.get(arg) not in VARIABLES:
                     there = ", ".join(of for of, kind in kinds.items() if kind in VARIABLES) or "none"
-                    raise InputError(f"bias {name}: {described(arg)} is no variable; there are: {there}")
+                    raise InputError(f"bias {name}: {described(arg)} is not a variable; there are: {there}")
             words["arg"] = list(listed)
         if not found._biases:
             raise InputError(
-                "there is no bias; a table of the kind RESTRAINT, METAD, OPES_METAD, or PRINT for none, is needed"
+                "no bias was given; expected a table of the kind RESTRAINT, METAD, OPES_METAD, or PRINT for none"
             )
         return found
 
@@ -89,7 +89,7 @@ class BiasWords:
         return {name: words["arg"] for name, words in self._biases}
 
     def terms(self, atoms: Atoms) -> list[Term]:
-        """Make the terms of a molecule. Raises InputError if its atoms do not fit."""
+        """Create the bias terms for a molecule. Raises InputError if its atoms do not match the definitions."""
         variables = {name: _variable(name, words, atoms) for name, words in self.tables if words["kind"] in VARIABLES}
         found: list[Term] = []
         for name, words in self._biases:
@@ -101,7 +101,7 @@ class BiasWords:
         return found
 
     def prepare(self, simulation: Simulation, replicas: Sequence[int]) -> None:
-        """Assign targets to replicas, which take them by turns. replicas : number of each row"""
+        """Assign the targets of restraints to replicas in turn. replicas : replica number of each row"""
         for name, words in self._biases:
             if words["kind"] == "RESTRAINT":
                 term = simulation.bias_term(name)
@@ -119,22 +119,22 @@ def _read(path: str | PathLike[str]) -> Words:
     try:
         return tomllib.loads(read_file(source).data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"{source}: is no TOML file: {error}") from None
+        raise FormatError(f"{source}: is not a TOML file: {error}") from None
 
 
 def _checked(name: object, words: object) -> dict[str, Any]:
-    """Check the words of a table, not their values. Raises InputError that names the table and the word."""
+    """Check the keywords of a table, but not their values. Raises InputError with the table and the keyword."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z]\w*", name) or name in (*COLUMNS, "time"):
-        raise InputError(f"bias: {described(name)} is no name of a variable or bias; letters, digits and _ are needed")
+        raise InputError(f"bias: {described(name)} is not a name of a variable or bias; expected letters, digits and _")
     if not isinstance(words, Mapping) or not all(isinstance(word, str) for word in words):
-        raise InputError(f"bias: {name} is {described(words)}; a table of words is needed")
+        raise InputError(f"bias: {name} is {described(words)}; expected a table of words")
     found = {word.lower(): value for word, value in words.items()}
     kind = found.get("kind")
     if not isinstance(kind, str) or kind.upper() not in WORDS:
         raise InputError(f"bias: {name} has the kind {described(kind)}; choose one of {', '.join(WORDS)}")
     needed, possible = WORDS[kind.upper()]
     if missing := needed - found.keys():
-        raise InputError(f"bias: {name}, {kind.upper()}, lacks `{min(missing)}`")
+        raise InputError(f"bias: {name}, {kind.upper()}, has no `{min(missing)}`")
     if unknown := found.keys() - needed - possible - {"kind"}:
         raise InputError(
             f"bias: {name}, {kind.upper()}, has no word `{min(unknown)}`; there are: "
@@ -144,7 +144,7 @@ def _checked(name: object, words: object) -> dict[str, Any]:
 
 
 def _variable(name: str, words: Words, atoms: Atoms) -> Variable:
-    """Make a variable of atoms: numbers from 1, as in PLUMED, or selections."""
+    """Create a collective variable. Its atoms are numbers from 1, as in PLUMED, or selections."""
     kind, given = words["kind"], words["atoms"]
     n = VARIABLES[kind]
     listed = given if isinstance(given, list | tuple) and n > 1 else [given]
@@ -153,7 +153,7 @@ def _variable(name: str, words: Words, atoms: Atoms) -> Variable:
     groups = [_group(name, of, atoms) for of in listed]
     if kind == "TORSION":
         if any(len(of) != 1 for of in groups):
-            raise InputError(f"variable {name}: each selection of a torsion must take one atom")
+            raise InputError(f"variable {name}: each selection of a torsion must select one atom")
         return TorsionVariable([int(of[0]) for of in groups])
     if kind == "DISTANCE":
         return DistanceVariable(*groups)
@@ -175,19 +175,19 @@ def _group(name: str, given: object, atoms: Atoms) -> Ints:
         or (values.max() > len(atoms))
     ):
         raise InputError(
-            f"variable {name}: atoms are {described(given)}; numbers of 1 to {len(atoms)}, or selections, are needed"
+            f"variable {name}: atoms are {described(given)}; expected numbers of 1 to {len(atoms)}, or selections"
         )
     return (values - 1).astype(np.int32)
 
 
 def _targets(words: Words, d: int) -> tuple[Floats, Floats]:
-    """Targets (n, d) of a restraint, which replicas take in turn, and its force constants (d,)."""
+    """Return the targets (n, d) of a restraint, assigned to replicas in turn, and its force constants (d,)."""
     at, kappa = np.atleast_1d(numbers("at", words["at"])), np.atleast_1d(numbers("kappa", words["kappa"]))
     at = at[None] if at.ndim == 1 else at
     if at.ndim != 2 or at.shape[1] != d or not len(at) or not np.isfinite(at).all():
-        raise InputError(f"`at` has {np.shape(words['at'])} numbers; {d} are needed, or lists of {d} for replicas")
+        raise InputError(f"`at` has {np.shape(words['at'])} numbers; expected {d}, or lists of {d} for replicas")
     if kappa.shape != (d,) or not np.isfinite(kappa).all() or not 0 <= kappa.min() <= kappa.max() < 1e6:
-        raise InputError(f"`kappa` is {described(words['kappa'])}; {d} numbers of 0 to 1e6 are needed")
+        raise InputError(f"`kappa` is {described(words['kappa'])}; expected {d} numbers of 0 to 1e6")
     return at, kappa
 
 
@@ -223,24 +223,27 @@ _TERMS: dict[str, Callable[[str, Words, Sequence[Variable]], Term]] = {
 
 
 def labels_of(simulation: Simulation, labels: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Name the collective variables of each bias of a simulation, by these labels or by numbers."""
+    """Return names for the collective variables of each bias: the given labels, or numbered names."""
     biases = {term.name: term for term in simulation.ensemble.state.terms if isinstance(term, Interpolated)}
     for name, given in labels.items():
         simulation.bias_term(name)
         if len(texts("labels", given)) != len(biases[name].axes):
-            raise InputError(f"labels of {name} are {list(given)}; {len(biases[name].axes)} are needed")
+            raise InputError(f"labels of {name} are {list(given)}; expected {len(biases[name].axes)}")
     found = {
         name: list(labels.get(name, [f"{name}_{k + 1}" for k in range(len(of.axes))])) for name, of in biases.items()
     }
     fields = ["time", *(field for name, of in found.items() for field in (*of, f"{name}.bias"))]
     for field in fields:
         if fields.count(field) > 1 or field.split() != [field]:
-            raise InputError(f"{field!r} names a column of COLVAR files; names without spaces, each once, are needed")
+            raise InputError(f"{field!r} names a column of COLVAR files; expected names without spaces, each once")
     return found
 
 
 def _begin_colvar(path: Path, head: str, time: float) -> None:
-    """Begin a file, or keep its lines before a time, in ps. Raises FormatError for a file with other fields."""
+    """Create a COLVAR file, or truncate an existing one at a time, in ps.
+
+    Raises FormatError if the file has different fields.
+    """
     kept = [head]
     if path.exists():
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -255,12 +258,12 @@ def _begin_colvar(path: Path, head: str, time: float) -> None:
 
 
 class ColvarFiles:
-    """COLVAR files of the replicas of a simulation, in PLUMED's format: a call for `Simulation.run`.
+    """Write one COLVAR file per replica, in PLUMED's format; pass it as `call` to `Simulation.run`.
 
-    Each call appends a line to `COLVAR.0`, `COLVAR.1` and so on: time in ps, the variables of each bias, and its
-    energy in kcal/mol as `NAME.bias`. Replicas that stopped are left out. Lines that a file has already, of this time
-    or later, are those of a run before a restart, and are replaced. `numpy.loadtxt` reads the files, MDAnalysis
-    by `auxiliary.auxreader(path, "XVG")`.
+    Each call appends a line to `COLVAR.0`, `COLVAR.1` and so on: the time in ps, the variables of each bias, and the
+    bias energy in kcal/mol as `NAME.bias`. Stopped replicas are skipped. After a restart, existing lines at or after
+    the current time are replaced. The files can be read with `numpy.loadtxt`, or in MDAnalysis with
+    `auxiliary.auxreader(path, "XVG")`.
 
         >>> import pele_ocl, tempfile, pathlib
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -272,22 +275,22 @@ class ColvarFiles:
         '#! FIELDS time phi metad.bias'
 
     folder : an existing folder
-    labels : names of the variables by the name of the bias; by default numbers
+    labels : names of the variables of each bias, by the name of the bias; numbered by default
     """
 
     def __init__(self, folder: str | PathLike[str], labels: Mapping[str, Sequence[str]] | None = None) -> None:
         self.folder = file_path(folder, "folder")
         if not self.folder.is_dir():
-            raise FormatError(f"{self.folder}: is no folder")
+            raise FormatError(f"{self.folder}: is not a folder")
         if labels is not None and not isinstance(labels, Mapping):
-            raise InputError(f"labels are {described(labels)}; names of variables by the name of a bias are needed")
+            raise InputError(f"labels are {described(labels)}; expected names of variables by the name of a bias")
         self._labels: Mapping[str, Sequence[str]] = labels or {}
-        self._open: set[Path] = set()  # files that end before the next line
+        self._open: set[Path] = set()  # files that this object has opened
 
     def __call__(self, simulation: Simulation) -> None:
-        """Append a line of each replica."""
+        """Append a line for each replica."""
         if not isinstance(simulation, Simulation):
-            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+            raise InputError(f"the simulation is {described(simulation)}; expected a Simulation")
         rows = np.full((len(simulation), 1), simulation.time)
         fields, of_biases = ["time"], labels_of(simulation, self._labels)
         if not of_biases:

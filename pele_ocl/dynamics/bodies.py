@@ -1,4 +1,4 @@
-"""Bodies: what moves in a row. Masses, frozen atoms, and bonds to hydrogen that keep their lengths."""
+"""Masses, frozen atoms and constrained bonds to hydrogen of a molecule."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..common.errors import InputError
 from ..minimize.constraints import BondConstraints, check_rigid
 
 CONSTRAINTS = ("hbonds",)
-MOST_MEMBERS = 5  # of a cluster: an atom and four hydrogens
+MOST_MEMBERS = 5  # per cluster: an atom and four hydrogens
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """Clusters of a molecule's atoms, each an atom and the hydrogens whose bonds to it are held.
+    """Atoms of a molecule in clusters: an atom and the hydrogens with a constrained bond to it.
 
-    starts : (c + 1,) first member of each; members : (n,) atoms
-    lengths : (n,) A of a hydrogen's bond, 0 of other members
-    masses : (n,) Da; free : (n,) atoms that move
-    constraints : None if no bonds are held
+    starts : (c + 1,) first member of each cluster; members : (n,) atoms
+    lengths : (n,) A, length of a hydrogen's constrained bond, 0 for other members
+    masses : (n,) Da; free : (n,) mask of moving atoms
+    constraints : None if no bonds are constrained
     """
 
     starts: Ints
@@ -36,9 +36,9 @@ class Body:
 
     @classmethod
     def of(cls, atoms: Atoms, masses: Floats, free: NDArray[np.bool_], holds: bool) -> Body:
-        """Cut a molecule into clusters. holds : if bonds to hydrogen are held
+        """Divide a molecule into clusters. holds : whether bonds to hydrogen are constrained
 
-        Raises InputError if bonds or lengths are missing, and for hydrogens that no cluster can have.
+        Raises InputError if bonds or lengths are missing, or an atom has too many hydrogens.
         """
         constraints = BondConstraints.of(atoms, free, "hbonds") if holds and _has_hydrogens(atoms, free) else None
         check_rigid(atoms, free, constraints)
@@ -58,29 +58,29 @@ class Body:
 
     @property
     def freedom(self) -> int:
-        """Count the degrees of freedom: three per moving atom, minus the constrained bonds."""
+        """Number of degrees of freedom: three per moving atom, minus the constrained bonds."""
         held = 0 if self.constraints is None else len(self.constraints.hydrogens)
         return 3 * int(self.free.sum()) - held
 
     @property
     def inverse_masses(self) -> Floats:
-        """(n,) 1/Da, 0 of atoms that stay and of virtual sites."""
+        """Inverse masses, (n,) 1/Da; 0 for frozen atoms and virtual sites."""
         return np.divide(1.0, self.masses, out=np.zeros(len(self.masses)), where=self.free)
 
 
 def _has_hydrogens(atoms: Atoms, free: NDArray[np.bool_]) -> bool:
-    """Return whether a hydrogen moves. Raises InputError if elements are not known."""
+    """Return whether any moving atom is a hydrogen. Raises InputError if elements are unknown."""
     if atoms.labels is None:
-        raise InputError("bonds to hydrogen follow from elements, which these atoms lack; leave out constraints")
+        raise InputError("bonds to hydrogen follow from elements, which these atoms do not have; leave out constraints")
     return bool((free & (elements_of(atoms.labels) == "H")).any())
 
 
 def masses_of(atoms: Atoms, hydrogen_mass: float | None) -> Floats:
-    """Return the masses of the elements, (n,) Da; mass can be moved to hydrogens from the atoms they are bonded to.
+    """Return the atomic masses, (n,) Da, optionally with mass moved from heavy atoms to their hydrogens.
 
-    hydrogen_mass : Da; None leaves masses unchanged
+    hydrogen_mass : Da; None leaves the masses unchanged
 
-    Raises InputError for an unknown element, and if no mass would remain for a neighbour.
+    Raises InputError for an unknown element, and if a heavy atom would become too light.
     """
     masses = atoms.masses
     if hydrogen_mass is None:
@@ -91,7 +91,7 @@ def masses_of(atoms: Atoms, hydrogen_mass: float | None) -> Floats:
     bonds = np.unique(np.sort(atoms.bond_pairs, axis=1), axis=0)
     ends = np.where(is_hydrogen[bonds[:, :1]], bonds[:, ::-1], bonds)  # the heavy atom first
     heavy, hydrogens = ends[~is_hydrogen[ends[:, 0]] & is_hydrogen[ends[:, 1]]].T
-    _, first = np.unique(hydrogens, return_index=True)  # a hydrogen between two atoms takes of one
+    _, first = np.unique(hydrogens, return_index=True)  # a hydrogen bonded to two atoms takes mass from one of them
     heavy, hydrogens = heavy[first], hydrogens[first]
     found = masses.copy()
     np.subtract.at(found, heavy, wanted - masses[hydrogens])
@@ -99,7 +99,7 @@ def masses_of(atoms: Atoms, hydrogen_mass: float | None) -> Floats:
     light = np.flatnonzero((found < 1.0) & ~atoms.is_site)
     if len(light):
         raise InputError(
-            f"hydrogens of {wanted:g} Da leave {atoms.describe(int(light[0]))} {found[light[0]]:.2f} Da; take a "
+            f"hydrogens of {wanted:g} Da leave {atoms.describe(int(light[0]))} {found[light[0]]:.2f} Da; use a "
             "smaller hydrogen_mass"
         )
     return found

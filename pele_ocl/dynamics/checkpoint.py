@@ -1,4 +1,4 @@
-"""Checkpoints: all that the steps to come depend on, in one file of NumPy's."""
+"""Checkpoints of simulations: the complete state in one .npz file."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ..ensemble.state import State
 from .bodies import Body
 from .settings import Settings
 
-_LEAST_APART = 0.02  # kcal/mol that energies of the same settings may differ by on another device
-GROWTH = "height", "barrier", "pace", "bias_factor", "shared"  # fields of growing biases that determine their hills
-_SHARE_APART = 5e-5  # of an energy, the same
+_LEAST_APART = 0.02  # kcal/mol, tolerance for energies on another device
+GROWTH = "height", "barrier", "pace", "bias_factor", "shared"  # fields of biases that determine hills
+_SHARE_APART = 5e-5  # relative tolerance, added to _LEAST_APART
 
 
 def target_of(path: str | PathLike[str]) -> Path:
-    """Return the path of a checkpoint to be written. Raises FormatError if it does not end in .npz."""
+    """Return the path of a new checkpoint. Raises FormatError if it does not end in .npz."""
     target = file_path(path)
     if target.suffix.lower() != ".npz":
         raise FormatError(f"{target}: checkpoints end in .npz; name the file so")
@@ -41,24 +41,24 @@ def target_of(path: str | PathLike[str]) -> Path:
 
 
 def write(target: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write the arrays of a checkpoint, whole or not at all."""
+    """Write the arrays of a checkpoint atomically."""
     with replacing(target) as temporary, open(temporary, "wb") as stream:
         np.savez(stream, **arrays)  # type: ignore[arg-type]
 
 
 def read(source: Path, needed: Collection[str]) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a checkpoint. Raises FormatError if it has not all that are needed."""
+    """Read the arrays of a checkpoint. Raises FormatError if a required array is missing."""
     try:
         arrays = npz_arrays(source)
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise FormatError(f"{source}: is no checkpoint of a simulation, or a damaged one") from error
+        raise FormatError(f"{source}: is not a checkpoint of a simulation, or a damaged one") from error
     if any(name not in arrays for name in needed):
-        raise FormatError(f"{source}: is no checkpoint of a simulation, or a damaged one")
+        raise FormatError(f"{source}: is not a checkpoint of a simulation, or a damaged one")
     return arrays
 
 
 def read_rows(state: State) -> dict[str, NDArray[Any]]:
-    """Read what rows have of their own: every bit of positions, values of restraints, frozen atoms, failed rows."""
+    """Read the state of all rows: exact positions, restraint values, frozen atoms, failed rows."""
     positions = np.zeros(3 * int(state.first_atoms[-1]), state.coordinate)
     for rows, places in _places(state):
         positions[places] = state.read_buffer(rows, "positions", state.coordinate)
@@ -74,7 +74,7 @@ def read_rows(state: State) -> dict[str, NDArray[Any]]:
 
 
 def write_rows(state: State, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write what `read_rows` read; checkpoints of former versions have positions alone."""
+    """Restore the state read by `read_rows`; checkpoints of earlier versions contain only positions."""
     state.changed(None)
     for number, (rows, places) in enumerate(_places(state)):
         state.write_buffer(rows, "positions", arrays["positions"][places])
@@ -89,9 +89,9 @@ def write_rows(state: State, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def own_values(state: State) -> list[str]:
-    """Return a hash for each row of what it has of its own, in the order of the hashes, as exchanges permute rows.
+    """Return the sorted hashes of the values specific to each row, which do not depend on exchanges of rows.
 
-    Arrays of biases that grow are left out.
+    Arrays of history-dependent biases are excluded.
     """
     growing = tuple(f" of {term.name}" for term in state.terms if isinstance(term, Growing))
     found: list[str] = []
@@ -103,7 +103,10 @@ def own_values(state: State) -> list[str]:
 
 
 def _places(state: State) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
-    """Yield the rows of each molecule, and the places of their coordinates among all rows', (n_rows, 3 n_atoms)."""
+    """Yield the rows of each molecule, and the indices of their coordinates in the flat array of all rows.
+
+    The indices have shape (n_rows, 3 n_atoms).
+    """
     by_system: dict[System, list[int]] = {}
     for k in state.with_molecule.tolist():
         by_system.setdefault(state.system(k), []).append(k)
@@ -113,9 +116,9 @@ def _places(state: State) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
 
 
 def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body | None], state: State) -> str:
-    """Write what a checkpoint must agree in with the simulation that goes on from it.
+    """Return a JSON string of everything that must be equal in a checkpoint and the simulation that reads it.
 
-    atoms, bodies : of each row, these as the simulation began
+    atoms, bodies : of each row, at the start of the simulation
     """
     digest, restraints = hashlib.sha256(), hashlib.sha256()
     for of, body in zip(atoms, bodies, strict=True):
@@ -126,7 +129,7 @@ def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body 
         for name, values in first_values(state.system(rows[0])).items():
             restraints.update(name.encode() + values.tobytes())
     chosen = asdict(settings)
-    if settings.exchange == "temperature":  # the only ones of former versions
+    if settings.exchange == "temperature":  # not stored by earlier versions
         del chosen["exchange"]
     if settings.ladder_shape is None:
         del chosen["ladder_shape"]
@@ -144,15 +147,15 @@ def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body 
         "coordinate": str(state.coordinate), "rows": len(atoms), "molecules": digest.hexdigest(),
         "restraints": restraints.hexdigest(),
     }  # fmt: skip
-    return json.dumps(what, default=np.generic.item)  # terms keep numbers of NumPy that they are given
+    return json.dumps(what, default=np.generic.item)  # terms may contain NumPy scalars
 
 
 def require_same(theirs: str, ours: str, source: Path) -> None:
-    """Raise InputError that names the first difference of two texts of `described`."""
+    """Raise InputError with the first difference between two results of `described`, except restraints."""
     found, own = json.loads(theirs), json.loads(ours)
     del own["restraints"]
     for bias, words in own.pop("hills").items():
-        for name, value in found.get("hills", {}).get(bias, words).items():  # former versions did not write them
+        for name, value in found.get("hills", {}).get(bias, words).items():  # not stored by earlier versions
             if value != words[name]:
                 said = f"other nodes of {bias}" if name == "nodes" else f"{name} {value} of {bias}, not {words[name]}"
                 raise InputError(f"{source}: the checkpoint has {said}; use the settings that it was made with")
@@ -164,21 +167,22 @@ def require_same(theirs: str, ours: str, source: Path) -> None:
 
 
 def require_same_restraints(theirs: str, ours: str, source: Path) -> None:
-    """Raise InputError if the restraints of two texts of `described` differ; former versions wrote none."""
+    """Raise InputError if the restraints in two results of `described` differ; earlier versions stored none."""
     own = json.loads(ours)["restraints"]
     if json.loads(theirs).get("restraints", own) != own:
         raise InputError(f"{source}: the checkpoint is of other restraints; use those that it was made with")
 
 
 def require_same_energies(own: Floats, energies: Floats, source: Path) -> None:
-    """Raise InputError if a replica has another energy than it had: other solvent, restraints or parameters.
+    """Raise InputError if an energy differs from the checkpoint, as with a different solvent, restraint or force field.
 
-    own, energies : (n_rows,) kcal/mol, now and in the checkpoint
+    own, energies : (n_rows,) kcal/mol, in the simulation and in the checkpoint
     """
     apart = np.abs(own - energies) > _LEAST_APART + _SHARE_APART * np.abs(energies)
     if apart.any():
         k = int(np.argmax(apart))
         raise InputError(
-            f"{source}: replica {k} has {energies[k]:,.3f} kcal/mol there and {own[k]:,.3f} by these settings; go on "
+            f"{source}: replica {k} has {energies[k]:,.3f} kcal/mol there and {own[k]:,.3f} by these settings; "
+            "continue "
             "with the solvent, restraints, cutoff and force field that it was made by"
         )

@@ -1,4 +1,4 @@
-"""COLVAR files, as PLUMED writes them."""
+"""COLVAR files in PLUMED's format."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ..common.writing import replacing
 
 
 def write_colvar(path: Path, columns: Mapping[str, Sequence[float] | Floats]) -> None:
-    """Write a COLVAR file as PLUMED does: a line of fields, then numbers. columns : by field, "time" (ps) first
+    """Write a COLVAR file: a line with the fields, then rows of numbers. columns : by field, "time" (ps) first
 
-    Raises FormatError if it cannot be written.
+    Raises FormatError if the file cannot be written.
     """
     lines = [head_of(columns), *map(line_of, zip(*columns.values(), strict=True))]
     with replacing(path) as temporary:
@@ -25,5 +25,5 @@ def head_of(fields: Iterable[str]) -> str:
 
 
 def line_of(values: Iterable[float]) -> str:
-    """Return a line of numbers, one for each field."""
+    """Return a line with one number for each field."""
     return f" {' '.join(f'{value:.6f}' for value in values)}\n"

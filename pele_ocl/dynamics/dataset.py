@@ -1,4 +1,4 @@
-"""Data sets for models: positions, energies and forces of the rows of simulations in an HDF5 file."""
+"""Training data for machine-learning potentials: positions, energies and forces in an HDF5 file."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from ..gb_models.solvent_model import SolventModel
 from .simulation import Simulation
 
 _UNITS = {"pos": "angstrom", "energy": "kcal/mol", "forces": "kcal/mol/angstrom", "vel": "angstrom/ps"}
-_BYTES = 1 << 18  # of a chunk, about: many conformations of small molecules, so that files are written fast
-_OF_ENERGIES = "cutoff", "one_four", "only_terms"  # options that energies depend on, besides the solvent
+_BYTES = 1 << 18  # approximate chunk size; small chunks would be slow to write
+_OF_ENERGIES = "cutoff", "one_four", "only_terms"  # options that change energies, besides the solvent
 Values = dict[str, NDArray[Any]]
 
 
 class DatasetFile:
-    """File of positions, energies and forces of replicas, for training: a call for `Simulation.run`.
+    """Write positions, energies and forces of replicas as training data; pass it as `call` to `Simulation.run`.
 
     The HDF5 file has a group for each molecule, `molecule-1` etc., in the layout of TorchMD-NET's `HDF5` data set:
-    `types` (m, n), atomic numbers; `pos` (m, n, 3) A; `energy` (m, 1) kcal/mol; `forces` (m, n, 3) kcal/mol/A; all but
-    the first with their unit as an attribute. Energies and forces are those of the molecule in its solvent: terms of
-    the simulation, such as restraints and biases, and scales are not included. Stopped replicas are left out.
+    `types` (m, n), atomic numbers; `pos` (m, n, 3) A; `energy` (m, 1) kcal/mol; `forces` (m, n, 3) kcal/mol/A. All but
+    `types` have their unit as an attribute. Energies and forces are those of the molecule in its solvent. They do not
+    include restraints, biases and scales of the simulation. Stopped replicas are skipped.
 
-    An existing file is appended to, also by simulations of other molecules, which get further groups. It is refused for
-    another solvent, cutoff or choice of terms, with which energies differ.
+    Existing files are extended; other molecules are added as new groups. A file written with a different solvent,
+    cutoff or choice of energy terms is rejected.
 
         >>> import pele_ocl, tempfile, pathlib, h5py
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -44,8 +44,8 @@ class DatasetFile:
         ...     file["molecule-1/pos"].shape, file["molecule-1/forces"].shape, file["molecule-1/energy"].shape
         ((6, 33, 3), (6, 33, 3), (6, 1))
 
-    path : ends in .h5 or .hdf5, in an existing folder
-    velocities : whether to add them, `vel` (m, n, 3) A/ps
+    path : file ending in .h5 or .hdf5, in an existing folder
+    velocities : whether to add velocities, `vel` (m, n, 3) A/ps
     """
 
     def __init__(self, path: str | PathLike[str], *, velocities: bool = False) -> None:
@@ -53,30 +53,30 @@ class DatasetFile:
         if self.path.suffix.lower() not in (".h5", ".hdf5"):
             raise FormatError(f"{self.path}: data sets end in .h5 or .hdf5; name the file so")
         if not self.path.parent.is_dir():
-            raise FormatError(f"{self.path}: {self.path.parent} is no folder; make it first")
+            raise FormatError(f"{self.path}: {self.path.parent} is not a folder; make it first")
         self._bare: Ensemble | None = None
-        self._of: ReferenceType[Simulation] | None = None  # simulation that it is for
-        self._hashes: dict[int, tuple[Atoms, str]] = {}  # of molecules, which are kept with them
+        self._of: ReferenceType[Simulation] | None = None  # simulation of the latest call
+        self._hashes: dict[int, tuple[Atoms, str]] = {}  # of molecules by id; the reference keeps the id valid
 
     def __repr__(self) -> str:
         return f"DatasetFile({str(self.path)!r})"
 
     def __call__(self, simulation: Simulation) -> None:
-        """Append all replicas that go on. Raises FormatError if the file cannot be written, or is of others."""
+        """Append all running replicas. Raises FormatError if the file cannot be written or has other settings."""
         import h5py
 
         if not isinstance(simulation, Simulation):
-            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+            raise InputError(f"the simulation is {described(simulation)}; expected a Simulation")
         values = self._values(simulation)
         if not values:
             return
         if self.path.exists() and not h5py.is_hdf5(self.path):
-            raise FormatError(f"{self.path}: is no HDF5 file; name another")
+            raise FormatError(f"{self.path}: is not an HDF5 file; name another")
         try:
             with h5py.File(self.path, "a") as file:
                 self._require_same(file, simulation.ensemble.state)
                 groups = {of.attrs.get("molecule"): of for of in file.values()}
-                for key, (_, arrays) in values.items():  # before any is written
+                for key, (_, arrays) in values.items():  # check all before writing any
                     if key in groups and ("vel" in groups[key]) != ("vel" in arrays):
                         has = "no velocities" if self.velocities else "velocities"
                         raise FormatError(f"{self.path}: has {has}; choose `velocities` alike")
@@ -90,7 +90,7 @@ class DatasetFile:
             raise FormatError(f"{self.path}: cannot be appended to: {error}") from error
 
     def _values(self, simulation: Simulation) -> dict[str, tuple[Atoms, Values]]:
-        """Return each molecule and the values of its replicas that did not stop, by the hash of the molecule."""
+        """Return each molecule and the values of its running replicas, by the hash of the molecule."""
         ensemble = self._ensemble(simulation)
         by_molecule: dict[str, list[int]] = {}
         for k in np.flatnonzero(np.isfinite(simulation.potential_energies)).tolist():
@@ -107,15 +107,15 @@ class DatasetFile:
         return found
 
     def _hash(self, atoms: Atoms) -> str:
-        """Return the hash of all that energies of a molecule depend on except positions."""
+        """Return a hash of everything except positions that determines the energy of a molecule."""
         if id(atoms) not in self._hashes:
             self._hashes[id(atoms)] = atoms, sha256_of(atoms.moved(np.zeros_like(atoms.positions)))
         return self._hashes[id(atoms)][1]
 
     def _ensemble(self, simulation: Simulation) -> Ensemble:
-        """Return rows at the positions of the simulation, evaluated without what it adds to their molecules."""
+        """Return an ensemble at the current positions, without the terms and scales of the simulation."""
         state = simulation.ensemble.state
-        _ = simulation.potential_energies  # which takes up what was written
+        _ = simulation.potential_energies  # applies pending changes
         if not state.terms and not state.scales:
             return simulation.ensemble
         if self._bare is None or self._of is None or self._of() is not simulation:
@@ -126,7 +126,7 @@ class DatasetFile:
         return self._bare.evaluate()
 
     def _require_same(self, file: Any, state: State) -> None:
-        """Raise FormatError for a file of energies by other settings; write the settings to a new one."""
+        """Raise FormatError if the energies in the file have other settings; write the settings to a new file."""
         options = {name: state.options[name] for name in _OF_ENERGIES}
         settings = sha256_of([SolventModel.or_default(state.options["model"]), options])
         if not len(file):
@@ -139,7 +139,7 @@ class DatasetFile:
             )
 
     def _append(self, group: Any, values: Values) -> None:
-        """Append values to the arrays of a group, whose lengths may differ after an interrupt."""
+        """Append values to the arrays of a group. An interrupted write may have left them with different lengths."""
         begin = min((len(group[name]) for name in values if name in group), default=0)
         for name, of in values.items():
             if name not in group:
@@ -155,9 +155,9 @@ class DatasetFile:
 
 
 def _atomic_numbers(atoms: Atoms) -> NDArray[np.int32]:
-    """Atomic numbers (n,). Raises InputError if elements are not known."""
+    """Return atomic numbers, (n,). Raises InputError if elements are unknown."""
     import gemmi
 
     if atoms.labels is None:
-        raise InputError("atomic numbers follow from elements, which these atoms lack")
+        raise InputError("atomic numbers follow from elements, which these atoms do not have")
     return np.array([gemmi.Element(str(symbol)).atomic_number for symbol in elements_of(atoms.labels)], np.int32)

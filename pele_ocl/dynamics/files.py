@@ -1,4 +1,4 @@
-"""Files of simulations: trajectories, the table of energies, the structure, the checkpoint; and the run itself."""
+"""Output files of simulations: trajectories, energy tables, structures and checkpoints."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ from .integrators import INTEGRATORS
 from .settings import Settings
 
 CHECKPOINT = "checkpoint.npz"
-PARTS = "parts"  # folder of the tables and checkpoints of parts
+PARTS = "parts"  # folder for tables and checkpoints of parts
 COLUMNS = (
     "step", "time_ps", "structure", "replica", "bath_K", "rung", "potential_kcal_mol", "kinetic_kcal_mol",
     "total_kcal_mol", "temperature_K", "restraints_kcal_mol", "frame", "error",
 )  # fmt: skip
 _BEFORE_TERMS = COLUMNS.index("frame")
-_FRAMES = "frames from 0"  # in what a checkpoint says of files: earlier versions counted from 1
-_STEPS = 3  # place of the steps in what a checkpoint says of files
+_FRAMES = "frames from 0"  # stored in checkpoints; earlier versions counted from 1
+_STEPS = 3  # index of the number of steps in the stored settings
 TABLES = ("energies.csv", "energies.jsonl")
-TRAJECTORIES = (  # how they may be written
+TRAJECTORIES = (  # trajectory formats
     *(suffix[1:] for suffix, form in CONFORMATION_FORMATS.items() if not form.holds_one), "none",
 )  # fmt: skip
 TRAJECTORIES_OF = ("replica", "temperature")
-_SHARE = 50  # a checkpoint is written when so many times as long has passed as writing one takes
+_SHARE = 50  # time between checkpoints, in multiples of the time to write one
 Row = dict[str, Any]
-Labels = Mapping[str, Sequence[str]]  # names of collective variables by the name of their bias
+Labels = Mapping[str, Sequence[str]]  # names of collective variables, by the name of the bias
 Array = np.ndarray[Any, Any]
 
 
 class Recorded(Protocol):
-    """Simulation, as far as its files go by it."""
+    """The part of the Simulation interface that is used to write files."""
 
     ensemble: Ensemble
     settings: Settings
@@ -104,9 +104,9 @@ class Recorded(Protocol):
 
 
 def names_of(structures: Sequence[Path | Atoms]) -> list[str]:
-    """Name structures as their files are, without suffixes, and those of memory `molecule`.
+    """Return the names of structures: file names without suffixes, or `molecule` for Atoms objects.
 
-    Raises InputError for two of one name.
+    Raises InputError if two structures have the same name.
     """
     n_held = sum(isinstance(of, Atoms) for of in structures)
     held = iter(["molecule"] if n_held == 1 else [f"molecule-{k}" for k in range(1, n_held + 1)])
@@ -121,16 +121,16 @@ def names_of(structures: Sequence[Path | Atoms]) -> list[str]:
 
 
 def require_no_run(folder: Path) -> None:
-    """Raise FormatError for a folder that holds a run."""
+    """Raise FormatError if the folder contains a run."""
     if any((folder / name).exists() for name in (CHECKPOINT, PARTS, *TABLES)):
         raise held_already(folder)
 
 
 def files_of_run(folder: Path) -> list[Path]:
-    """List tables, checkpoints and trajectories of the run in a folder, and the folders of its parts after their files.
+    """Return tables, checkpoints and trajectories of a run, and the folders of its parts after their files.
 
-    Trajectories are those of the structures that its tables name; a structure that was written stays, as it may be an
-    input of the next run.
+    Trajectories are identified by the structures in the tables. Written structures are not included, because they may
+    be inputs of the next run.
     """
     parts = sorted(folder.glob(f"{PARTS}/*"))
     owns = [folder, *parts]
@@ -146,23 +146,23 @@ def files_of_run(folder: Path) -> list[Path]:
 
 
 def columns_of(simulation: Recorded, labels: Labels) -> tuple[str, ...]:
-    """Name the columns of the tables: COLUMNS, the terms of the potential energy, whose sum that is, and variables."""
+    """Return the column names of the tables: COLUMNS, the terms of the potential energy, and collective variables."""
     terms = (f"{name}_kcal_mol" for name in simulation.ensemble.names)
     variables = dict.fromkeys(label for of in labels.values() for label in of)
     return *COLUMNS[:_BEFORE_TERMS], *terms, *variables, *COLUMNS[_BEFORE_TERMS:]
 
 
 def require_velocities(form: str) -> None:
-    """Raise InputError for a format of trajectories that has no velocities."""
+    """Raise InputError for a trajectory format without velocities."""
     having = [suffix[1:] for suffix, of in CONFORMATION_FORMATS.items() if of.takes_velocities]
     if form not in having:
         raise InputError(f"trajectories of the format {form!r} have no velocities; choose {' or '.join(having)}")
 
 
 class SimulationFiles:
-    """Files of a run, or of a part of it; all are opened, appended to and closed again: there may be thousands.
+    """Files of a run, or of a part of it. Since there may be thousands, no file is kept open.
 
-    own : folder of tables and checkpoint; replicas, structures : number and name of each row
+    own : folder of tables and checkpoint; replicas, structures : replica number and structure name of each row
     """
 
     def __init__(
@@ -170,13 +170,15 @@ class SimulationFiles:
         by_temperature: bool, every: int, n_steps: int, sources: Sequence[object], minimized: int,
         velocities: bool = False, labels: Labels | None = None,
     ) -> None:  # fmt: skip
-        """folder : of trajectories and structures; names, sources : of these; n_steps : to be made in all
+        """Set up the files. folder : for trajectories and structures; names, sources : of the structures
 
-        form : a suffix of CONFORMATION_FORMATS without its dot, or "none"; minimized : iterations before the first step
-        velocities : whether trajectories have them
-        labels : of collective variables, for columns of the tables
+        n_steps : total number of steps; every : steps between reports
+        form : a suffix of CONFORMATION_FORMATS without its dot, or "none"
+        minimized : minimization iterations before the first step
+        velocities : whether to write velocities to trajectories
+        labels : names of collective variables, for columns of the tables
 
-        Raises InputError for a format that has no velocities.
+        Raises InputError for velocities in a format without them.
         """
         if velocities:
             require_velocities(form)
@@ -185,7 +187,7 @@ class SimulationFiles:
         self._folder, self.own, self._simulation, self._by_temperature = folder, own, simulation, by_temperature
         self._names, self._sources, self._every = names, sources, every
         self._n_steps, self._minimized = n_steps, minimized
-        self._origin = simulation.steps  # steps that were made before the first frame
+        self._origin = simulation.steps  # steps before the first frame
         self._what = json.dumps([form, by_temperature, every, n_steps, minimized, self.columns, velocities, _FRAMES])
         rows = simulation.ensemble.atoms
         numbers = {id(atoms): k for k, atoms in enumerate(dict.fromkeys(rows))}
@@ -196,13 +198,13 @@ class SimulationFiles:
         self._sizes: list[int | None] = [None] * len(self.files)
         self._layouts = self._layouts_of(form, every, n_steps)
         self._table_sizes = [0] * len(TABLES)
-        self._saved = -math.inf, 0.0  # when, and how long it took
-        self.notes: list[tuple[str, str]] = []  # (structure, sentence); in checkpoints, too
-        self._told = set[int]()  # rows whose end is in the table
-        self._due = [0] * len(TABLES), set[int]()  # sizes of tables and rows told, as of the last report that was due
+        self._saved = -math.inf, 0.0  # time of the last checkpoint, and its duration
+        self.notes: list[tuple[str, str]] = []  # (structure, sentence); also saved in checkpoints
+        self._told = set[int]()  # stopped rows already in the table
+        self._due = [0] * len(TABLES), set[int]()  # table sizes and _told at the last full interval
 
     def _stems(self) -> list[str]:
-        """Name the trajectories: of rows, or of the temperatures of ladders."""
+        """Return trajectory names: one for each row, or for each temperature of a ladder."""
         if not self._by_temperature:
             return [f"{name}-{k:05d}" for name, k in zip(self.structures, self.replicas, strict=True)]
         baths = self._simulation.settings.temperatures
@@ -212,7 +214,7 @@ class SimulationFiles:
         ]
 
     def _layouts_of(self, form: str, every: int, n_steps: int) -> dict[str, ConformationFormat]:
-        """Make the format of the files of each structure."""
+        """Create the trajectory format of each structure."""
         if form == "none":
             return {}
         attributes = {INTERVAL: every * self._simulation.settings.dt}
@@ -235,15 +237,15 @@ class SimulationFiles:
 
     @property
     def made(self) -> int:
-        """Steps that the run has made."""
+        """Number of steps made by the run."""
         return self._simulation.steps - self._origin
 
     def run(self, *, has_structures: bool = True, watch: Callable[[Any], None] | None = None) -> dict[str, Any]:
-        """Make the steps that are left and write all that is due; give the last rows, the exchanges and the speed.
+        """Make the remaining steps, write all files, and return the last rows, exchanges and timings.
 
-        A run that is new is minimized first, as far as it asks for that.
+        A new run is first minimized, if requested.
 
-        has_structures : whether to write the structures, too
+        has_structures : whether to write the structures as PDB files
         watch : called with the simulation before its first step and after each report
         """
         simulation = self._simulation
@@ -281,8 +283,8 @@ class SimulationFiles:
         }
 
     def _finish(self) -> None:
-        """Write the ends of trajectories that have one, which a continued run removes again."""
-        for path, size, structure in zip(self.files, self._sizes, self.structures, strict=False):  # of none, none
+        """Finish trajectories whose format has an end record, which a continued run removes again."""
+        for path, size, structure in zip(self.files, self._sizes, self.structures, strict=False):  # no files for "none"
             layout = self._layouts[structure]
             if size is not None and layout.end():
                 with ConformationFile(path, layout, size) as file:
@@ -302,7 +304,7 @@ class SimulationFiles:
         self.record(is_last=False)
 
     def _exchanges(self) -> list[dict[str, Any]]:
-        """Exchanges between neighbouring temperatures."""
+        """Return tried and accepted exchanges between neighbouring rungs."""
         if self._simulation.settings.exchange_every is None:
             return []
         settings, (tried, accepted) = self._simulation.settings, self._simulation.exchanges
@@ -317,7 +319,7 @@ class SimulationFiles:
         ]  # fmt: skip
 
     def begin(self) -> bool:
-        """Create the folders, or continue an existing run; return whether there was one."""
+        """Create the folders, or continue an existing run. Returns whether a run was continued."""
         path = self.own / CHECKPOINT
         if path.is_file():
             self._go_on(self._simulation._read_checkpoint(path))
@@ -327,11 +329,11 @@ class SimulationFiles:
         return False
 
     def _go_on(self, more: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Cut all files to where they were at the checkpoint."""
+        """Truncate all files to their sizes at the checkpoint."""
         self._origin = int(more.get("origin", 0))
         self._require_same(json.loads(str(more["recorded"])))
         self._sizes = more["trajectory_sizes"].tolist()
-        # A report that ended a run early is cut off where the run gets longer; older checkpoints lack what is due.
+        # An off-interval final report is removed if the run is extended; older checkpoints do not support this.
         ends_early = self.made % self._every > 0 and self._grows(json.loads(str(more["recorded"])))
         of = "due_" if ends_early and "due_told" in more else ""
         self._told = set(more[f"{of}told"].tolist())
@@ -349,7 +351,7 @@ class SimulationFiles:
         return bool(json.loads(self._what)[_STEPS] > before[_STEPS])
 
     def _require_same(self, before: list[Any]) -> None:
-        """Raise InputError for a run with other reports or files; it may become longer."""
+        """Raise InputError if the interrupted run had other reports or files. The number of steps may increase."""
         own, made = json.loads(self._what), self.made
         steps, form = own.pop(_STEPS), own[0]
         steps_before = before.pop(_STEPS)
@@ -365,7 +367,7 @@ class SimulationFiles:
             )
 
     def write_structures(self) -> None:
-        """Write each structure as its first replica begins, for programs that want names."""
+        """Write each structure as a PDB file, with the positions of its first replica, as a topology."""
         for k, (name, source) in enumerate(zip(self._names, self._sources, strict=True)):
             atoms = self._atoms(k)
             if atoms.labels is not None:
@@ -373,16 +375,16 @@ class SimulationFiles:
                 write_conformation(self._folder / f"{name}.pdb", Content(placed, 1, str(source)))
 
     def write_tables(self) -> None:
-        """Write tables without rows."""
+        """Write empty tables."""
         for k, (name, text) in enumerate(zip(TABLES, (",".join(self.columns) + "\n", ""), strict=True)):
             with replacing(self.own / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
             self._table_sizes[k] = len(text)
 
     def record(self, *, is_last: bool) -> None:
-        """Append a frame of each replica and rows of the tables, and now and then a checkpoint.
+        """Append frames and table rows for each replica, and occasionally write a checkpoint.
 
-        A last report that comes early has rows alone, as frames are apart by one time.
+        An off-interval final report adds only table rows, because frames are evenly spaced in time.
         """
         rows = self.rows()
         if self.made % self._every == 0:
@@ -415,13 +417,13 @@ class SimulationFiles:
         self._saved = now, now - begin
 
     def rows(self) -> list[Row]:
-        """Make rows of the table for replicas that go on, and the last one of each that stopped since."""
+        """Return table rows for running replicas, and a last row for each replica stopped since the last report."""
         rows = [row for k, row in enumerate(self.table()) if k not in self._told]
         self._told |= set(self._simulation.errors)
         return rows
 
     def table(self) -> list[Row]:
-        """Make a row for each replica as it is now."""
+        """Return a row with the current state of each replica."""
         simulation = self._simulation
         potential, kinetic = simulation.potential_energies, simulation.kinetic_energies
         temperatures, baths, rungs = simulation.kinetic_temperatures, simulation.temperatures, simulation.rungs
@@ -448,7 +450,7 @@ class SimulationFiles:
         return found
 
     def _append_frames(self, number: int) -> None:
-        """Append the positions of all replicas that go on, and their velocities if they are wanted."""
+        """Append the positions of all running replicas, and their velocities if requested."""
         if not self.files:
             return
         rungs, n_rungs = self._simulation.rungs, len(self._simulation.settings.temperatures)
@@ -463,5 +465,5 @@ class SimulationFiles:
 
 
 def _rounded(value: float) -> float | None:
-    """Round an energy; None for one that is no number."""
+    """Round an energy; None if it is not finite."""
     return round(float(value), 6) if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Hamiltonians of rows: what each has of its own, exchanged along ladders, and energies of all rows in each of them."""
+"""Hamiltonian replica exchange, and energies of all rows in all Hamiltonians."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from ..ensemble.state import State
     from ..opencl.kernel import Arguments
 
-ITEMS = 64  # of a work-group
+ITEMS = 64  # per work-group
 
 
 def bytes_of(state: State, k: int) -> int:
-    """Bytes that row k has of its own with values: they lie first in its region."""
+    """Return the size in bytes of the values specific to row k, at the start of its region."""
     return len(state.system(k).own.image)
 
 
 class Swaps:
-    """Rows of ladders whose Hamiltonians are swapped with their partners' on the device."""
+    """Swaps of Hamiltonians between partner rows of ladders, on the device."""
 
     def __init__(self, ensemble: Ensemble, ladders: Rows) -> None:
         state, queue = ensemble.state, ensemble.state.queue
@@ -47,7 +47,7 @@ class Swaps:
         self.partners = queue.zeros(n, np.int32)
 
     def swap(self, macros: dict[str, int]) -> None:
-        """Start to swap all rows with their partners."""
+        """Enqueue a swap of each row with its partner."""
         state, queue = self._state, self._state.queue
         kernel = queue.kernel("dynamics/hamiltonians.cl", "swap_images", **macros)
         for n_words, n, rows in self._rows:
@@ -59,14 +59,14 @@ class Swaps:
 
 
 def reduced_energies(ensemble: Ensemble, temperatures: Floats, ladders: Rows) -> Floats:
-    """Reduced energies U / (k_B T) of all rows in the states of their ladders, u_kn.
+    """Compute the reduced energies U / (k_B T) of all rows in all states of their ladders, u_kn.
 
-    A state is a Hamiltonian with its temperature. Rows of a ladder are evaluated with the Hamiltonians of this ladder.
+    A state is a Hamiltonian and a temperature. Each row is evaluated with the Hamiltonians of the same ladder.
 
-    temperatures : (n_rows,) K; ladders : (n_ladders, n_states) the row that has each state, every row once
+    temperatures : (n_rows,) K; ladders : (n_ladders, n_states) row in each state, every row once
 
-    Returns (n_states, n_rows); infinity where an energy is NaN. Rows are evaluated as they were when it returns.
-    Raises InputError if rows are of several molecules.
+    Returns (n_states, n_rows), infinity where an energy is NaN. All rows are restored and evaluated before it returns.
+    Raises InputError for rows of several molecules, and for failed rows.
     """
     state = ensemble.state
     rows = state.there(None)
@@ -78,7 +78,7 @@ def reduced_energies(ensemble: Ensemble, temperatures: Floats, ladders: Rows) ->
     begin = state.own[ladders]
     sources, targets = np.roll(begin, -1, axis=1).ravel(), begin.ravel()
     with uninterrupted():
-        for shift in range(n_states if size else 1):  # the row of state k has the Hamiltonian of state k + shift
+        for shift in range(n_states if size else 1):  # the row in state k has the Hamiltonian of state k + shift
             state.start_evaluation(rows)
             energies, are_numbers = state.read_energies()
             states = (np.arange(n_states) + shift) % n_states
@@ -94,7 +94,7 @@ def reduced_energies(ensemble: Ensemble, temperatures: Floats, ladders: Rows) ->
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Delay an interrupt to the end of a block in which rows are temporarily changed."""
+    """Delay keyboard interrupts until the end of a block."""
     came: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -102,7 +102,7 @@ def uninterrupted() -> Iterator[None]:
 
     try:
         former = signal.signal(signal.SIGINT, note) if threading.current_thread() is threading.main_thread() else None
-    except ValueError:  # of an interpreter that is not the main one
+    except ValueError:  # in a subinterpreter
         former = None
     try:
         yield

@@ -1,4 +1,4 @@
-"""Hills of metadynamics and OPES, added on the device to the biases of rows."""
+"""Metadynamics and OPES hills, added to the biases of rows on the device."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from .motion import Motion
 
-HILL = 4  # numbers of a hill, of cl/dynamics/hills.cl
-ITEMS = 64  # of a work-group
-MOST_TOGETHER = 10.0  # kcal/mol, of hills that walkers add at a time
+HILL = 4  # numbers per hill, as in cl/dynamics/hills.cl
+ITEMS = 64  # per work-group
+MOST_TOGETHER = 10.0  # kcal/mol, total height that walkers may add at one time without a warning
 
 
 class Hills:
-    """Hills of a growing bias in all rows of a simulation.
+    """Hills of a history-dependent bias in all rows of a simulation.
 
     pace : steps between hills
     """
@@ -62,9 +62,9 @@ class Hills:
             state.followers[f"{term.grown} of {term.name}"] = WeakMethod(self.follow)
 
     def check(self, coldest: Floats, hottest: Floats) -> None:
-        """Raise InputError for temperatures of heat baths that the bias cannot have.
+        """Raise InputError for heat-bath temperatures not supported by the bias.
 
-        coldest, hottest : (n_rows,) K, of each row during the run
+        coldest, hottest : (n_rows,) K, temperature range of each row during the run
         """
         term, name = self.term, self.term.name
         if term.decay and not (coldest > 0).all():
@@ -81,7 +81,7 @@ class Hills:
             )
         lowest = float(coldest.min(initial=highest))
         factor = term.bias_factor or term.barrier / (BOLTZMANN_KCAL * lowest)
-        # epsilon, exp(-barrier / (k_B T (1 - 1 / factor))), must not underflow
+        # Epsilon, exp(-barrier / (k_B T (1 - 1 / factor))), must not underflow.
         most = -np.log(np.finfo(self._state.fine).tiny) * (1 - 1 / factor)
         if (times := term.barrier / (BOLTZMANN_KCAL * lowest)) > most:
             raise InputError(
@@ -90,9 +90,9 @@ class Hills:
             )
 
     def follow(self, rows: Rows, *, explored: bool = False) -> None:
-        """Start to compute the biases of rows from their densities, after these or temperatures were written.
+        """Enqueue the update of OPES biases from densities, after densities or temperatures have changed.
 
-        explored : whether to leave out rows whose density is 0 everywhere, whose grid may have been written
+        explored : skip rows whose density is zero everywhere, since their grid may have been set directly
         """
         if not isinstance(self.term, OPES):
             return
@@ -108,7 +108,7 @@ class Hills:
 
     @property
     def note(self) -> str:
-        """Warn of high hills that walkers add at the same time; "" otherwise."""
+        """Warning about high hills added by many walkers at the same time, or "" otherwise."""
         most, height = int(np.bincount(self._owners).max(initial=0)), self.term.first_height
         together = most * height
         if not self.term.shared or isinstance(self.term, OPES) or together <= MOST_TOGETHER:
@@ -119,7 +119,10 @@ class Hills:
         )
 
     def add(self, rows: Rows, number: int) -> None:
-        """Start to add the hills of rows where they are; number : of hills that they have then. Forces are then old."""
+        """Enqueue a hill for each row at its current variables. number : hills per row after this one
+
+        Forces must be computed again afterwards.
+        """
         if not np.array_equal(rows, self._listed):
             self._list(rows)
         with uninterrupted():
@@ -162,7 +165,7 @@ class Hills:
         return int(np.prod([axis.n for axis in self.term.axes]))
 
     def _measure(self, term: OPES, owners: Buffer, n: int) -> dict[str, Any]:
-        """Start to measure the densities of n rows; return the arguments, which the next kernel has, too."""
+        """Enqueue the measurement of the densities of n rows; return the arguments for use by the next kernel."""
         given: dict[str, Any] = dict(
             n_nodes=self._n_nodes, owners=owners, temperatures=self._motion.buffer("temperatures"),
             densities=self._places[term.grown], bytes=self._state.bytes_on_device, barrier_height=term.barrier,
@@ -172,7 +175,7 @@ class Hills:
         return given
 
     def _of_density(self, term: OPES, owners: Buffer, n: int) -> None:
-        """Start to compute the biases of n rows from their densities."""
+        """Enqueue the computation of the biases of n rows from their densities."""
         given = self._measure(term, owners, n)
         given |= dict(grids=self._places["grid"], inverse_factor=1 / (term.bias_factor or np.inf))
         self._launch("bias_of_density", (self._n_nodes, n), given, "dynamics/opes.cl")
@@ -188,7 +191,7 @@ class Hills:
             )  # fmt: skip
 
     def _list(self, rows: Rows) -> None:
-        """Have hills of these rows be added from now on."""
+        """Set the rows that deposit hills."""
         queue, owners = self._state.queue, self._owners[rows]
         order = np.argsort(owners, kind="stable")
         of_grids, starts = np.unique(owners[order], return_index=True)
@@ -196,14 +199,14 @@ class Hills:
         self._walkers = queue.upload(rows[order], np.int32)
         self._of_grids = queue.upload(of_grids, np.int32)
         self._starts = queue.upload(np.append(starts, len(rows)), np.int32)
-        if self.term.shared:  # rows that stopped have the bias, too
+        if self.term.shared:  # stopped rows also have the bias
             there = self._state.with_molecule
             self._n_targets = len(there)
             self._shared = queue.upload(there, np.int32), queue.upload(self._owners[there], np.int32)
 
     @property
     def made(self) -> int:
-        """Hills that each row was given so far, read from the device."""
+        """Number of hills added per row so far, read from the device."""
         return int(self._state.queue.download(self._made, 1, np.uint32)[0])
 
     @made.setter
@@ -223,15 +226,15 @@ class Hills:
 
     @property
     def last(self) -> Floats:
-        """The last hill of each row, (n_rows, d + 1): where it is, and its height in kcal/mol; NaN where none was."""
+        """Last hill of each row, (n_rows, d + 1): its centre and its height in kcal/mol; NaN before the first."""
         chosen: Floats = self.state[:, [*range(len(self.term.axes)), HILL - 1]].astype(np.float64)
         return chosen
 
 
 def variables_of(ensemble: Ensemble, term: Interpolated) -> tuple[Floats, Floats]:
-    """Read the collective variables of rows (n_rows, d) and the energies of their bias (n_rows,) kcal/mol.
+    """Read the collective variables (n_rows, d) and bias energies (n_rows,) kcal/mol of the last evaluation.
 
-    They are of the last evaluation; NaN of rows that failed.
+    Values of failed rows are NaN.
     """
     state = ensemble.state
     found = np.full((len(ensemble), VARIABLE_REALS), np.nan)
@@ -241,9 +244,9 @@ def variables_of(ensemble: Ensemble, term: Interpolated) -> tuple[Floats, Floats
 
 
 def free_energy_of(grown: Floats, term: Growing, temperature: float) -> Floats:
-    """Estimate the free energy by the array that hills were added to, (n_1, ...) kcal/mol, 0 where it is least.
+    """Estimate the free energy from the array of accumulated hills, (n_1, ...) kcal/mol, with a minimum of 0.
 
-    By a bias V it is -V bias_factor / (bias_factor - 1), by the density P of OPES -k_B T ln P.
+    It is -V bias_factor / (bias_factor - 1) for a metadynamics bias V, and -k_B T ln P for an OPES density P.
     """
     values = grown[..., 0]
     if isinstance(term, OPES):

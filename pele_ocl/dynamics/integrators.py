@@ -1,4 +1,4 @@
-"""Integrators of a simulation, each an entry of one table; docs/theory/dynamics.md has their step."""
+"""Table of the available integrators; docs/theory/dynamics.md defines their steps."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Integrator:
-    """Way to make time steps.
+    """Properties of an integrator.
 
-    title : in reports
-    is_thermostat : if friction and noise hold the temperature of a heat bath; else friction, exchanges and annealing
-        are refused
-    lags_half_a_step : if velocities kept between steps are of half a step before the positions; the first step then has
-        half a kick, and velocities that are shown have half a kick more
+    title : name in reports
+    is_thermostat : whether it controls the temperature by friction and noise; friction, exchanges and annealing need it
+    lags_half_a_step : whether stored velocities are half a step behind the positions. The first step then applies half
+        a kick, and half a kick is added to velocities that are read
     """
 
     title: str
@@ -21,7 +20,7 @@ class Integrator:
     lags_half_a_step: bool
 
 
-INTEGRATORS = {  # by the names that users write
+INTEGRATORS = {  # by name
     "langevin": Integrator("Langevin", is_thermostat=True, lags_half_a_step=False),
     "verlet": Integrator("velocity Verlet", is_thermostat=False, lags_half_a_step=True),
 }

@@ -1,4 +1,4 @@
-"""Free energies of states and surfaces from samples of several states, by MBAR; docs/theory/sampling.md."""
+"""Free energies from samples of several states by MBAR; docs/theory/sampling.md."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from ..formats.maps.pictures import require_png
 from ..report import Column, Report, Reported
 from ..units import BOLTZMANN_KCAL
 
-CLOSE = 1e-10  # that free energies of states change by at most when they are found
+CLOSE = 1e-10  # convergence: largest change of a reduced free energy
 MOST_ITERATIONS = 10_000
 MOST_BINS, MOST_VALUE = 100_000, 1e15
-LEAST_IN_COMMON = 0.05  # samples; one that belongs equally to two states counts 1/4
-FAR = 20.0  # difference of free energies from which on reference weights, some of which are 0, are computed again
+LEAST_IN_COMMON = 0.05  # samples; a sample that belongs equally to two states counts as 1/4
+FAR = 20.0  # change of a reduced free energy after which reference weights are recomputed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FreeEnergyResult(Reported):
-    """Free energy of collective variables over bins, with errors by blocks.
+    """Free energy of collective variables on a grid of bins, with errors from block averages.
 
-    edges : of the bins of each variable, (n + 1,)
+    edges : bin edges of each variable, (n + 1,)
     energies : (n_1, ...) kcal/mol, 0 in the lowest bin; infinite without samples
     errors : (n_1, ...) standard errors of the mean of blocks, kcal/mol; NaN if a block has no sample, or its states
         none in common
@@ -54,11 +54,11 @@ class FreeEnergyResult(Reported):
 
     @property
     def centers(self) -> tuple[Floats, ...]:
-        """Centres of the bins of each variable."""
+        """Bin centres of each variable."""
         return tuple((of[1:] + of[:-1]) / 2 for of in self.edges)
 
     def table(self) -> Report:
-        """Return a table with a row for each bin with samples: the variables, the energy and its error."""
+        """Return a table with the variables, energy and error of each bin with samples."""
         there, places = np.isfinite(self.energies), np.meshgrid(*self.centers, indexing="ij")
         columns: dict[str, Any] = {
             name: Column(of[there], unit, form=".4f")
@@ -75,14 +75,14 @@ class FreeEnergyResult(Reported):
         return self.table().to_json()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the table to a file: CSV, JSON or HDF5 by its suffix."""
+        """Write the table as CSV, JSON or HDF5, depending on the suffix."""
         self.table().save(path)
 
     def draw(self, path: str | PathLike[str]) -> None:
-        """Draw the free energy of one or two variables to a PNG file: a line with errors, or a map.
+        """Plot the free energy of one variable, with errors, or of two variables, as a map, to a PNG file.
 
-        Raises InputError for three variables, FormatError for another suffix or a file that cannot be written,
-        PeleError without matplotlib.
+        Raises InputError for three variables, FormatError for another suffix or a file that cannot be written, and
+        PeleError if matplotlib is not installed.
         """
         require_png(path)
         if len(self.edges) > 2:
@@ -110,12 +110,12 @@ class FreeEnergyResult(Reported):
 
 
 class MBAR(Settled):
-    """Free energies of states from samples of all of them (Shirts and Chodera, J. Chem. Phys. 2008, 129, 124105).
+    """Multistate Bennett acceptance ratio (Shirts and Chodera, J. Chem. Phys. 2008, 129, 124105).
 
     u_kn : (n_states, n_samples) reduced energies U / (k_B T) of all samples in all states
     states : (n_samples,) state of each sample, in time order
 
-    `f_k` are the reduced free energies (n_states,), 0 for the first state; `n_k` the numbers of samples.
+    `f_k` are the reduced free energies (n_states,), 0 for the first state; `n_k` are the numbers of samples.
 
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
@@ -128,19 +128,19 @@ class MBAR(Settled):
     def __init__(self, u_kn: ArrayLike, states: ArrayLike) -> None:
         self.u_kn = numbers("u_kn", u_kn).view()
         self.states = array("states", states, "iu", "whole numbers").astype(np.int64)
-        self.u_kn.flags.writeable = self.states.flags.writeable = False  # as f_k, once found, would not follow
+        self.u_kn.flags.writeable = self.states.flags.writeable = False  # because f_k is cached
         if self.u_kn.ndim != 2 or self.states.shape != self.u_kn.shape[1:] or not self.u_kn.size:
             raise InputError(
-                f"u_kn has shape {self.u_kn.shape} and states {self.states.shape}; (n_states, n_samples) and "
-                "(n_samples,) are needed"
+                f"u_kn has shape {self.u_kn.shape} and states {self.states.shape}; expected (n_states, n_samples) "
+                "and (n_samples,)"
             )
         if self.states.min() < 0 or self.states.max() >= len(self.u_kn):
             raise InputError(f"states must be of 0 to {len(self.u_kn) - 1}")
         self._require_energies()
-        self._start: Floats | None = None  # first free energies of the iteration
+        self._start: Floats | None = None  # initial guess of f_k
 
     def _block(self, part: slice) -> MBAR:
-        """Return MBAR of a block of samples; this one if the block has all."""
+        """Return an MBAR of a block of samples, or this one if the block contains all."""
         if part == slice(0, len(self.states)):
             return self
         found = MBAR(self.u_kn[:, part], self.states[part])
@@ -148,9 +148,9 @@ class MBAR(Settled):
         return found
 
     def _require_energies(self) -> None:
-        """Raise InputError that names the first sample without an energy in its own state, or with NaN in another.
+        """Raise InputError if a sample has no finite energy in its own state, or NaN in another.
 
-        Also for a state in which no sample has an energy.
+        Also raised for a state in which all energies are infinite.
         """
         own = self.u_kn[self.states, np.arange(len(self.states))]
         wrong = (np.isnan(self.u_kn) | (self.u_kn == -np.inf)).any(axis=0) | ~np.isfinite(own)
@@ -163,13 +163,13 @@ class MBAR(Settled):
         k = state if not np.isfinite(column[state]) else int((~(column > -np.inf)).argmax())
         where = f"state {k}, which it was drawn from" if k == state else f"state {k}"
         raise InputError(
-            f"sample {n} has the reduced energy {column[k]:g} in {where}; finite numbers are needed, or infinity in "
+            f"sample {n} has the reduced energy {column[k]:g} in {where}; expected finite numbers, or infinity in "
             "other states"
         )
 
     @property
     def n_k(self) -> Ints:
-        """Samples of each state, (n_states,)."""
+        """Number of samples from each state, (n_states,)."""
         return np.bincount(self.states, minlength=len(self.u_kn)).astype(np.int32)
 
     def __repr__(self) -> str:
@@ -177,9 +177,9 @@ class MBAR(Settled):
 
     @cached_property
     def f_k(self) -> Floats:
-        """Reduced free energies of the states, (n_states,), 0 for the first; found in float64.
+        """Reduced free energies of the states, (n_states,), 0 for the first; computed in float64.
 
-        Raises InputError if they do not converge, or for states that no sample connects with the others.
+        Raises InputError if they do not converge, or if states do not overlap.
         """
         found = _solved(self.u_kn, self.n_k, self._own_means if self._start is None else self._start)
         self._require_connected(found)
@@ -187,7 +187,7 @@ class MBAR(Settled):
 
     @property
     def _own_means(self) -> Floats:
-        """Mean energies of states in their own samples, the least of all in states without, (n_states,), 0 first."""
+        """Initial guess of f_k: mean energy of each state's own samples, or the lowest energy without samples."""
         found: Floats = self.u_kn.min(axis=1)
         own = self.u_kn[self.states, np.arange(len(self.states))]
         there = np.flatnonzero(self.n_k > 0)
@@ -197,15 +197,15 @@ class MBAR(Settled):
 
     @property
     def overlap(self) -> Floats:
-        """Overlap of states, (n_states, n_states), each row with the sum 1; neighbours need some 0.03 or more.
+        """Overlap matrix, (n_states, n_states); each row sums to 1. Neighbouring states need about 0.03 or more.
 
-        Probability that a sample of one state belongs to the other (Klimovich, Shirts and Mobley, J. Comput.
-        Aided Mol. Des. 2015, 29, 397).
+        An element is the probability that a sample of one state belongs to another (Klimovich, Shirts and Mobley, J.
+        Comput. Aided Mol. Des. 2015, 29, 397).
         """
         return _shared(self.u_kn, self.n_k, self.f_k)
 
     def _require_connected(self, f_k: Floats) -> None:
-        """Raise InputError if the states fall into groups without samples in common: these have no difference."""
+        """Raise InputError if there are groups of states without overlap, whose free energies cannot be compared."""
         there = np.flatnonzero(self.n_k > 0)
         if len(there) < 2:
             return
@@ -225,9 +225,9 @@ class MBAR(Settled):
             )
 
     def log_weights(self, u_n: ArrayLike | None = None) -> Floats:
-        """Logarithms of the normalized weights (n_samples,) of samples in a state.
+        """Return the logarithms of the normalized weights of all samples in a target state, (n_samples,).
 
-        u_n : (n_samples,) reduced energies of samples in the state; None for state 0
+        u_n : (n_samples,) reduced energies of the samples in the target state; None for state 0
         """
         target = self._target(u_n)
         found: Floats = -target - _log_mixture(self.u_kn, self.n_k, self.f_k)
@@ -235,29 +235,29 @@ class MBAR(Settled):
         return found
 
     def _target(self, u_n: ArrayLike | None) -> Floats:
-        """Return the reduced energies of samples in a state, (n_samples,). u_n : as in log_weights"""
+        """Return the reduced energies in the target state, (n_samples,). u_n : as in log_weights"""
         found = self.u_kn[0] if u_n is None else numbers("u_n", u_n)
         if found.shape != self.states.shape:
-            raise InputError(f"u_n has shape {found.shape}; {self.states.shape} is needed")
+            raise InputError(f"u_n has shape {found.shape}; expected {self.states.shape}")
         if not (found > -np.inf).all() or not np.isfinite(found).any():
             raise InputError("u_n must be numbers, or infinity for samples without weight; some must be finite")
         return found
 
     def mean(self, values: ArrayLike, u_n: ArrayLike | None = None) -> Floats:
-        """Mean of values (n_samples, ...) in a state. u_n : as in log_weights"""
+        """Return the mean of values (n_samples, ...) in a target state. u_n : as in log_weights"""
         given = numbers("values", values)
         if given.shape[:1] != self.states.shape:
-            raise InputError(f"values have shape {given.shape}; ({len(self.states)}, ...) is needed")
+            raise InputError(f"values have shape {given.shape}; expected ({len(self.states)}, ...)")
         _require_finite(given)
         found: Floats = np.tensordot(np.exp(self.log_weights(u_n)), given, axes=1)
         return found
 
     def error(self, values: ArrayLike, u_n: ArrayLike | None = None, *, blocks: int = 5) -> Floats:
-        """Standard error of `mean`, from the means of consecutive blocks of samples, each solved separately."""
+        """Return the standard error of `mean`, estimated from separate solutions for consecutive blocks of samples."""
         given, target = numbers("values", values), self._target(u_n)
         n = len(self.states)
         if given.shape[:1] != (n,) or n < whole_number("blocks", blocks, least=2):
-            raise InputError(f"values have shape {given.shape}; ({n}, ...) is needed, {blocks} or more")
+            raise InputError(f"values have shape {given.shape}; expected ({n}, ...), {blocks} or more")
         _require_finite(given)
         parts = [slice(a, b) for a, b in pairwise(np.linspace(0, n, blocks + 1).astype(int))]
         means = [self._block(part).mean(given[part], target[part]) for part in parts]
@@ -268,14 +268,14 @@ class MBAR(Settled):
         self, values: ArrayLike, bins: int | Sequence[ArrayLike], temperature: float, *, u_n: ArrayLike | None = None,
         blocks: int = 5, names: Sequence[str] = (), units: Sequence[str] = (),
     ) -> FreeEnergyResult:  # fmt: skip
-        """Free energy of variables in a state, with errors from blocks of samples.
+        """Compute the free energy of variables in a target state, with errors from block averages.
 
         values : (n_samples, d), or (n_samples,); bins, blocks, names, units : as in `free_energy`
-        u_n : as in log_weights; temperature : of that state, K
+        u_n : as in log_weights; temperature : of the target state, K
         """
         given, target = numbers("values", values), self._target(u_n)
         if given.shape[:1] != self.states.shape:
-            raise InputError(f"values have shape {given.shape}; ({len(self.states)},) or more dimensions are needed")
+            raise InputError(f"values have shape {given.shape}; expected ({len(self.states)},) or more dimensions")
 
         def weights(part: slice) -> Floats:
             return self._block(part).log_weights(target[part])
@@ -287,15 +287,15 @@ def free_energy(
     values: ArrayLike, bins: int | Sequence[ArrayLike], temperature: float, *, log_weights: ArrayLike | None = None,
     blocks: int = 5, names: Sequence[str] = (), units: Sequence[str] = (),
 ) -> FreeEnergyResult:  # fmt: skip
-    """Free energy of variables from samples, -k_B T ln of their weights in bins, with errors by blocks.
+    """Compute a free energy surface from a weighted histogram, -k_B T ln(weight), with errors from block averages.
 
-    values : (n_samples, d) or (n_samples,), in the order of time
-    bins : of each variable, their number between the smallest and the largest value; or edges, a sequence for each,
-        or of one variable its edges alone
+    values : (n_samples, d) or (n_samples,), in time order
+    bins : number of bins per variable, from the smallest to the largest value; or a sequence of bin edges for each
+        variable; for a single variable, the edges themselves are also accepted
     temperature : K
-    log_weights : (n_samples,) logarithms of weights, by default all equal: V / (k_B T) to remove a bias V
-    blocks : number of consecutive parts of the samples; errors are the standard error of their mean
-    names, units : of the variables, for tables and pictures
+    log_weights : (n_samples,) logarithms of the weights, equal by default; use V / (k_B T) to remove a bias V
+    blocks : number of consecutive blocks of samples; errors are the standard error of their mean
+    names, units : of the variables, for tables and plots
 
         >>> import numpy as np
         >>> x = np.random.default_rng(0).normal(0, 1, 20000)
@@ -306,7 +306,7 @@ def free_energy(
     given = np.atleast_1d(numbers("values", values))
     weights = np.zeros(len(given)) if log_weights is None else numbers("log_weights", log_weights)
     if weights.shape != given.shape[:1]:
-        raise InputError(f"log_weights have shape {weights.shape}; {given.shape[:1]} is needed")
+        raise InputError(f"log_weights have shape {weights.shape}; expected {given.shape[:1]}")
     if not (weights < np.inf).all():
         raise InputError("log_weights must be numbers, or minus infinity for samples without weight")
     return _surface(given, bins, temperature, lambda part: weights[part], blocks, names, units)
@@ -316,18 +316,18 @@ def _surface(
     values: Floats, bins: int | Sequence[ArrayLike], temperature: float, weights: Any, blocks: int,
     names: Sequence[str], units: Sequence[str],
 ) -> FreeEnergyResult:  # fmt: skip
-    """Make a surface. weights : returns logarithms of the weights of a part of the samples"""
+    """Compute a free energy surface. weights : function that returns the log weights of a slice of the samples"""
     number("temperature", temperature, "a temperature above 0 K", above=0.0)
     whole_number("blocks", blocks, least=2)
     of = np.atleast_1d(values)
     of = of[:, None] if of.ndim == 1 else of
     if of.ndim != 2 or len(of) < blocks:
-        raise InputError(f"values have shape {values.shape}; (n_samples, d) is needed, {blocks} samples or more")
+        raise InputError(f"values have shape {values.shape}; expected (n_samples, d), {blocks} samples or more")
     _require_finite(of)
     edges, named = _edges(of, bins), {"names": tuple(texts("names", names)), "units": tuple(texts("units", units))}
     for word, given in named.items():
         if len(given) not in (0, len(edges)):
-            raise InputError(f"{word} are {list(given)}; {len(edges)} are needed, one a variable")
+            raise InputError(f"{word} are {list(given)}; expected {len(edges)}, one per variable")
     kt = BOLTZMANN_KCAL * temperature
 
     def energies(part: slice) -> Floats:
@@ -344,7 +344,7 @@ def _surface(
     def of_block(part: slice) -> Floats:
         try:
             return energies(part)
-        except InputError:  # a block with no sample in the bins, or whose states have none in common
+        except InputError:  # no sample within the bins, or no overlap of states
             return np.full([len(of) - 1 for of in edges], np.inf)
 
     whole = energies(slice(0, len(of)))
@@ -357,19 +357,19 @@ def _surface(
 
 
 def _require_finite(values: Floats) -> None:
-    """Raise InputError that names the first sample with a value that is no finite number."""
+    """Raise InputError for the first sample with a value that is not finite."""
     wrong = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
     if wrong.any():
         n = int(wrong.argmax())
         first = values[n][~np.isfinite(values[n])].ravel()[0]
-        raise InputError(f"sample {n} has the value {first:g}; finite numbers are needed, so leave it out")
+        raise InputError(f"sample {n} has the value {first:g}; expected finite numbers; leave it out")
 
 
 def _edges(values: Floats, bins: int | Sequence[ArrayLike]) -> list[Floats]:
     d = values.shape[1]
     listed = bins.tolist() if isinstance(bins, np.ndarray) else bins
     if d == 1 and isinstance(listed, list | tuple) and all(isinstance(of, int | float | np.number) for of in listed):
-        bins = [listed]  # edges of the only variable
+        bins = [listed]  # edges of a single variable
     if not isinstance(bins, list | tuple):
         count = whole_number("bins", bins, least=1, most=MOST_BINS)
         most = np.abs(values).max()
@@ -389,14 +389,14 @@ def _log_sum(values: NDArray[np.float64], axis: int | None = None) -> Any:
 
 
 def _log_mixture(u_kn: Floats, n_k: Ints, f_k: Floats) -> Floats:
-    """Logarithm of the sum of n_k exp(f_k - u_kn) over states, (n_samples,)."""
+    """Return the logarithm of the sum over states of n_k exp(f_k - u_kn), (n_samples,)."""
     there = n_k > 0
     found: Floats = _log_sum((np.log(n_k[there]) + f_k[there])[:, None] - u_kn[there], axis=0)
     return found
 
 
 def _solved(u_kn: Floats, n_k: Ints, start: Floats) -> Floats:
-    """Solve for f_k by self-consistent iteration, and Newton's method where it comes closer. start : first f_k"""
+    """Solve for f_k by self-consistent iteration and Newton's method. start : initial guess"""
     equations, f = _Equations(u_kn, n_k, start), start
     for _ in range(MOST_ITERATIONS):
         after = equations.self_consistent(f)
@@ -409,9 +409,9 @@ def _solved(u_kn: Floats, n_k: Ints, start: Floats) -> Floats:
 
 
 class _Equations:
-    """Equations of f_k. Near a reference they are products with its weights, without exponentials of u_kn.
+    """MBAR equations. Weights are computed at a reference f_k and rescaled nearby, to avoid exponentials of u_kn.
 
-    weights : (n_states, n_samples) exp(f_k - u_kn) by the mixture of all states, of the reference
+    weights : (n_states, n_samples) exp(f_k - u_kn) / mixture at the reference
     """
 
     def __init__(self, u_kn: Floats, n_k: Ints, start: Floats) -> None:
@@ -423,7 +423,7 @@ class _Equations:
         self._weights = np.exp(f[:, None] - self._u - _log_mixture(self._u, self._n, f))
 
     def _at(self, f: Floats) -> tuple[Floats, Floats]:
-        """Return factors of the weights, of states (n_states,) and of samples (n_samples,)."""
+        """Return the factors that rescale the reference weights: for states (n_states,) and samples (n_samples,)."""
         if not np.abs(f - self._reference).max() < FAR:
             self._set_reference(f)
         factors = np.exp(f - self._reference)
@@ -435,13 +435,13 @@ class _Equations:
         sums = factors * (self._weights @ of_samples)
         if (sums > 0).all():
             found: Floats = f - np.log(sums)
-        else:  # of a state so far from all samples that its weights are 0
+        else:  # all weights of a state underflow
             found = -_log_sum(-self._u - _log_mixture(self._u, self._n, f), axis=1)
         found -= found[0]
         return found
 
     def newton(self, f: Floats) -> Floats:
-        """Make a step of Newton's method, and keep it if it leaves less to change."""
+        """Return the result of a Newton step, or `f` itself if the step does not reduce the residual."""
         (factors, of_samples), there = self._at(f), self._there
         n, weights = self._n[there], factors[there, None] * self._weights[there] * of_samples
         slope = n * weights.sum(axis=1) - n
@@ -457,7 +457,7 @@ class _Equations:
 
 
 def _shared(u_kn: Floats, n_k: Ints, f_k: Floats) -> Floats:
-    """Fraction of the samples of each state that belongs to each other state, (n_states, n_states)."""
+    """Return the overlap matrix, (n_states, n_states)."""
     weights = np.exp(f_k[:, None] - u_kn - _log_mixture(u_kn, n_k, f_k))
     found: Floats = (weights @ weights.T) * n_k
     return found

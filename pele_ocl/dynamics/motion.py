@@ -1,4 +1,4 @@
-"""Motion on the device: arrays of a simulation, and the launches of a step."""
+"""Device arrays of a simulation, and the kernel launches of a step."""
 
 from __future__ import annotations
 
@@ -23,26 +23,27 @@ if TYPE_CHECKING:
     from ..opencl.kernel import Arguments
     from ..opencl.memory import Buffer
 
-ITEMS = 64  # of a work-group
-SUMS = 5  # of cl/dynamics/sums.clh
-STATE = ("velocities", "center_velocities", "stopped", "culprits", "done", "begins", "temperatures")  # of checkpoints
+ITEMS = 64  # per work-group
+SUMS = 5  # as in cl/dynamics/sums.clh
+# Arrays saved in checkpoints.
+STATE = ("velocities", "center_velocities", "stopped", "culprits", "done", "begins", "temperatures")
 LADDER_STATE = ("row_of", "rung_of", "tried", "accepted")
 
 
 class Motion:
-    """Rows of an ensemble that move: velocities and counters on the device, and the launches that change them.
+    """Velocities and counters of rows on the device, and the launches that update them.
 
-    arrays : by name; the next step depends on the ones of STATE and on the positions alone
-    moves : launches that move rows and leave their sums
+    arrays : device arrays by name; the next step depends only on those in STATE and on the positions
+    moves : launches that advance rows and sum their kinetic energies
     """
 
     def __init__(
         self, ensemble: Ensemble, replicas: Sequence[int], settings: Settings, rungs: Sequence[int],
         ladders: NDArray[np.int64],
     ) -> None:  # fmt: skip
-        """replicas, rungs : of each row; ladders : (n_ladders, n_rungs) rows, empty without exchanges
+        """Allocate the arrays. Call `take_bodies` before any launch.
 
-        Nothing can be launched before `take_bodies`.
+        replicas, rungs : of each row; ladders : (n_ladders, n_rungs) rows, empty without exchanges
         """
         self._ensemble, self._state, self._settings = ensemble, ensemble.state, settings
         self._ladders = ladders
@@ -63,12 +64,12 @@ class Motion:
             self._bind_ladders()
 
     def take_bodies(self, bodies: Sequence[Body | None], removes: bool) -> None:
-        """Move these bodies from now on. bodies : of each row; removes : whether their centres of mass are at rest"""
+        """Set the bodies of rows. bodies : of each row; removes : whether to remove the centre-of-mass motion"""
         self._common = {**self._state.arguments, **self._upload(bodies)}
         self._bind(removes)
 
     def _upload(self, bodies: Sequence[Body | None]) -> dict[str, Buffer]:
-        """Send the bodies, each once."""
+        """Upload each distinct body once."""
         queue, fine = self._state.queue, self._ensemble.energy_dtype
         distinct = list(dict.fromkeys(body for body in bodies if body is not None))
         clusters = np.cumsum([0, *(len(body.starts) - 1 for body in distinct)])
@@ -86,7 +87,7 @@ class Motion:
         }
 
     def _bind(self, removes: bool) -> None:
-        """Bind the launches of rows."""
+        """Bind the kernel launches."""
         settings, queue, of = self._settings, self._state.queue, self.buffer
         schedule = queue.upload(np.array(settings.anneal), self._ensemble.energy_dtype)
         drawn: Arguments = dict(
@@ -129,7 +130,7 @@ class Motion:
         self.moves = [advance] if fused else [advance, measure]
 
     def _parts_of_sums(self) -> Arguments:
-        """Make room for the sums of each group of a row."""
+        """Allocate buffers for the partial sums of work-groups."""
         queue, n, most = self._state.queue, len(self._ensemble), -(-self._most_clusters // ITEMS)
         return dict(
             parts=queue.empty(n * most * SUMS, self._ensemble.energy_dtype), faults=queue.empty(n * most, np.int32),
@@ -137,7 +138,7 @@ class Motion:
         )  # fmt: skip
 
     def _bind_ladders(self) -> None:
-        """List the rows of each ladder, as they begin, and find the exchange."""
+        """Upload the initial rows of each ladder, and build the exchange kernel."""
         queue = self._state.queue
         counts = self._settings.dimensions * self._ladders.size
         sizes = {"row_of": self._ladders.size, "tried": counts, "accepted": counts}
@@ -150,33 +151,33 @@ class Motion:
 
     @property
     def macros(self) -> dict[str, int]:
-        """Build definitions of kernels that see rows and their clusters."""
+        """Preprocessor definitions for kernels that use rows and clusters."""
         members = MOST_MEMBERS if self._settings.constraints else 1
         return {"MOST_MEMBERS": members, **self._state.macros}
 
     def buffer(self, name: str) -> Buffer:
-        """Return an array's buffer."""
+        """Return the buffer of an array."""
         return self.arrays[name].buffer
 
     def _of_clusters(self, file: str, name: str, arguments: Arguments, **defines: int) -> BoundLaunch:
-        """Bind a launch with a work-item a cluster."""
+        """Bind a launch with one work-item per cluster."""
         shape, macros = (self._most_clusters, 1), {**self.macros, **defines}
         return self._state.queue.bind(file, name, shape, (ITEMS, 1), {**self._common, **arguments}, **macros)
 
     def launch(self, launches: Sequence[BoundLaunch], rows: Rows) -> None:
-        """Launch for rows."""
+        """Run the given launches for rows."""
         self._state.list_rows(rows)
         for first, count in self._state.parts(len(rows)):
             self._state.queue.launch_bound(launches, count, first=first)
 
     def launches_of_step(self, rows: Rows) -> list[RowLaunches]:
-        """Return the launches of a step of rows: they move, and forces are computed where they come to."""
+        """Return the launches of a step: they advance the rows, and compute forces at the new positions."""
         self._state.list_rows(rows)
         moves = [RowLaunches(self.moves, count, first) for first, count in self._state.parts(len(rows))]
         return joined([*moves, *self._state.launches_of(rows)])
 
     def exchange(self, rows: Rows, number: int) -> None:
-        """Start an exchange of temperatures; number : of the attempt, from 0"""
+        """Enqueue a replica exchange. number : index of the attempt, from 0"""
         self._state.add_up(rows)
         if self._swaps is not None:
             self._exchange_hamiltonians(self._swaps, rows, number)
@@ -193,7 +194,7 @@ class Motion:
         self.launch([self.rescale], rows)
 
     def _exchange_hamiltonians(self, swaps: Swaps, rows: Rows, number: int) -> None:
-        """Start an exchange of all that rows have of their own; forces follow."""
+        """Enqueue a Hamiltonian exchange, followed by an evaluation of forces."""
         state, queue, (n_ladders, n_rungs) = self._state, self._state.queue, self._ladders.shape
         common: Arguments = dict(
             n_rungs=n_rungs, n_ladders=n_ladders, n_inner=self._settings.n_inner, number=number,
@@ -221,7 +222,7 @@ class Motion:
 
     @property
     def attempts(self) -> int:
-        """Exchanges that were started so far, read from the device."""
+        """Number of exchange attempts so far, read from the device."""
         found = self._state.queue.download(self._attempts, len(self._ladders), np.int32)
         return int(found.max(initial=0))
 
@@ -230,9 +231,9 @@ class Motion:
         self._state.queue.write(self._attempts, np.full(len(self._ladders), number, np.int32))
 
     def read(self, name: str) -> NDArray[Any]:
-        """Read an array: of atoms (n, columns), of rows (n_rows,) or (n_rows, 3), of ladders (n_ladders, n_rungs).
+        """Read an array: per atom (n, columns), per row (n_rows,) or (n_rows, 3), per rung (n_ladders, n_rungs).
 
-        Counts of ladders of two dimensions are (2, n_ladders, n_rungs).
+        Exchange counts of two-dimensional ladders have shape (2, n_ladders, n_rungs).
         """
         if name in self.arrays:
             values = self.arrays[name].read()
@@ -242,7 +243,7 @@ class Motion:
         return values.reshape(self._ladders.shape if dimensions == 1 else (dimensions, *self._ladders.shape))
 
     def write(self, name: str, values: NDArray[Any]) -> None:
-        """Write an array as `read` gives it, or with a column."""
+        """Write an array of the shape returned by `read`, or with an additional axis of length 1."""
         if name in self.arrays:
             self.arrays[name].write(values.reshape(self.arrays[name].shape))
         else:
@@ -250,14 +251,14 @@ class Motion:
 
     @property
     def state(self) -> tuple[str, ...]:
-        """Names of all arrays that the next step depends on, positions aside."""
+        """Names of all arrays that the next step depends on, apart from positions."""
         return (*STATE, *LADDER_STATE) if self._ladders.size else STATE
 
 
 def _numbers_of(molecules: Sequence[Atoms]) -> list[int]:
-    """Make a number of the molecule of each row, so that different ones, or starts, have different random numbers.
+    """Return a number for the molecule of each row, so that different molecules have different random numbers.
 
-    Equal molecules that are two objects, as of two reads of a file, are told apart by their order.
+    Equal molecules that are different objects, such as two reads of a file, are distinguished by their order.
     """
     numbers: dict[int, int] = {}
     times = Counter[int]()

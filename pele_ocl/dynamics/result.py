@@ -1,4 +1,4 @@
-"""Results of simulations that were written to a folder."""
+"""Results of simulations written to a folder."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ from .files import COLUMNS, TABLES
 from .integrators import INTEGRATORS
 
 SECONDS_A_DAY = 86_400.0
-RELAXATION_TIMES = 5.0  # 1 / friction each, after which replicas are in equilibrium with their heat bath
-_ALWAYS = ("step", "time_ps", "replica", "potential_kcal_mol", "temperature_K")  # columns that people always see
+RELAXATION_TIMES = 5.0  # in units of 1 / friction, until replicas are in equilibrium with the heat bath
+_ALWAYS = ("step", "time_ps", "replica", "potential_kcal_mol", "temperature_K")  # columns always printed
 _SHARED = ("precision", "dynamics", "steps", "time_ps")
-_OF_ALL = ("step", "time_ps", "structure")  # columns that all rows of a record share
-Part = Mapping[str, Any]  # what a part of a run came to
+_OF_ALL = ("step", "time_ps", "structure")  # columns with the same value in all rows of a record
+Part = Mapping[str, Any]  # result of a part of a run
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """Structure of a run: its name, which its files have, and where it is from.
+    """A simulated structure: the name used for its files, and its source.
 
-    source : path of the structure, its name if it came from memory; sha256 : of the file, "" without one
-    findings : about the structure, in JSON form
+    source : path of the structure, or its name if it was not read from a file
+    sha256 : hash of the file, "" without a file
+    findings : findings about the structure, in JSON form
     """
 
     name: str
@@ -52,13 +53,13 @@ class Simulated:
 class SimulateResult(Reported, Suggests):
     """A run of replicas in a folder.
 
-    folder : of all files
-    structures : that were simulated; model : the solvent
-    trajectories : files, for each replica or each temperature in the order of rows; empty if none were requested
-    rows : last rows of energies.csv, one for each replica, including stopped ones
+    folder : folder with all files
+    structures : the simulated structures; model : the solvent
+    trajectories : files, one per replica or temperature, in the order of rows; empty if none were requested
+    rows : last row of energies.csv for each replica, including stopped ones
     shared : data common to all replicas: steps, time_ps, dynamics, device, precision, notes
-    exchanges : between neighbouring temperatures, tried and accepted
-    seconds : of the steps; ns_per_day : of "all" and per "replica"; 0 if no steps were left
+    exchanges : tried and accepted exchanges between neighbouring temperatures
+    seconds : time for the steps; ns_per_day : for "all" and per "replica", 0 if no steps were left
 
     >>> path = "data/structures/trialanine.pdb"
     >>> run = pele_ocl.simulate(path, "run", replicas=2, steps=4, report_every=2, minimize=0)
@@ -83,7 +84,7 @@ class SimulateResult(Reported, Suggests):
         cls, parts: Sequence[Part], folder: Path, structures: Sequence[Simulated], model: SolventModel,
         seconds: float | None = None,
     ) -> SimulateResult:  # fmt: skip
-        """Combine the results of parts; seconds : of all of them, None if one process computed them one by one"""
+        """Combine the results of parts. seconds : total time, None if the parts ran one after another"""
         own = [part["seconds"]["steps"] for part in parts]
         in_all = sum(own) if seconds is None else seconds
         ns = 1e-6 * parts[0]["dynamics"]["timestep"] * SECONDS_A_DAY
@@ -117,7 +118,7 @@ class SimulateResult(Reported, Suggests):
 
     @property
     def topology(self) -> Path:
-        """PDB file of the first structure at the start of its first replica, the topology of trajectories."""
+        """PDB file of the first structure at the start of its first replica, used as topology of trajectories."""
         return self.folder / f"{self.structures[0].name}.pdb"
 
     @property
@@ -152,9 +153,11 @@ class SimulateResult(Reported, Suggests):
         return Report(f"Replicas in {one_line(str(self.folder))}", columns, self._facts())
 
     def write_colvar(self, labels: Mapping[str, Sequence[str]]) -> None:
-        """Write the collective variables and biases of each replica to a file COLVAR.N in PLUMED's format.
+        """Write collective variables and bias energies of each replica to a file COLVAR.N in PLUMED's format.
 
-        labels : names of variables by the name of their bias. With shards, the last one writes it.
+        With shards, the last shard to finish writes the files.
+
+        labels : names of variables, by the name of the bias
         """
         if not (self.folder / TABLES[1]).is_file():
             return
@@ -171,7 +174,7 @@ class SimulateResult(Reported, Suggests):
         return {name: self.shared[name] for name in ("device", *_SHARED)} | {"n_failed": self.n_failed}
 
     def records(self) -> Iterator[Record]:
-        """Yield the record of each structure, with its replicas."""
+        """Yield a record for each structure, with its replicas."""
         shared = self.shared
         for of in self.structures:
             rows = [row for row in self.rows if row["structure"] == of.name]
@@ -202,7 +205,7 @@ class SimulateResult(Reported, Suggests):
             yield Record(of.source or of.name, of.sha256, result)
 
     def to_json(self) -> Any:
-        """Return the record of the structure, or a list for several, which the command prints one per line."""
+        """Return the record of the structure, or a list of records for several structures."""
         records = [record.to_dict() for record in self.records()]
         return records[0] if len(records) == 1 else records
 
@@ -220,7 +223,7 @@ class SimulateResult(Reported, Suggests):
             raise FormatError(f"{target}: cannot be written: {error.strerror or error}") from error
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the text that the command prints: structures, solvent, and the summary of the run."""
+        """Return a text report with structures, solvent, and a summary of the run."""
         heads = [headline(Path(of.source).name, of.atoms) for of in self.structures]
         physics = physics_lines(self.model, self.structures[0].atoms, cutoff=self.shared["dynamics"]["cutoff"])
         return "\n".join([*heads, *physics, *self.lines()])
@@ -251,7 +254,7 @@ class SimulateResult(Reported, Suggests):
             lines.append(f"Exchanges     {rungs}{cold:g} and {warm:g} K: {counts}")
         speed = self.ns_per_day
         if not speed["all"]:
-            lines.append("Speed         no steps were left to make")
+            lines.append("Speed         no steps were left to run")
         else:
             lines.append(
                 f"Speed         {speed_text(speed['all'], speed['replica'], len(self.rows))}; "
@@ -261,10 +264,11 @@ class SimulateResult(Reported, Suggests):
 
     @property
     def warm_up(self) -> float | None:
-        """Time at the start for which replicas are not in equilibrium with the heat bath, about, ps; None without one.
+        """Approximate time, ps, until replicas are in equilibrium with the heat bath; None without a heat bath.
 
-        Replicas start at the given positions, or a minimum, with velocities at the temperature of the bath. Half of
-        this kinetic energy becomes potential energy, and the bath replaces it within a few times 1 / friction.
+        Replicas start at the given positions, or at a minimum, with velocities at the temperature of the bath. Half of
+        the kinetic energy is converted to potential energy, and is replaced by the bath within a few times 1 /
+        friction.
         """
         own = self.shared["dynamics"]
         is_bath = INTEGRATORS[own["integrator"]].is_thermostat and own["friction"] and max(own["temperatures"]) > 0
@@ -282,7 +286,7 @@ class SimulateResult(Reported, Suggests):
 
 
 def _column(name: str, values: Sequence[Any]) -> Column:
-    """Make a column; None, which is not known, is masked."""
+    """Create a column; unknown values, None, are masked."""
     unknown = np.array([value is None for value in values], bool)
     if name in ("structure", "error"):
         return Column(np.array(["" if value is None else value for value in values], str))
@@ -292,16 +296,16 @@ def _column(name: str, values: Sequence[Any]) -> Column:
     return Column(np.ma.masked_array(filled, unknown) if unknown.any() else filled, unit, head=head)
 
 
-_UNITS = {"_kcal_mol": "kcal/mol", "_K": "K", "_ps": "ps"}  # by the ends of names of columns
+_UNITS = {"_kcal_mol": "kcal/mol", "_K": "K", "_ps": "ps"}  # by suffix of column names
 
 
 def speed_text(in_all: float, of_replica: float, replicas: int) -> str:
-    """Describe a speed, ns/day; replicas : of the run, whose speed is shown separately if there are several"""
+    """Format a speed in ns/day. replicas : number of replicas; if several, the speed per replica is also shown"""
     return f"{figures(in_all, 4)} ns/day" + (f" in all, {figures(of_replica, 4)} a replica" if replicas > 1 else "")
 
 
 def _means(rows: Sequence[Mapping[str, Any]], name: str) -> list[str]:
-    """Write the means of replicas of a structure; rows : of the ones that go on, all of one heat bath"""
+    """Format the mean over replicas of a structure. rows : of running replicas at the same temperature"""
 
     def mean(column: str) -> float:
         return float(sum(row[column] for row in rows)) / len(rows)

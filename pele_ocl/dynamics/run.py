@@ -1,4 +1,4 @@
-"""Structures simulated in many replicas, in this process or by workers, and written to a folder."""
+"""Simulation of structures in many replicas, in this process or by workers, with files in a folder."""
 
 from __future__ import annotations
 
@@ -107,53 +107,53 @@ def simulate(
     watch: Watch | None = None,
     **words: Unpack[StructureWords],
 ) -> SimulateResult:
-    """Simulate many replicas of structures in implicit solvent, and write them to a folder.
+    """Simulate many replicas of structures in implicit solvent, and write the results to a folder.
 
     Each replica is a separate trajectory. It depends on the structure, its number and the seed, not on other replicas.
     The folder contains the trajectories, each structure as a PDB file, and the tables energies.csv and energies.jsonl,
     with a row for each replica and report. A replica that explodes stops, and `errors` of the result names it.
 
     what : path of a structure, Atoms, or several of these
-    output : folder of all files
-    steps : time steps; or time : to simulate, ps, or with a unit, "10ns"
-    replicas : of each structure
-    temperatures : of the heat bath, K: one for all, one for each replica of all structures in order, or fewer, which
-        are repeated; by default the `temperature` given for the solvent, else 300
-    timestep : fs; friction : 1/ps, of the heat bath, by default 1. Values may also be texts with a unit, "1fs" and
-        "310K", or Quantities of OpenMM
+    output : folder for all files
+    steps : number of time steps; or time : simulated time in ps, or with a unit such as "10ns"
+    replicas : number of replicas of each structure
+    temperatures : temperatures of the heat bath, K: one for all replicas, one for each replica of all structures in
+        order, or fewer, which are repeated; by default the `temperature` of the solvent, otherwise 300
+    timestep : fs; friction : 1/ps, of the heat bath, by default 1. Values may also be strings with a unit, such as
+        "1fs" and "310K", or OpenMM Quantities
     seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, ladder_shape, anneal : as in Simulation
-    minimize : iterations of a minimization before the first step, 0 for none
-    keep_center_motion : do not remove the motion of the centre of mass, which is otherwise removed unless atoms are
+    minimize : minimization iterations before the first step, 0 for none
+    keep_center_motion : do not remove the motion of the centre of mass; by default it is removed unless atoms are
         restrained
-    report_every : steps, or time with a unit, "2ps", between frames and table rows
+    report_every : interval between frames and table rows, in steps, or a time with a unit such as "2ps"
     trajectory_format : a format of `write_conformations`: "nc" (AMBER's NetCDF), "dcd", "xtc", "h5" (MDTraj's HDF5),
         "xyz", "pdb", "cif"; or "none"
-    trajectory_of : a trajectory for each "replica", or for each "temperature" of a ladder
-    velocities : also write them to the trajectories, only in the formats nc and h5
-    resume : continue an interrupted run in the folder, bit for bit; it may also be extended
-    overwrite : replace an earlier run in the folder, which is refused otherwise
-    replicas_per_device : of each structure, that one device simulates at a time, complete ladders; by default all, or
-        equal parts for the workers
-    workers : processes on this machine, each with a device or a group of cores; scheduler : of a Dask cluster,
-        tcp://HOST:PORT or its file; by default this process computes
-    shard : "K/N" for the K-th of N equal parts of the replicas, for jobs of an array that share the folder; the last
-        shard merges the tables
+    trajectory_of : write a trajectory for each "replica", or for each "temperature" of a ladder
+    velocities : also write velocities to the trajectories; only supported by the formats nc and h5
+    resume : continue an interrupted run in the folder, bit for bit; the run may also be extended
+    overwrite : replace an earlier run in the folder, which is otherwise an error
+    replicas_per_device : replicas of each structure simulated at a time on one device, complete ladders; by default
+        all, or an equal part for each worker
+    workers : number of processes on this machine, each with a device or a group of cores; scheduler : address of a
+        Dask cluster, tcp://HOST:PORT, or its scheduler file. By default, everything runs in this process
+    shard : "K/N" for the K-th of N equal parts of the replicas, for array jobs that share the folder; the last shard
+        to finish merges the tables
     first_replica : number of the first replica of each structure, which determines its random numbers
-    frozen : atoms that do not move, a mask (n,) or indices; terms : further terms, such as PositionalRestraint(10.0)
-    restrain, distance, torsion, reference, freeze : restraints and atoms that stay, as texts with selections: as of
+    frozen : fixed atoms, a mask (n,) or indices; terms : further energy terms, such as PositionalRestraint(10.0)
+    restrain, distance, torsion, reference, freeze : restraints and frozen atoms, as strings with selections, as in
         `minimize`
-    bias : TOML file with collective variables and biases, or a mapping with the same keywords: docs/sampling.md. The
-        tables then contain the variables, and the folder a file COLVAR.N for each replica in PLUMED's format
+    bias : TOML file with collective variables and biases, or a mapping with the same keywords; see docs/sampling.md.
+        The variables are then added to the tables, and a file COLVAR.N in PLUMED's format is written for each replica
     fixed_radii, one_four, cutoff, only_terms, variant, precision, device : as in `energy`, with the full gradient
     model : the solvent; or the number of the model of a file to read
-    strict : refuse structures with findings that otherwise only cause notes
+    strict : reject structures with findings that otherwise only cause notes
     progress : called with the fraction of all steps done; watch : called with the Simulation before its first step and
-        after each report, only in this process
-    words : keywords about files, `forcefield`, `select`, `coordinates` and others of jobs.Reading, or `reading` itself;
-        and about the solvent, `like` and fields of SolventModel such as `gb` and `ionic_strength`
+        after each report, only if the simulation runs in this process
+    words : keywords for reading files, such as `forcefield`, `select` and `coordinates` (see jobs.Reading), or
+        `reading` itself; and for the solvent, `like` and fields of SolventModel such as `gb` and `ionic_strength`
 
     Raises InputError and FormatError before the run for input that cannot be simulated or written, and for a folder
-    with a run that would be damaged.
+    with a run that would be overwritten.
 
         >>> import tempfile, pele_ocl
         >>> folder = tempfile.mkdtemp()
@@ -162,9 +162,7 @@ def simulate(
         (40, 6, ['trialanine-00000.nc', 'trialanine-00001.nc'])
     """
     if not isinstance(what, Atoms | str | PathLike | Sequence):
-        raise InputError(
-            f"the structure is {described(what)}; Atoms, the path of a file or several of these are needed"
-        )
+        raise InputError(f"the structure is {described(what)}; expected Atoms, the path of a file or several of these")
     listed = [what] if isinstance(what, Atoms | str | PathLike) else list(what)
     n_steps = steps_of(steps, time, timestep)
     timestep, friction = in_unit("timestep", timestep, "fs"), in_unit("friction", friction, "1/ps")
@@ -194,7 +192,7 @@ def simulate(
     if flag("fixed_radii", fixed_radii):
         raise KeywordError("`fixed_radii` makes a gradient that is none of the energy; leave it out of dynamics")
     if solvent.gb_model.holds_radii:
-        raise KeywordError(f"`gb={solvent.gb}` has no gradient of all its energy, which dynamics need; take obc2")
+        raise KeywordError(f"`gb={solvent.gb}` has no gradient of all its energy, which dynamics need; use obc2")
     if trajectory_of == "temperature" and exchange_every is None:
         raise KeywordError("`trajectory_of=temperature` is about a ladder; give `exchange_every`, too")
     held = Held.of(restrain, distance, torsion, reference, freeze).referring(door.reading)
@@ -237,9 +235,9 @@ with_words(simulate)
 
 
 def _share(spec: SimulateSpec, place: Place) -> int:
-    """Count the replicas of a part where each worker has an equal share of whole ladders.
+    """Return the number of replicas per part if the ladders are divided equally among the workers.
 
-    Raises InputError for a cluster, whose workers may come and go.
+    Raises InputError for a cluster, where the number of workers is not fixed.
     """
     if place.workers is None:
         raise KeywordError("`scheduler` needs `replicas_per_device=N`, how many replicas a worker moves at a time")
@@ -248,7 +246,7 @@ def _share(spec: SimulateSpec, place: Place) -> int:
 
 
 class _Run:
-    """A call of `simulate`: parts of replicas, one after another or by workers."""
+    """A call of `simulate`, which computes parts of the replicas one after another or by workers."""
 
     def __init__(self, spec: SimulateSpec, place: Place, progress: Progress | None, watch: Watch | None) -> None:
         self._spec, self._place, self._progress, self._watch = spec, place, progress, watch
@@ -256,7 +254,7 @@ class _Run:
         self._part, self._is_new = 0, False
 
     def result(self) -> SimulateResult:
-        """Make all steps of all parts, and the tables. Raises what the first part that failed said."""
+        """Simulate all parts and merge the tables. Raises the error of the first failed part."""
         spec = self._spec
         structures = [self._structure(k) for k in range(len(spec.paths))]
         parts = spec.items()
@@ -282,7 +280,7 @@ class _Run:
         return result
 
     def _structure(self, k: int) -> Simulated:
-        """Read a structure, and tell what is found in it."""
+        """Read a structure, and report findings about it."""
         spec, name = self._spec, self._spec.names[k]
         try:
             source, atoms = spec.molecule(spec.paths[k])
@@ -305,7 +303,7 @@ class _Run:
         return found
 
     def _watched(self, simulation: Simulation) -> None:
-        """Look at a simulation of this process before its first step, and after each report."""
+        """Report notes and progress, and call `watch`, before the first step and after each report."""
         if self._is_new:
             self._tell([*simulation.notes, *notes_of_reports(self._spec.n_steps, self._spec.every)])
         if self._watch is not None:

@@ -1,4 +1,4 @@
-"""Settings of a simulation: time step, friction, temperatures, exchanges, annealing."""
+"""Simulation settings: time step, friction, temperatures, exchanges, annealing."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from ..units import in_unit
 from .bodies import CONSTRAINTS
 from .integrators import INTEGRATORS
 
-ROOM = 300.0  # K of a heat bath by default
-FRICTION = 1.0  # 1/ps of a heat bath by default
+ROOM = 300.0  # K, default temperature
+FRICTION = 1.0  # 1/ps, default friction
 MOST_TEMPERATURE = 100_000.0  # K
 MOST_TIMESTEP = 20.0  # fs
-FS = 1e-3  # ps of a fs
+FS = 1e-3  # ps per fs
 EXCHANGES = "temperature", "hamiltonian"  # what replicas exchange
-MOST_STEPS = 2**32 - 1  # that the device counts
+MOST_STEPS = 2**32 - 1  # limit of the counter on the device
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a simulation, checked.
+    """Validated settings of a simulation.
 
-    temperatures : K; which one a row has, `rungs_of` says
+    temperatures : K, assigned to rows by `rungs_of`
     timestep : fs; friction : 1/ps, 0 without a heat bath
     integrator : key of INTEGRATORS
-    exchange_every : steps between exchanges, None for none
-    exchange : what is exchanged, of EXCHANGES
-    ladder_shape : rungs along both dimensions of a ladder, None for ladders of one
-    anneal : points (step, temperature K), in order; empty if temperatures do not change
-    remove_motion : if the centre of mass stays at rest; None to decide by what holds the atoms
+    exchange_every : steps between exchanges, None for no exchanges
+    exchange : exchanged quantity, one of EXCHANGES
+    ladder_shape : rungs along both dimensions of a ladder, None for one-dimensional ladders
+    anneal : points (step, temperature in K), in order; empty for constant temperatures
+    remove_motion : whether to remove the motion of the centre of mass; None removes it unless atoms are held
     """
 
     temperatures: tuple[float, ...]
@@ -64,7 +64,7 @@ class Settings:
         exchange_every: int | str | None, anneal: ArrayLike | None, remove_motion: bool | None, first_replica: int,
         exchange: str = "temperature", ladder_shape: Sequence[int] | None = None, **further: Any,
     ) -> Settings:  # fmt: skip
-        """Check settings. anneal : (n, 2) ps and K; further : other fields. Raises InputError for what cannot be."""
+        """Check settings. anneal : (n, 2) ps and K; further : other fields. Raises InputError for invalid values."""
         choice("integrator", integrator, tuple(INTEGRATORS))
         choice("exchange", exchange, EXCHANGES)
         if constraints is not None:
@@ -91,21 +91,21 @@ class Settings:
 
     @property
     def exchanges_hamiltonians(self) -> bool:
-        """Return whether rungs are exchanged with all that rows have of their own."""
+        """Whether complete Hamiltonians are exchanged, not only temperatures."""
         return self.exchange_every is not None and self.exchange == "hamiltonian"
 
     @property
     def dimensions(self) -> int:
-        """Dimensions of ladders, along which rungs have neighbours."""
+        """Number of dimensions of a ladder, 1 or 2."""
         return 1 if self.ladder_shape is None else 2
 
     @property
     def n_inner(self) -> int:
-        """Rungs along the last dimension of a ladder."""
+        """Number of rungs along the last dimension of a ladder."""
         return len(self.temperatures) if self.ladder_shape is None else self.ladder_shape[1]
 
     def next_rungs(self) -> list[tuple[tuple[int, ...], int, int]]:
-        """List pairs of rungs that are exchanged, with the place of their counts in `Simulation.exchanges`."""
+        """Return the pairs of neighbouring rungs, with the index of their counts in `Simulation.exchanges`."""
         if self.ladder_shape is None:
             return [((k,), k, k + 1) for k in range(len(self.temperatures) - 1)]
         n, m = self.ladder_shape
@@ -121,25 +121,25 @@ class Settings:
 
     @property
     def kept(self) -> float:
-        """Share of a velocity that friction leaves in a step."""
+        """Factor by which friction reduces a velocity in a step."""
         return math.exp(-self.friction * self.dt)
 
     @property
     def noise(self) -> float:
-        """Share of a thermal velocity that takes its place."""
+        """Factor of the random thermal velocity added in a step."""
         return math.sqrt(-math.expm1(-2 * self.friction * self.dt))
 
 
-# Fields that are keywords by themselves.
+# Fields passed on as keywords without checks in `checked`.
 FURTHER = {of.name for of in fields(Settings)} - {"temperatures", *signature(Settings.checked).parameters}
 
 
 def every_of(name: str, value: object, timestep: float) -> int:
-    """Count the steps of an interval: a number of steps, or a time with its unit, "2ps", or a Quantity of OpenMM.
+    """Return an interval in steps, given as such, as a time with a unit such as "2ps", or as an OpenMM Quantity.
 
-    name : of the keyword; timestep : fs
+    name : the keyword, for error messages; timestep : fs
 
-    Raises InputError for anything else, and for a time that is not a whole number of steps.
+    Raises InputError for other values, and for a time that is not a whole number of steps.
     """
     if isinstance(value, str) and value.strip().isdecimal():
         value = int(value)
@@ -149,7 +149,7 @@ def every_of(name: str, value: object, timestep: float) -> int:
         n = in_unit(name, value, "fs") / timestep
     except InputError:
         raise InputError(
-            f"{name} is {described(value)}; a number of steps, or a time with its unit, is needed: 1000, 2ps"
+            f"{name} is {described(value)}; expected a number of steps, or a time with its unit: 1000, 2ps"
         ) from None
     if round(n) < 1 or abs(n - round(n)) > 1e-6 * n:
         raise InputError(f"{name} is {value}, {n:.6g} time steps of {timestep:g} fs; choose a whole number of them")
@@ -157,13 +157,13 @@ def every_of(name: str, value: object, timestep: float) -> int:
 
 
 def require_thermostat(integrator: str, what: str) -> None:
-    """Raise InputError for an integrator that keeps no temperature, which something needs."""
+    """Raise InputError if the integrator is not a thermostat. what : the feature that needs one"""
     if integrator in INTEGRATORS and not INTEGRATORS[integrator].is_thermostat:
         raise InputError(f"{what} need the integrator 'langevin', which keeps temperatures")
 
 
 def require_none_of(options: Mapping[str, object], *names: str) -> None:
-    """Raise KeywordError for options of Simulation that a function chooses itself."""
+    """Raise KeywordError if options that the caller sets itself were given."""
     if given := [name for name in names if name in options]:
         raise KeywordError(f"`{given[0]}` cannot be chosen here; leave it out")
 
@@ -171,13 +171,12 @@ def require_none_of(options: Mapping[str, object], *names: str) -> None:
 def solvent_in_bath(
     model: SolventModel | None, temperature: float | str | Sequence[float | str] | None, anneal: object = None
 ) -> SolventModel:
-    """Take the solvent of a simulation: its salt screens as at the temperature of the heat bath, if that is given.
+    """Return the solvent model of a simulation, with salt screening at the temperature of the heat bath.
 
-    A model with another temperature than the default, 298.15 K, keeps it; an explicit 298.15 K is treated like the
-    default. The model is also unchanged if replicas have different temperatures, under annealing, and with a bath at 0
-    K.
+    A model with a temperature other than the default, 298.15 K, is unchanged; an explicit 298.15 K is treated like the
+    default. The model is also unchanged if replicas have different temperatures, with annealing, and at 0 K.
 
-    temperature : of all heat baths of a run, not of a part of its rows, K; None if it was not given
+    temperature : of all heat baths of the run, not only of a part of its rows, K; None if not given
     """
     model = SolventModel.or_default(model)
     baths = set() if temperature is None or anneal is not None else set(temperatures_of(temperature))
@@ -188,17 +187,17 @@ def solvent_in_bath(
 
 
 def in_kelvin(given: Any) -> Any:
-    """Return temperatures, or several, in K, where they are texts with their unit or Quantities of OpenMM."""
+    """Convert one or several temperatures, given as strings with a unit or OpenMM Quantities, to K."""
     if isinstance(given, list | tuple):
         return [in_unit("temperature", each, "K") for each in given]
     return in_unit("temperature", given, "K")
 
 
 def temperatures_of(given: Any) -> tuple[float, ...]:
-    """Check temperatures of heat baths, K. Raises InputError for others than there are."""
+    """Check the temperatures of heat baths, K. Raises InputError for invalid ones."""
     values = numbers("temperature", in_kelvin(given))
     if values.ndim > 1 or not values.size:
-        raise InputError(f"temperature has shape {values.shape}; a number or a list of them is needed")
+        raise InputError(f"temperature has shape {values.shape}; expected a number or a list of them")
     needed = f"a temperature of 0 to {MOST_TEMPERATURE:,.0f} K"
     return tuple(number("temperature", t, needed, least=0.0, most=MOST_TEMPERATURE) for t in values.ravel().tolist())
 
@@ -206,13 +205,12 @@ def temperatures_of(given: Any) -> tuple[float, ...]:
 def rungs_of(
     count: int, rows_of_molecules: Sequence[Sequence[int]], first_replica: int, *, exchanges: bool
 ) -> list[int]:
-    """Return the place of each row's temperature in a list of so many.
+    """Return the index of the temperature of each row. count : number of temperatures
 
-    If there are as many temperatures as rows, they are assigned in order. Otherwise, and if they are exchanged, replica
-    r of each molecule has number r modulo their count. Replicas with a first number above 0 may be part of a run and
-    not use all of them.
+    If there are as many temperatures as rows and no exchanges, they are assigned in order. Otherwise replica r of each
+    molecule has temperature r modulo `count`. If `first_replica` is above 0, some temperatures may be unused.
 
-    Raises InputError for temperatures that a molecule would leave out.
+    Raises InputError if a molecule has too few replicas to use all temperatures.
     """
     n_rows = sum(map(len, rows_of_molecules))
     if count == n_rows and not exchanges:
@@ -233,7 +231,7 @@ def rungs_of(
 
 
 def points_of(anneal: Any) -> Any:
-    """Return points of annealing in ps and K, where their numbers are texts with units or Quantities of OpenMM."""
+    """Convert points of annealing, given as strings with units or OpenMM Quantities, to ps and K."""
     if not isinstance(anneal, list | tuple):
         return anneal
     return [
@@ -243,7 +241,7 @@ def points_of(anneal: Any) -> Any:
 
 
 def _friction(given: float | None, integrator: str) -> float:
-    """Check a friction, 1/ps. Raises InputError for one that the integrator has no use for."""
+    """Check the friction, 1/ps. Raises InputError if the integrator does not use friction."""
     bath = INTEGRATORS[integrator].is_thermostat
     if given is None:
         return FRICTION if bath else 0.0
@@ -258,14 +256,14 @@ def _friction(given: float | None, integrator: str) -> float:
 
 
 def _shape(given: Sequence[int] | None, n_rungs: int, exchange: str) -> tuple[int, int] | None:
-    """Check the shape of ladders of two dimensions. Raises InputError for one that their rungs do not fill."""
+    """Check the shape of two-dimensional ladders. Raises InputError if it does not match the number of rungs."""
     if given is None:
         return None
     values = [whole_number("ladder_shape", n, least=2) for n in given] if isinstance(given, list | tuple) else []
     if len(values) != 2 or values[0] * values[1] != n_rungs:
         said = values or described(given)
         raise InputError(
-            f"ladder_shape is {said}; two numbers are needed whose product is the number of temperatures, {n_rungs}, "
+            f"ladder_shape is {said}; expected two numbers whose product is the number of temperatures, {n_rungs}, "
             "of which some may be equal"
         )
     if exchange != "hamiltonian":
@@ -276,13 +274,13 @@ def _shape(given: Sequence[int] | None, n_rungs: int, exchange: str) -> tuple[in
 def _schedule(
     anneal: ArrayLike | None, timestep: float, n_temperatures: int, integrator: str
 ) -> tuple[tuple[float, float], ...]:
-    """Check a schedule of annealing, and give its times in steps."""
+    """Check an annealing schedule, and return it with times in steps."""
     if anneal is None:
         return ()
     points: Floats = numbers("anneal", points_of(anneal))
     if points.ndim != 2 or points.shape[1:] != (2,) or not len(points) or not np.isfinite(points).all():
         raise InputError(
-            f"anneal has shape {points.shape}; finite points (n, 2) of time in ps and temperature in K are needed"
+            f"anneal has shape {points.shape}; expected finite points (n, 2) of time in ps and temperature in K"
         )
     times, temperatures = points.T
     if times[0] < 0 or (np.diff(times) <= 0).any():

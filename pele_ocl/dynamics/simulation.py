@@ -1,4 +1,4 @@
-"""Simulations: replicas of molecules that move in time on a device, thousands at once."""
+"""Simulation of thousands of replicas of molecules on one device."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from .timesteps import step_note
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
 
-STEPS_AT_ONCE = 256  # that are started before the host waits
-STEPS_A_FLUSH = 8  # that are started before the device is told to begin
+STEPS_AT_ONCE = 256  # enqueued before the host waits
+STEPS_A_FLUSH = 8  # enqueued between flushes of the queue
 _WHY = {
-    Halt.FORCES: "the force on {} is no number",
+    Halt.FORCES: "the force on {} is not a number",
     Halt.BONDS: "the bonds of {} cannot be held",
     Halt.SPEED: "{} goes more than 1 A in a step",
 }
@@ -54,29 +54,29 @@ _WHY = {
 class Simulation(Suggests, Settled):
     """Implicit-solvent dynamics of many replicas on one device; docs/theory/dynamics.md.
 
-    Nothing is read between steps. A replica depends only on its molecule, its number and the seed. So it is
-    bit-identical in every run, with any other replicas. A replica that explodes stops; `errors` says when and why, and
-    others continue.
+    No data are read from the device between steps. A replica depends only on its molecule, its number and the seed; it
+    is bit-identical in every run and with any number of other replicas. A replica that explodes is stopped, while
+    others continue; `errors` contains the time and the reason.
 
     Positions, velocities, temperatures, frozen atoms and restraints of rows can be changed between runs, here or in the
-    ensemble. Later reads use the new state: constrained bonds are reset, forces are computed, and a stopped replica
-    restarts with new velocities. Threads may share a simulation; calls are then made one after another.
+    ensemble. Constrained bonds are then reset, forces are recomputed, and a stopped replica restarts with new
+    velocities. A simulation can be shared between threads; their calls are serialized.
 
     molecules : an Atoms, a list of them, or an Ensemble whose rows are the replicas
-    replicas : of each molecule, which start at its positions
-    temperature : K, by default 300, of the heat bath and of the velocities drawn; or a list, one for each row. Fewer
-        are repeated. If one temperature is given and no anneal, it is used for the screening by salt, unless the model
-        has a temperature other than the default, 298.15 K. An Ensemble keeps its own model, including the screening
-    timestep : fs. Values may also be texts with a unit, "1fs" and "310K", or Quantities of OpenMM
+    replicas : number of replicas of each molecule, which start at its positions
+    temperature : of the heat bath and the initial velocities, K, by default 300; or a list with one per row, or fewer,
+        which are repeated. A single temperature without annealing is also used for salt screening, unless the model
+        has a temperature other than the default, 298.15 K. The model of an Ensemble is not changed
+    timestep : fs. Values may also be strings with a unit, such as "1fs" and "310K", or OpenMM Quantities
     friction : 1/ps, of the Langevin integrator, by default 1
-    seed : of all random numbers
+    seed : seed of all random numbers
     integrator : "langevin", like OpenMM's LangevinMiddleIntegrator, or "verlet" at constant energy
     constraints : "hbonds" constrains bonds to hydrogen to the lengths of the force field
     hydrogen_mass : mass of hydrogens in Da, taken from their neighbours, for longer time steps
-    exchange_every : steps, or time with a unit, between replica exchanges; consecutive replicas form a ladder over the
-        temperatures
-    exchange : what replicas exchange: "temperature", or "hamiltonian" for all properties of rows, such as scales,
-        restraints and biases; temperatures may then be equal, and their number is that of rungs
+    exchange_every : interval of replica exchange, in steps or a time with a unit; consecutive replicas form a ladder
+        over the temperatures
+    exchange : exchanged quantity: "temperature", or "hamiltonian" for all properties of rows, such as scales,
+        restraints and biases. Temperatures may then be equal; their number is the number of rungs
     ladder_shape : (n, m) for two-dimensional ladders, with n m rungs row by row, such as n temperatures by m windows;
         exchanges need `exchange="hamiltonian"`, and alternate between the dimensions
     anneal : points (n, 2) of time in ps and temperature in K, with linear interpolation
@@ -84,10 +84,10 @@ class Simulation(Suggests, Settled):
         added
     frozen : mask (n,) or indices of frozen atoms, in all replicas
     first_replica : number of the first replica of each molecule, which determines its random numbers. Equal molecules
-        that are different objects of the list get different numbers
-    options : of Ensemble, such as model, terms, precision, device
+        that are different objects in the list have different random numbers
+    options : keywords of Ensemble, such as model, terms, precision, device
 
-    `ensemble` has the rows; `notes` are messages about what was decided.
+    `ensemble` contains the rows; `notes` are messages about automatic choices.
 
     Raises InputError for invalid input, DeviceMemoryError if the memory of the device is too small.
 
@@ -141,25 +141,25 @@ class Simulation(Suggests, Settled):
         rungs = rungs_of(count, self._by_molecule(), first_replica, exchanges=exchange_every is not None)
         numbers = [replica + first_replica for replica in self.replicas]
         self._motion = Motion(self.ensemble, numbers, self.settings, rungs, self._ladders())
-        self._masks, self._moves = -1, np.full(n, -1)  # of the ensemble's state, as they were taken up last
-        self._lost = np.ones(n, bool)  # rows without velocities to go on with: not begun, stopped or failed
-        self._behind = np.zeros(n, np.int64)  # steps that rows that go on have made less than `steps`
+        self._masks, self._moves = -1, np.full(n, -1)  # versions of the ensemble's state at the last update
+        self._lost = np.ones(n, bool)  # rows without valid velocities: new, stopped or failed
+        self._behind = np.zeros(n, np.int64)  # `steps` minus the steps of each running row
         self._hills = {
             term.name: Hills(self.ensemble, self._motion, term)
             for term in state.terms if isinstance(term, Growing)
         }  # fmt: skip
         for hills in self._hills.values():
             hills.check(*self._bath_range)
-        self._under_way: Rows | None = None  # rows of a run that did not come to its end
-        self._exchanger = object()  # by which the rows know who exchanged them last
-        self._calls = False  # whether a function of the user is being called between steps
+        self._under_way: Rows | None = None  # rows of a run in progress or interrupted
+        self._exchanger = object()  # marks the simulation that last exchanged the rows
+        self._calls = False  # whether a user function is running between steps
         self.velocities = Column(state, self._read_velocities, self._write_velocities)
         self._positions = Column(state, state.read_positions, self._write_positions)
         with self._lock:
             self._take_bodies()
             self._what = checkpoint.described(self.settings, self.ensemble.atoms, self._bodies, state)
             self._catch_up()
-            # densities of an ensemble that was given may have been written before
+            # The densities of an existing ensemble may have been set before.
             for hills in self._hills.values() if self.ensemble is molecules else ():
                 hills.follow(state.there(None), explored=True)
 
@@ -178,14 +178,14 @@ class Simulation(Suggests, Settled):
         return _again, (self.ensemble, self._given, self._what, self._arrays())
 
     def _by_molecule(self) -> list[list[int]]:
-        """List the rows of each molecule."""
+        """Return the rows of each molecule."""
         found: dict[int, list[int]] = {}
         for k, atoms in enumerate(self.ensemble.atoms):
             found.setdefault(id(atoms), []).append(k)
         return list(found.values())
 
     def _numbered(self) -> list[int]:
-        """Count the rows of each molecule, from 0."""
+        """Return the replica number of each row within its molecule, from 0."""
         found = [0] * len(self.ensemble)
         for rows in self._by_molecule():
             for number, k in enumerate(rows):
@@ -198,7 +198,7 @@ class Simulation(Suggests, Settled):
         return self._steps
 
     def _take_bodies(self) -> None:
-        """Cut the molecules into what moves, by the atoms that are frozen now; these are at rest."""
+        """Update the bodies for the current frozen atoms, and set the velocities of newly frozen atoms to zero."""
         state, motion = self.ensemble.state, self._motion
         self._bodies = self._bodies_of_rows()
         rewrite(self, removes_motion=self._removes_motion())
@@ -211,7 +211,7 @@ class Simulation(Suggests, Settled):
         self._note()
 
     def _bodies_of_rows(self) -> list[Body | None]:
-        """Cut the molecule of each row into what moves, once for rows with the same frozen atoms."""
+        """Return the body of each row; rows with the same molecule and frozen atoms share one."""
         found: dict[tuple[int, bytes], Body] = {}
         bodies: list[Body | None] = []
         for k, atoms in enumerate(self.ensemble.atoms):
@@ -233,7 +233,7 @@ class Simulation(Suggests, Settled):
         return not is_held
 
     def _ladders(self) -> NDArray[np.int64]:
-        """Find rows of each ladder, (n_ladders, n_rungs). Raises InputError if replicas fill no whole ladders."""
+        """Return the rows of each ladder, (n_ladders, n_rungs). Raises InputError for incomplete ladders."""
         n_rungs, first = len(self.settings.temperatures), self.settings.first_replica
         if self.settings.exchange_every is None:
             return np.zeros((0, n_rungs), np.int64)
@@ -242,17 +242,17 @@ class Simulation(Suggests, Settled):
             if len(rows) % n_rungs or first % n_rungs:
                 raise InputError(
                     f"{len(rows):,} replicas from number {first:,} on fill no ladders of "
-                    f"{n_rungs} temperatures; take a multiple of {n_rungs}"
+                    f"{n_rungs} temperatures; use a multiple of {n_rungs}"
                 )
         return np.array([k for rows in by_molecule for k in rows]).reshape(-1, n_rungs)
 
     def _note(self) -> None:
-        """Say what was decided."""
+        """Update the notes about automatic choices."""
         bodies = [body for body in dict.fromkeys(self._bodies) if body is not None]
         held = sum(len(body.constraints.hydrogens) for body in bodies if body.constraints)
         notes = []
         if self.settings.hydrogen_mass is not None:
-            notes.append(f"hydrogens weigh {self.settings.hydrogen_mass:g} Da, which their neighbours lack")
+            notes.append(f"hydrogens weigh {self.settings.hydrogen_mass:g} Da, taken from their neighbours")
         if held:
             notes.append(f"{held:,} bonds to hydrogen keep the lengths of the force field")
         of_bodies = {body: atoms for body, atoms in zip(self._bodies, self.ensemble.atoms, strict=True) if body}
@@ -264,7 +264,7 @@ class Simulation(Suggests, Settled):
         rewrite(self, notes=tuple(notes))
 
     def _place(self, rows: Rows) -> None:
-        """Bring bonds of rows that are held to their lengths."""
+        """Reset the constrained bonds of rows to their lengths."""
         rows_of: dict[Body, list[int]] = {}
         for k in rows.tolist():
             body = self._bodies[k]
@@ -277,22 +277,22 @@ class Simulation(Suggests, Settled):
 
     @property
     def _rows(self) -> Rows:
-        """Rows that go on."""
+        """Running rows."""
         there = self.ensemble.state.there(None)
         return there[~self._lost[there]]
 
     @property
     def _goes_on(self) -> NDArray[np.bool_]:
-        """Tell of each row if it goes on, (n_rows,)."""
+        """Mask of running rows, (n_rows,)."""
         found = np.zeros(len(self), bool)
         found[self._rows] = True
         return found
 
     def _catch_up(self) -> None:
-        """Take up what was written since: frozen atoms, positions, restraints.
+        """Apply changes made since the last update: frozen atoms, positions, restraints.
 
-        Rows that were placed get their bonds held. If they had stopped or failed, they begin again with velocities that
-        are drawn. Then all rows have their forces and energies.
+        The constrained bonds of rows with new positions are reset. Rows that had stopped or failed restart with new
+        velocities. Forces and energies of all rows are then up to date.
         """
         state = self.ensemble.state
         there = state.there(None)
@@ -305,7 +305,7 @@ class Simulation(Suggests, Settled):
         if self._masks != state.masks:
             self._take_bodies()
             self._begin(self._rows)
-            to_place = there[has_moved | ~self._lost[there]]  # bonds that are held now may have other lengths
+            to_place = there[has_moved | ~self._lost[there]]  # newly constrained bonds may have other lengths
         self._place(to_place)
         self._moves[:] = state.moves
         if len(old := there[~state.evaluated[there]]):
@@ -314,7 +314,7 @@ class Simulation(Suggests, Settled):
             self._draw(new)
 
     def _draw(self, rows: Rows) -> None:
-        """Draw new velocities of rows, and let them move on."""
+        """Draw new velocities for rows, and start them."""
         motion = self._motion
         if self.settings.anneal:
             motion.write("temperatures", self.temperatures)
@@ -322,7 +322,7 @@ class Simulation(Suggests, Settled):
         self._begin(rows, again=True)
 
     def _begin(self, rows: Rows, *, again: bool = False) -> None:
-        """Let rows move on with the velocities on the device. again : whether these are at the time of the positions"""
+        """Start rows with the velocities on the device. again : whether these are synchronous with positions"""
         motion = self._motion
         if again:
             if self._lost[rows].any():
@@ -339,7 +339,7 @@ class Simulation(Suggests, Settled):
         self._drop_stopped()
 
     def _drop_stopped(self) -> None:
-        """Wait for the device, and go on without rows that stopped."""
+        """Wait for the device, and exclude stopped rows from further steps."""
         self._lost |= self._motion.read("stopped") != 0
 
     @locked
@@ -361,14 +361,14 @@ class Simulation(Suggests, Settled):
     def run(
         self, steps: int | str, *, every: int | str | None = None, call: Callable[[Simulation], object] | None = None
     ) -> Simulation:  # fmt: skip
-        """Make steps of all replicas, with the exchanges and hills that are due. Returns the simulation.
+        """Make time steps of all replicas, including exchanges and hills. Returns the simulation.
 
         Earlier changes are applied first. An interrupted run ends after a complete step.
 
-        steps : their number, or time with its unit, "10ps"
-        every, call : a function that is called with the simulation after each step whose number is a multiple of
-            `every` (a number, or a time). It may read and write everything that can be read and written between runs,
-            but not call `run`, `write` or `restore`. If it raises, the run ends after that step
+        steps : number of steps, or a time with a unit such as "10ps"
+        every, call : a function called with the simulation after each step that is a multiple of `every` (a number of
+            steps, or a time). It may read and change the simulation as between runs, but not call `run`, `write` or
+            `restore`. If it raises an error, the run ends after that step
 
             >>> import pele_ocl
             >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -392,7 +392,7 @@ class Simulation(Suggests, Settled):
         return self._run(end - self.steps)
 
     def _call(self, call: Callable[[Simulation], object]) -> None:
-        """Call a function between steps: it may read and write rows, but not make steps or restore others."""
+        """Call a user's function between steps. It may read and write rows, but not make steps or restore."""
         self._calls = True
         try:
             call(self)
@@ -407,7 +407,7 @@ class Simulation(Suggests, Settled):
             )
 
     def _run(self, steps: int) -> Simulation:
-        """Make steps, without calls between them."""
+        """Make steps without calls of user functions."""
         self._require_own_rungs()
         if self._exchanges_all:
             self.ensemble.state.exchanger = self._exchanger
@@ -416,9 +416,9 @@ class Simulation(Suggests, Settled):
         state.changed(self._under_way)
         try:
             self._run_to(end)
-            state.add_up(self._under_way)  # with rows that stopped, where they did
+            state.add_up(self._under_way)  # including stopped rows
         except BaseException:
-            with suppress(PeleError):  # of a device that fails; then the next call tries again
+            with suppress(PeleError):  # if the device fails, the next call tries again
                 self._recover()
             raise
         self._settle(end)
@@ -431,7 +431,7 @@ class Simulation(Suggests, Settled):
             launches = self._motion.launches_of_step(rows)
             while self.steps < stop:
                 state.queue_up(launches)
-                self.__dict__["_steps"] += 1  # without the check of written attributes, which costs time
+                self.__dict__["_steps"] += 1  # bypasses the slow attribute check
                 self._add_hills(rows, self.steps)
                 if every is not None and self.steps % every == 0:
                     self._motion.exchange(rows, self.steps // every - 1)
@@ -440,9 +440,9 @@ class Simulation(Suggests, Settled):
             self._drop_stopped()
 
     def _add_hills(self, rows: Rows, step: int, *, missing: bool = False) -> None:
-        """Start to add the hills that are due at a step, and to compute forces with them.
+        """Enqueue the hills due at a step, and the evaluation of forces with them.
 
-        missing : whether only those that were not added yet, after an interrupt
+        missing : only add hills that are still missing after an interrupt
         """
         for hills in self._hills.values():
             number, rest = divmod(step, hills.pace)
@@ -451,7 +451,7 @@ class Simulation(Suggests, Settled):
                 self.ensemble.state.launch(rows)
 
     def _settle(self, steps: int) -> None:
-        """End a run. Rows were evaluated; stopped ones that share a bias, which grew, are when they are read."""
+        """End a run. Stopped rows with a shared, changed bias are marked for evaluation when they are read."""
         assert self._under_way is not None
         self._steps, state = steps, self.ensemble.state
         state.settled(self._under_way)
@@ -461,7 +461,7 @@ class Simulation(Suggests, Settled):
         self._under_way = None
 
     def _recover(self) -> None:
-        """End an interrupted run after the last step that the device began, and make that whole."""
+        """End an interrupted run after completing the last step started on the device."""
         rows, state, motion = self._under_way, self.ensemble.state, self._motion
         assert rows is not None
         state.forget_lists()
@@ -482,11 +482,11 @@ class Simulation(Suggests, Settled):
 
     @property
     def _exchanges_all(self) -> bool:
-        """Return whether rows exchange scales, restraints and biases."""
+        """Whether rows exchange scales, restraints and biases."""
         return self.settings.exchange_every is not None and self.settings.exchange == "hamiltonian"
 
     def _require_own_rungs(self) -> None:
-        """Raise InputError if another simulation of these rows has exchanged what they have of their own since."""
+        """Raise InputError if another simulation has since exchanged the Hamiltonians of these rows."""
         if self._exchanges_all and self._motion.attempts and self.ensemble.state.exchanger is not self._exchanger:
             raise InputError(
                 "another simulation exchanged what these rows have of their own, so that rungs are no longer known "
@@ -515,7 +515,7 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def errors(self) -> dict[int, str]:
-        """Messages about replicas that stopped, have no place, or no energy at their positions, by row."""
+        """Messages about replicas that stopped, or have no valid positions or energy, by row."""
         self._catch_up()
         found = dict(self.ensemble.state.failed)
         stopped, culprits, done = (self._motion.read(name) for name in ("stopped", "culprits", "done"))
@@ -537,7 +537,7 @@ class Simulation(Suggests, Settled):
     def term_energies(self) -> Terms:
         """Terms of the potential energies, (n_rows, n_terms) kcal/mol; NaN for stopped replicas.
 
-        They include restraints and other terms by name; terms that a molecule does not have are 0.
+        Restraints and other added terms are listed by name. Terms that a molecule does not have are 0.
         """
         self._catch_up()
         rows, names = self._rows, self.ensemble.names
@@ -548,9 +548,9 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def restraint_energies(self) -> Floats | None:
-        """Energies of restraints and other terms, (n_rows,) kcal/mol, which are part of the potential energies.
+        """Energies of restraints and other added terms, (n_rows,) kcal/mol, included in the potential energies.
 
-        NaN for stopped replicas. None if there are no such terms.
+        NaN for stopped replicas; None without such terms.
         """
         names = {term.name for term in self.ensemble.state.options["terms"]}
         if not names:
@@ -561,16 +561,16 @@ class Simulation(Suggests, Settled):
 
     @locked
     def u_kn(self, *, by_rung: bool = False) -> Floats:
-        """Reduced energies U / (k_B T) of all replicas in the states of all replicas, (n_rows, n_rows), for MBAR.
+        """Compute the reduced energies U / (k_B T) of all replicas in all states, (n_rows, n_rows), for MBAR.
 
-        A state is a temperature with the scales, restraints and biases of a row. States are the first index, in the
-        order of rows, or of rungs, ladder by ladder, with exchanges. NaN energies are replaced by infinity. Each
-        state needs an evaluation of all rows.
+        A state is the temperature, scales, restraints and biases of a row. States are the first axis, in the order of
+        rows or, with exchanges, of the rungs of each ladder. NaN energies are replaced by infinity. Each state requires
+        an evaluation of all rows.
 
-        by_rung : for ladders that are alike, as in `rest2`: states are the rungs, `rungs` says which one each replica
-            has, and the result is (n_rungs, n_rows). Each replica is evaluated in the states of its own ladder
+        by_rung : for equivalent ladders, as in `rest2`: the states are the rungs, and the result is (n_rungs, n_rows).
+            Each replica is evaluated in the states of its own ladder; `rungs` contains its current state
 
-        Raises InputError if replicas are of several molecules, one stopped or has no place, or there are no ladders.
+        Raises InputError if there are several molecules, a stopped replica or one without positions, or no ladders.
         """
         if flag("by_rung", by_rung) and self.settings.exchange_every is None:
             raise InputError("there are no exchanges and no rungs; leave out `by_rung`")
@@ -585,7 +585,7 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def states(self) -> NDArray[np.int64]:
-        """Current state of each row, as numbered in `u_kn`, (n_rows,): its own number, or its rung and ladder."""
+        """Current state of each row, numbered as in `u_kn`, (n_rows,)."""
         if self.settings.exchange_every is None:
             return np.arange(len(self))
         self._require_own_rungs()
@@ -593,36 +593,36 @@ class Simulation(Suggests, Settled):
 
     @locked
     def variables(self, name: str) -> Floats:
-        """Collective variables of a bias at the positions of rows, (n_rows, d); NaN of rows that have none.
+        """Return the current collective variables of a bias, (n_rows, d); NaN for rows without them.
 
-        name : of a term on collective variables, such as Metadynamics
+        name : name of a bias term, such as Metadynamics
         """
         self._catch_up()
         return variables_of(self.ensemble, self.bias_term(name))[0]
 
     @locked
     def bias_energies(self, name: str) -> Floats:
-        """Energies of a bias on collective variables at the positions of rows, (n_rows,) kcal/mol. name : of the term
+        """Return the current energies of a bias, (n_rows,) kcal/mol, including the last hill. name : of the bias term
 
-        For stopped replicas at their last positions; NaN for those without a place. After a hill, this is included.
+        Stopped replicas are evaluated at their last positions; values are NaN for replicas without valid positions.
         """
         self._catch_up()
         return variables_of(self.ensemble, self.bias_term(name))[1]
 
     @locked
     def hills(self, name: str) -> Floats:
-        """The last hill of each row, (n_rows, d + 1): its place, and its height in kcal/mol, or its weight.
+        """Return the last hill of each row, (n_rows, d + 1): its centre, and its height in kcal/mol or its weight.
 
-        NaN of rows that had none yet.
+        Values are NaN before the first hill.
 
-        name : of Metadynamics or OPES
+        name : name of the Metadynamics or OPES term
         """
         self._growing(name)
         return self._hills[name].last
 
     @locked
     def metadynamics_surface(self, name: str, row: int = 0) -> tuple[tuple[Floats, ...], Floats]:
-        """Estimate the free energy from the bias of metadynamics, or the density of OPES, of a row.
+        """Estimate the free energy from the metadynamics bias, or the OPES density, of a row.
 
         Returns the nodes along each variable, (n_1,), ..., and the energies, (n_1, ...) kcal/mol, with a minimum of 0.
         """
@@ -651,7 +651,7 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def kinetic_energies(self) -> Floats:
-        """(n_rows,) kcal/mol, without the motion of the centre of mass if that is removed; NaN for stopped replicas."""
+        """Kinetic energies, (n_rows,) kcal/mol, without the centre-of-mass motion if removed; NaN if stopped."""
         self._catch_up()
         self._motion.launch([self._motion.present, self._motion.measure_present], self._rows)
         kinetic = self._motion.read("kinetic").astype(np.float64)
@@ -674,7 +674,7 @@ class Simulation(Suggests, Settled):
 
     @property
     def _bath_range(self) -> tuple[Floats, Floats]:
-        """Lowest and highest temperature of each row's heat bath in the schedule, or its current one, (n_rows,) K."""
+        """Lowest and highest temperature of each row in the annealing schedule, or its current one, (n_rows,) K."""
         if self.settings.anneal:
             kelvins = [kelvin for _, kelvin in self.settings.anneal]
             return np.full(len(self), min(kelvins)), np.full(len(self), max(kelvins))
@@ -686,8 +686,8 @@ class Simulation(Suggests, Settled):
     def temperatures(self) -> WritableValues:
         """Current temperatures of the rows' heat baths, (n_rows,) K; writable.
 
-        Velocities adapt by friction, or immediately by `draw_velocities`. Raises InputError when writing temperatures
-        that are set by exchanges or annealing.
+        Velocities adapt through friction, or immediately with `draw_velocities`. Temperatures controlled by exchanges
+        or annealing cannot be written; this raises InputError.
         """
         if self.settings.anneal:
             times, values = np.array(self.settings.anneal).T
@@ -702,7 +702,7 @@ class Simulation(Suggests, Settled):
 
     @locked
     def change_temperatures(self, temperatures: ArrayLike) -> None:
-        """Write temperatures of heat baths, (n_rows,) K, and scale velocities to them."""
+        """Set the temperatures of heat baths, (n_rows,) K, and rescale velocities accordingly."""
         before = np.asarray(self.temperatures)
         self.temperatures[:] = numbers("temperatures", temperatures)
         factors = np.sqrt(np.divide(self.temperatures, before, out=np.ones(len(self)), where=before > 0))
@@ -727,9 +727,9 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def _digest_of_states(self) -> str:
-        """Hash of all that energies of the replicas' states depend on, which other simulations differ in.
+        """Hash of everything that determines the energies of states, to distinguish simulations.
 
-        It stays the same while replicas move and exchange, and in a simulation that goes on from a checkpoint.
+        It does not change when replicas move or exchange, or when a simulation continues from a checkpoint.
         """
         state = self.ensemble.state
         temperatures = np.sort(np.asarray(self.temperatures))
@@ -745,11 +745,11 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def exchanges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Exchanges tried and accepted between each rung and the next, (n_rungs - 1,) each, of all ladders.
+        """Numbers of tried and accepted exchanges between each rung and the next, (n_rungs - 1,), over all ladders.
 
-        For two-dimensional ladders (2, n, m) each: with the next rung along the first and the second dimension.
+        For two-dimensional ladders, both have shape (2, n, m), with the dimension of the exchange first.
 
-        Raises InputError if there are no exchanges.
+        Raises InputError without replica exchange.
         """
         if self.settings.exchange_every is None:
             raise InputError("there are no exchanges; give exchange_every")
@@ -765,17 +765,17 @@ class Simulation(Suggests, Settled):
         return [np.zeros(0) if body is None else body.masses for body in self._bodies]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a checkpoint, .npz, with everything that further steps depend on, including restraints and frozen
-        atoms.
+        """Write a checkpoint, .npz, with the complete state, including restraints and frozen atoms.
 
-        Raises FormatError if it cannot be written.
+        Raises FormatError if the file cannot be written.
         """
         self._write_checkpoint(checkpoint.target_of(path))
 
     def restore(self, path: str | PathLike[str]) -> Simulation:
         """Continue from a checkpoint of a simulation with the same molecules and settings, bit for bit.
 
-        Raises FormatError for an invalid file, InputError for that of another simulation, without changing this one.
+        Raises FormatError for an invalid file, InputError for a checkpoint of a different simulation. The state is
+        unchanged after an error.
         """
         self._require_no_call()
         self._read_checkpoint(file_path(path))
@@ -788,16 +788,16 @@ class Simulation(Suggests, Settled):
         resume: bool = False, overwrite: bool = False, names: Sequence[str] | None = None,
         watch: Callable[[Simulation], None] | None = None,
     ) -> SimulateResult:  # fmt: skip
-        """Make steps, and write the files of `pele_ocl.simulate`: trajectories, tables, a checkpoint.
+        """Make steps, and write the same files as `pele_ocl.simulate`: trajectories, tables, a checkpoint.
 
-        output : the folder
-        steps : to make; or time : to simulate, ps, or with a unit, "10ns"
-        report_every, trajectory_format, trajectory_of, velocities : as in `pele_ocl.simulate`; frames are counted from
-            here
-        minimize : iterations of a minimization before the first frame
+        output : output folder
+        steps : number of steps; or time : simulated time in ps, or with a unit such as "10ns"
+        report_every, trajectory_format, trajectory_of, velocities : as in `pele_ocl.simulate`; the current state is the
+            first frame
+        minimize : minimization iterations before the first frame
         resume : continue an interrupted run of this simulation in the folder
-        overwrite : replace an earlier run in the folder, which is refused otherwise
-        names : of the molecules, for their files; by default molecule, or molecule-1, molecule-2, ...
+        overwrite : replace an earlier run in the folder, which is otherwise an error
+        names : names of the molecules, used for files; by default molecule, or molecule-1, molecule-2, ...
         watch : called with the simulation before its first step and after each report
 
         Raises InputError for invalid input, FormatError for a folder with another run.
@@ -816,7 +816,7 @@ class Simulation(Suggests, Settled):
         folder, molecules = file_path(output, "output"), list(dict.fromkeys(self.ensemble.atoms))
         named = names_of(molecules) if names is None else list(texts("names", names))
         if len(named) != len(molecules) or len(set(named)) < len(named):
-            raise InputError(f"names are {named}; different ones of {len(molecules):,} molecules are needed")
+            raise InputError(f"names are {named}; expected different ones of {len(molecules):,} molecules")
         if trajectory_of == "temperature" and self.settings.exchange_every is None:
             raise InputError("`trajectory_of=temperature` is about a ladder; make the simulation with `exchange_every`")
         if watch is not None:
@@ -839,12 +839,12 @@ class Simulation(Suggests, Settled):
 
     @locked
     def _write_checkpoint(self, path: Path, **more: NDArray[Any]) -> None:
-        """Write a checkpoint as `save` does, and further arrays with it."""
+        """Write a checkpoint as in `save`, with additional arrays."""
         checkpoint.write(path, {**self._arrays(), "what": np.array(self._what), **more})
 
     @locked
     def _read_checkpoint(self, path: Path) -> dict[str, NDArray[Any]]:
-        """Go on from a checkpoint as `restore` does, and give the further arrays that are in it."""
+        """Continue from a checkpoint as in `restore`, and return its additional arrays."""
         before = self._arrays()
         arrays = checkpoint.read(path, (*self._motion.state, "positions", "offsets", "energies", "steps", "what"))
         checkpoint.require_same(str(arrays["what"]), self._what, path)
@@ -858,7 +858,7 @@ class Simulation(Suggests, Settled):
         return {name: array for name, array in arrays.items() if name not in (*before, "what")}
 
     def _read_velocities(self, rows: list[int]) -> list[Floats]:
-        """Read velocities at the positions, (n, 3) A/ps."""
+        """Read velocities at the time of the positions, (n, 3) A/ps."""
         self._catch_up()
         failed = self.ensemble.state.failed
         self._motion.launch([self._motion.present], self.ensemble.state.there(rows))
@@ -866,19 +866,19 @@ class Simulation(Suggests, Settled):
         return [np.full_like(v, np.nan) if k in failed else v for k, v in zip(rows, found, strict=True)]
 
     def _write_velocities(self, rows: list[int], velocities: Sequence[ArrayLike]) -> None:
-        """Write velocities at the positions. A stopped replica restarts with them."""
+        """Write velocities at the time of the positions. A stopped replica restarts with them."""
         self._catch_up()
         array, state = self._motion.arrays["velocities"], self.ensemble.state
         given = [_velocities(k, values, len(state.atoms[k])) for k, values in zip(rows, velocities, strict=True)]
         if lost := [k for k in rows if k in state.failed]:
-            raise InputError(f"row {lost[0]} has no place to go on from: {state.failed[lost[0]]}")
+            raise InputError(f"row {lost[0]} has no positions to continue from: {state.failed[lost[0]]}")
         for k, values in zip(rows, given, strict=True):
             values[state.frozen[k]] = 0
             array.write(values, k)
         self._begin(np.array(rows, np.int64), again=True)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that further steps depend on."""
+        """Return the complete state of the simulation."""
         self._catch_up()
         state, motion = self.ensemble.state, self._motion
         arrays: dict[str, NDArray[Any]] = {name: motion.read(name) for name in motion.state}
@@ -888,7 +888,7 @@ class Simulation(Suggests, Settled):
         return arrays
 
     def _go_on_from(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what `_arrays` gave."""
+        """Restore the state returned by `_arrays`."""
         state, motion = self.ensemble.state, self._motion
         checkpoint.write_rows(state, arrays)
         self._take_bodies()
@@ -905,12 +905,12 @@ class Simulation(Suggests, Settled):
         self._lost[list(state.failed)] = True
         self._behind = self.steps - arrays["done"].astype(np.int64)
         self._moves[:] = state.moves
-        # Velocities of centres stay those of the checkpoint: measured again, a GPU's sums differ in the last bit.
+        # Do not recompute the centre-of-mass velocities: on a GPU, the sums could differ in the last bit.
         state.evaluate(None)
 
 
 def _again(ensemble: Ensemble, given: dict[str, Any], what: str, arrays: Mapping[str, NDArray[Any]]) -> Simulation:
-    """Make the simulation that a pickle describes."""
+    """Restore a simulation from a pickle."""
     simulation = Simulation(ensemble, **given)
     simulation._what = what
     simulation._go_on_from(arrays)
@@ -918,7 +918,7 @@ def _again(ensemble: Ensemble, given: dict[str, Any], what: str, arrays: Mapping
 
 
 def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, options: dict[str, Any]) -> Ensemble:
-    """Take an ensemble, or make one of so many replicas of each molecule."""
+    """Return the given ensemble, or create one with the given number of replicas of each molecule."""
     known = (*signature(Simulation).parameters, *signature(Ensemble).parameters)
     if unknown := [name for name in options if name not in known]:
         raise UnexpectedKeywordError(unknown[0], known, "Simulation")
@@ -938,18 +938,18 @@ def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, o
 
 
 def _require_whole_gradient(ensemble: Ensemble) -> None:
-    """Raise InputError if Born radii are fixed in the gradient, which is then none of the energy."""
+    """Raise InputError for `fixed_radii`, whose gradient is not the derivative of the energy."""
     if ensemble.state.options["fixed_radii"]:
         raise InputError("fixed_radii makes a gradient that is none of the energy; leave it out of dynamics")
 
 
 def _velocities(k: int, values: ArrayLike, n: int) -> Floats:
-    """Check velocities (n, 3) A/ps of row k, and copy them. Raises InputError for others than finite numbers."""
+    """Check and copy the velocities (n, 3) A/ps of row k. Raises InputError if they are not finite."""
     given = numbers("velocities", values)
     try:
         found = np.broadcast_to(given, (n, 3)).copy()
     except ValueError:
-        raise InputError(f"velocities of row {k} have shape {given.shape}; ({n}, 3) is needed") from None
+        raise InputError(f"velocities of row {k} have shape {given.shape}; expected ({n}, 3)") from None
     if not np.isfinite(found).all():
         raise InputError(f"velocities of row {k} must be finite numbers")
     return found

@@ -1,4 +1,4 @@
-"""Replicas of structures simulated, in parts that share no launches: by one process or by several."""
+"""Simulation of structures in independent parts, by one or several processes."""
 
 from __future__ import annotations
 
@@ -45,29 +45,29 @@ from .settings import FURTHER, ROOM, rungs_of, solvent_in_bath, temperatures_of
 from .simulation import Simulation
 
 _NOT_SETTINGS = ("output", "held", "watch", "resume", "overwrite", "shard")
-_OF_SIMULATION = FURTHER | inspect.signature(Simulation).parameters.keys()  # other options are the ensemble's
+_OF_SIMULATION = FURTHER | inspect.signature(Simulation).parameters.keys()  # other options are passed to Ensemble
 
 
 @dataclass(frozen=True, eq=False)
 class SimulateSpec(Spec[range]):
-    """Simulate replicas of structures; each item is a range of replicas, a part. Items are `spec.items()`.
+    """Simulate replicas of structures; each item of `spec.items()` is a part, a range of replicas.
 
-    Parts write trajectories to the folder `output`, and separate tables and checkpoints, which `join` merges. A part
-    that was started before continues from its checkpoint.
+    Parts write trajectories to the folder `output`, and separate tables and checkpoints; `join` merges the tables. A
+    part that was started before continues from its checkpoint.
 
-    paths : of the structures, or Atoms, which all have the same number of replicas; `names` are those of their files
-    replicas : of each structure; together : of them in one part, complete ladders; None for all
-    shard : the part of the replicas whose parts are items; None for all. Shards share `output`
-    n_steps : of time; every : between reports
-    reading : how files are read; options : of pele_ocl.Simulation
-    held : returns further options for the atoms of a single structure, such as restraints
+    paths : paths of the structures, or Atoms; `names` are used for their files
+    replicas : number of replicas of each structure; together : replicas per part, complete ladders; None for all
+    shard : divides the replicas among several processes; None for no sharding. All shards share `output`
+    n_steps : number of time steps; every : steps between reports
+    reading : how files are read; options : keywords of pele_ocl.Simulation
+    held : function that returns further options for the atoms of a single structure, such as restraints
     trajectory : "nc", "dcd", "xtc", "h5", "xyz" or "none"; by_temperature : True for a trajectory of each temperature
     velocities : True to write velocities to trajectories, only for "nc" and "h5"
-    minimized : iterations of a minimization before the first step
-    strict : True to refuse what otherwise only causes a note; resume : True to continue a run in `output`
-    overwrite : True to accept an `output` with a run, whose files `remove_earlier` removes
+    minimized : minimization iterations before the first step
+    strict : True to reject findings that otherwise only cause notes; resume : True to continue a run in `output`
+    overwrite : True to accept an `output` with an earlier run, whose files `remove_earlier` removes
     bias : collective variables and biases of the structure
-    watch : only in this process; called with the simulation before its first step and after each report
+    watch : called with the simulation before its first step and after each report, only in this process
     """
 
     paths: tuple[Path | Atoms, ...]
@@ -94,26 +94,27 @@ class SimulateSpec(Spec[range]):
         return super().__getstate__() | {"watch": None}
 
     def settings(self) -> dict[str, str]:
-        """Return the fields as texts, except those without effect on results."""
+        """Return the fields as strings, except those that do not affect results."""
         found = {name: text for name, text in super().settings().items() if name not in _NOT_SETTINGS}
         held = [sha256_of(of) for of in self.paths if isinstance(of, Atoms)]
         return found | {"options": sha256_of(self.options)} | ({"paths": str([*self.names, *held])} if held else {})
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the structures, which their files have."""
+        """Names of the structures, used for their files."""
         return names_of(self.paths)
 
     @cached_property
     def _read(self) -> dict[str, tuple[InputFile | str, Atoms]]:
-        """Structures that were read, by name."""
+        """Cache of the structures read, by name."""
         return {}
 
     def molecule(self, structure: Path | Atoms) -> tuple[InputFile | str, Atoms]:
-        """Read a structure once: its file, or by its name if it is in memory. Raises InputError for one that is
-        refused.
+        """Return the file (or name, without a file) and the atoms of a structure. Files are read only once.
 
         structure : one of `paths`
+
+        Raises InputError for a rejected structure.
         """
         name = self.names[next(k for k, of in enumerate(self.paths) if of is structure or of == structure)]
         if name not in self._read:
@@ -139,13 +140,13 @@ class SimulateSpec(Spec[range]):
 
     @property
     def model(self) -> SolventModel:
-        """Solvent of all parts: the screening depends on the temperatures of the whole run, however it is divided."""
+        """Solvent model of all parts; the salt screening depends on the temperatures of the whole run."""
         of = self.options
         return solvent_in_bath(of.get("model"), of.get("temperature"), of.get("anneal"))
 
     @property
     def n_rungs(self) -> int:
-        """Number of replicas of a ladder, which share a device; 1 without exchanges."""
+        """Number of replicas per ladder, which are simulated on one device; 1 without exchanges."""
         if self.options.get("exchange_every") is None:
             return 1
         return len(temperatures_of(self._baths))
@@ -153,13 +154,13 @@ class SimulateSpec(Spec[range]):
     def items(self) -> list[range]:
         """Divide the replicas into parts.
 
-        Raises InputError for incomplete ladders, and for a folder with a run of other parts. Raises FormatError for a
-        run that must not be continued, and for inputs that would be overwritten.
+        Raises InputError for incomplete ladders, and if the folder contains a run with other parts. Raises FormatError
+        for an existing run without `resume`, and for inputs that would be overwritten.
         """
         if self.together is not None and self.together % self.n_rungs:
             raise InputError(
-                f"parts of {self.together:,} replicas are no whole ladders of {self.n_rungs} temperatures, which "
-                f"exchange on one device; take a multiple of {self.n_rungs}"
+                f"parts of {self.together:,} replicas are not whole ladders of {self.n_rungs} temperatures, which "
+                f"exchange on one device; use a multiple of {self.n_rungs}"
             )
         if self.velocities:
             require_velocities(self.trajectory)
@@ -177,9 +178,9 @@ class SimulateSpec(Spec[range]):
         return ROOM if given is None else given
 
     def _temperatures(self, part: range) -> Any:
-        """Return the temperatures of a part's rows, as all rows of the run have them; of ladders their rungs.
+        """Return the temperatures of the rows of a part; for ladders, of the rungs.
 
-        Raises InputError for temperatures that the run would leave out.
+        Raises InputError if the run would not use all temperatures.
         """
         baths, n = temperatures_of(self._baths), self.replicas
         if len(baths) == 1 or self.options.get("exchange_every") is not None:
@@ -190,7 +191,7 @@ class SimulateSpec(Spec[range]):
 
     @property
     def replicas_of_shard(self) -> range:
-        """Replicas of the shard, or all. Raises InputError for fewer ladders than shards."""
+        """Replicas of the shard, or all without sharding. Raises InputError for more shards than ladders."""
         return self._replicas_of(self.shard)
 
     def _replicas_of(self, shard: Shard | None) -> range:
@@ -212,7 +213,7 @@ class SimulateSpec(Spec[range]):
         return [part for shard in shards for part in self._parts_of(shard)]
 
     def _require_free(self) -> None:
-        """Raise FormatError or InputError for a folder with a run that this one would damage."""
+        """Raise FormatError or InputError if the folder contains a run that would be overwritten."""
         output = Path(self.output)
         if self.overwrite:
             return
@@ -230,30 +231,30 @@ class SimulateSpec(Spec[range]):
             )
 
     def remove_earlier(self) -> None:
-        """Remove the files of an earlier run in `output`. Raises FormatError if one of them is an input."""
+        """Remove the files of an earlier run in `output`. Raises FormatError if any of them is an input."""
         remove_run(files_of_run(Path(self.output)), [of for of in self.paths if not isinstance(of, Atoms)])
 
     def _folder(self, part: range) -> Path:
-        """Name the folder of a part's tables and checkpoint."""
+        """Return the folder for tables and checkpoint of a part."""
         output = Path(self.output)
         return output if len(part) == self.replicas else output / PARTS / f"{part.start:05d}-{part.stop - 1:05d}"
 
     def name(self, item: range) -> str:
-        """Name a part by its replicas."""
+        """Return a name with the range of replicas."""
         return f"replicas {item.start:,} to {item.stop - 1:,}"
 
     def sha256(self, item: range) -> str:
-        """Compute the hash of a part: of the structures and its numbers."""
+        """Return a hash of the structures and the range of replicas."""
         marks = [of.sha256 if isinstance(of, InputFile) else sha256_of(atoms) for of, atoms in self.molecules]
         return sha256_of([*marks, item.start, item.stop])
 
     def facts(self) -> dict[str, object]:
-        """Name the device."""
+        """Return the device name, for records."""
         return {"device": str(get_device(self.options.get("device")))}
 
     def compute(self, item: range) -> dict[str, Any]:
-        """Simulate a part to its end, and return its last rows, exchanges and speed."""
-        gc.collect()  # a part before has left its arrays on the device, as its objects know each other
+        """Simulate a part, and return its last rows, exchanges and timings."""
+        gc.collect()  # frees the device memory of the previous part, which has reference cycles
         atoms = [molecule for _, molecule in self.molecules]
         held = {} if self.held is None else self.held(atoms[0])
         own = {"first_replica": item.start, "temperature": self._temperatures(item)}
@@ -277,9 +278,9 @@ class SimulateSpec(Spec[range]):
         return found | {"dynamics": found["dynamics"] | of_all}
 
     def join(self) -> None:
-        """Merge the tables of all parts, in the order in which one process writes them.
+        """Merge the tables of all parts, in the same order as in a run without parts.
 
-        A shard leaves this to others if one of their parts is not finished.
+        A shard does nothing if parts of other shards are not finished.
         """
         if len(self._parts) == 1:
             return
@@ -302,7 +303,7 @@ class SimulateSpec(Spec[range]):
 
 
 def _merge(paths: Sequence[Path], target: Path, key: Callable[[str], tuple[int, int, int]], *, has_head: bool) -> None:
-    """Merge tables whose lines are in the order of a key; has_head : whether each begins with the same line of names"""
+    """Merge sorted tables. key : sort key of a line; has_head : whether the tables begin with a header line"""
     with ExitStack() as stack:
         streams, head = list[Iterator[str]](), ""
         for path in paths:
@@ -316,7 +317,7 @@ def _merge(paths: Sequence[Path], target: Path, key: Callable[[str], tuple[int, 
 
 
 def _steps_in(folder: Path) -> int | None:
-    """Read how many steps the checkpoint of a part has; None if it has none yet."""
+    """Read the number of steps from the checkpoint of a part; None without a valid checkpoint."""
     try:
         with np.load(folder / CHECKPOINT) as arrays:
             return int(arrays["steps"])

@@ -1,4 +1,4 @@
-"""Solute tempering, simulated tempering, and samples of replicas in each other's states; docs/theory/sampling.md."""
+"""Solute tempering, simulated tempering, and samples of replicas in all states; docs/theory/sampling.md."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def rest2(
     exchange_every: int | str = 500,
     **options: Any,
 ) -> Simulation:
-    """Make a simulation with solute tempering (REST2): scaled energies at the first of several temperatures.
+    """Create a simulation with solute tempering (REST2): all replicas at the first temperature, with scaled energies.
 
     In rung m, charges of hot atoms are scaled by sqrt(T_0/T_m), Lennard-Jones wells and torsions by T_0/T_m (Wang,
     Friesner and Berne, J. Phys. Chem. B 2011, 115, 9431). Impropers, CMAPs and the nonpolar energy are not scaled.
 
-    temperatures : of the rungs, K, increasing
+    temperatures : effective temperatures of the rungs, K, increasing
     ladders : number of ladders of replicas
-    hot : indices, a mask (n,) or a selection of atoms; by default all
-    exchange_every : steps, or time with its unit, between exchanges; options : of Simulation, and of its Ensemble
+    hot : indices, a mask (n,) or a selection of the hot atoms; by default all
+    exchange_every : interval of exchanges, in steps or a time with a unit; options : of Simulation and Ensemble
 
     Raises InputError for invalid temperatures.
 
@@ -77,7 +77,7 @@ def _hot(hot: ArrayLike | str, atoms: Atoms) -> NDArray[np.bool_]:
 
 
 def _ladder(temperatures: Sequence[float]) -> Floats:
-    """Return the temperatures of rungs, (n_rungs,) K. Raises InputError unless they are two or more that rise."""
+    """Return the temperatures of rungs, (n_rungs,) K. Raises InputError unless two or more increase strictly."""
     found: Floats = np.array(temperatures_of(temperatures))
     if len(found) < 2 or found[0] <= 0 or (np.diff(found) <= 0).any():
         raise InputError("temperatures of a ladder are two or more that rise from above 0 K")
@@ -85,7 +85,7 @@ def _ladder(temperatures: Sequence[float]) -> Floats:
 
 
 class StateSamples:
-    """Samples of the replicas of a simulation in each other's states, for MBAR: a call for `Simulation.run`.
+    """Sample the energies of replicas in all states, for MBAR; pass it as `call` to `Simulation.run`.
 
         >>> import pele_ocl
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -95,16 +95,16 @@ class StateSamples:
         >>> samples.u_kn.shape, samples.states.tolist()[:2] in ([0, 1], [1, 0])
         ((2, 8), True)
 
-    A call raises InputError, without taking samples, if a replica stopped or has no energy where it is, and for a
-    simulation with other states: another system, settings, solvent, temperatures, scales or restraints.
+    A call raises InputError, and takes no samples, if a replica has stopped or has no energy, or if the states of the
+    simulation have changed: molecule, settings, solvent, temperatures, scales or restraints.
 
-    names : of terms whose collective variables are stored
-    by_rung : whether the ladders are equal, so that their rungs are the states; as in `Simulation.u_kn`
+    names : names of bias terms whose collective variables are stored
+    by_rung : whether all ladders are equivalent and the states are their rungs, as in `Simulation.u_kn`
     """
 
     def __init__(self, names: Sequence[str] = (), *, by_rung: bool = False) -> None:
         self._names, self._by_rung = texts("names", names), flag("by_rung", by_rung)
-        self._digest = ""  # of the states that the samples are in
+        self._digest = ""  # of the states
         self._u: list[Floats] = []
         self._states: list[Ints] = []
         self._variables: list[Floats] = []
@@ -112,10 +112,12 @@ class StateSamples:
     def __call__(self, simulation: Simulation) -> None:
         """Take a sample of all replicas."""
         if not isinstance(simulation, Simulation):
-            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+            raise InputError(f"the simulation is {described(simulation)}; expected a Simulation")
         digest = simulation._digest_of_states
         if self._u and self._digest != digest:
-            raise InputError("these samples are of another simulation or of other states; take new ones for this one")
+            raise InputError(
+                "these samples belong to another simulation or to other states; take new ones for this one"
+            )
         u_kn = simulation.u_kn(by_rung=self._by_rung)
         states = (simulation.rungs if self._by_rung else simulation.states).astype(np.int32)
         if not (there := np.isfinite(u_kn[states, np.arange(len(states))])).all():
@@ -133,7 +135,7 @@ class StateSamples:
 
     @property
     def u_kn(self) -> Floats:
-        """Reduced energies, (n_states, n_times n_rows), as in Simulation.u_kn; samples by time, then by row."""
+        """Reduced energies, (n_states, n_times n_rows), as in `Simulation.u_kn`; samples by time, then by row."""
         self._require_samples()
         return np.concatenate(self._u, axis=1)
 
@@ -145,7 +147,7 @@ class StateSamples:
 
     @property
     def variables(self) -> Floats:
-        """Collective variables of samples, (n_times n_rows, d). Raises InputError if none are kept."""
+        """Sampled collective variables, (n_times n_rows, d). Raises InputError if none are stored."""
         self._require_samples()
         if not self._names:
             raise InputError("no variables are kept; give the `names` of the terms that have them")
@@ -157,22 +159,24 @@ class StateSamples:
 
     def _require_samples(self) -> None:
         if not self._u:
-            raise InputError("there are no samples yet; give this as `call` to `Simulation.run`")
+            raise InputError("no samples were taken yet; give this as `call` to `Simulation.run`")
 
 
 class SimulatedTempering:
-    """Simulated tempering: each replica moves independently on a ladder of temperatures; a call for `Simulation.run`.
+    """Simulated tempering of independent replicas; pass it as `call` to `Simulation.run`.
 
-    At each call a replica may move to a neighbouring rung by the Metropolis rule for exp(-U / (k_B T_m) + g_m)
-    (Marinari and Parisi, Europhys. Lett. 1992, 19, 451), and its velocities are scaled to the new temperature. Random
-    numbers depend on the seed of the simulation and its steps. Weights g_m are given, or determined by the Wang-Landau
-    method while `increment` is not 0: it is halved when all rungs were visited half as often as on average.
+    At each call, a move of each replica to a neighbouring rung is accepted by the Metropolis criterion for
+    exp(-U / (k_B T_m) + g_m) (Marinari and Parisi, Europhys. Lett. 1992, 19, 451), and its velocities are scaled to the
+    new temperature. Random numbers depend on the seed and the step of the simulation. Weights g_m are given, or
+    determined by the Wang-Landau method while `increment` is not 0. The increment is halved when every rung has been
+    visited at least half as often as the average.
 
     temperatures : of the rungs, K; replicas start on the rung closest to their temperature
     weights : (n_rungs,) g_m; None to determine them
 
-    `weights`, `increment` and `visits`, of rungs since the increment changed, are the current ones. A checkpoint of the
-    simulation does not contain them: continue with `SimulatedTempering(temperatures, weights)`, or pickle this.
+    `weights` and `increment` are the current values, and `visits` counts visits of rungs since the increment last
+    changed. A checkpoint of the simulation does not contain them. To continue, create
+    `SimulatedTempering(temperatures, weights)`, or pickle this object.
     """
 
     def __init__(self, temperatures: Sequence[float], weights: ArrayLike | None = None) -> None:
@@ -181,7 +185,7 @@ class SimulatedTempering:
         self.increment = 1.0 if weights is None else 0.0
         self.weights = np.zeros(n) if weights is None else numbers("weights", weights).copy()
         if self.weights.shape != (n,) or not np.isfinite(self.weights).all():
-            raise InputError(f"weights have shape {self.weights.shape}; ({n},) finite numbers are needed")
+            raise InputError(f"weights have shape {self.weights.shape}; expected ({n},) finite numbers")
         self.visits = np.zeros(n, np.int64)
         self._tried, self._accepted = np.zeros((2, n - 1), np.int64)
 
@@ -190,29 +194,29 @@ class SimulatedTempering:
 
     @property
     def exchanges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Moves tried and accepted between each rung and the next, (n_rungs - 1,) each."""
+        """Numbers of tried and accepted moves between each rung and the next, (n_rungs - 1,)."""
         return self._tried.copy(), self._accepted.copy()
 
     def rungs_of(self, simulation: Simulation) -> Ints:
-        """Rungs of the replicas, (n_rows,)."""
+        """Return the rungs of the replicas, (n_rows,)."""
         if not isinstance(simulation, Simulation):
-            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+            raise InputError(f"the simulation is {described(simulation)}; expected a Simulation")
         apart = np.abs(np.asarray(simulation.temperatures)[:, None] - self.temperatures)
         return np.asarray(apart.argmin(axis=1), np.int64)
 
     def __call__(self, simulation: Simulation) -> None:
-        """Let each replica choose a rung."""
+        """Try a move of each replica to a neighbouring rung."""
         rungs, n = self.rungs_of(simulation), len(self.temperatures)
         require_thermostat(simulation.settings.integrator, "moves between temperatures")
         energies = simulation.potential_energies
         key = simulation.settings.seed + (simulation.settings.first_replica << 32)
         rng = np.random.Generator(np.random.Philox(key=key, counter=simulation.steps))
         up, chance = rng.random((2, len(rungs)))
-        goes_on = np.isfinite(energies)  # others neither move nor count
+        goes_on = np.isfinite(energies)  # replicas without energy are ignored
         other = np.where(goes_on, np.clip(rungs + np.where(up < 0.5, 1, -1), 0, n - 1), rungs)
         beta = 1 / (BOLTZMANN_KCAL * self.temperatures)
         gain = self.weights[other] - self.weights[rungs] - (beta[other] - beta[rungs]) * energies
-        moves = chance < np.exp(np.minimum(gain, 0.0))  # not where that is NaN
+        moves = chance < np.exp(np.minimum(gain, 0.0))  # False where gain is NaN
         after = np.where(moves, other, rungs)
         lower = np.minimum(rungs, other)[other != rungs]
         np.add.at(self._tried, lower, 1)

@@ -1,4 +1,4 @@
-"""Umbrella sampling: windows of harmonic biases on collective variables, a replica each; docs/theory/sampling.md."""
+"""Umbrella sampling with one replica per window; docs/theory/sampling.md."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from ..atoms import Ints
 
 NAME = "umbrella"
-MOST = 1e6  # of force constants
-NODES = 120  # around a torsion
-FARTHEST = 100.0  # A beyond the last centre, where the bias ends
+MOST = 1e6  # largest force constant
+NODES = 120  # grid nodes of a torsion
+FARTHEST = 100.0  # A from the last centre to the end of the bias grid
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UmbrellaResult(Reported):
-    """Samples of windows of umbrella sampling.
+    """Samples from umbrella sampling.
 
-    simulation : whose replicas are the windows, at their final positions
+    simulation : simulation with one replica per window, at the final positions
     centers, force_constants : (n_windows, d) of the windows
-    variables : (n_times, n_windows, d) of the samples
+    variables : (n_times, n_windows, d) sampled variables
     temperature : K
     """
 
@@ -52,14 +52,14 @@ class UmbrellaResult(Reported):
 
     def __post_init__(self) -> None:
         for of in (self.centers, self.force_constants, self.variables):
-            of.flags.writeable = False  # as what was solved by them would not follow
+            of.flags.writeable = False  # because MBAR results are cached
 
     @property
     def u_kn(self) -> Floats:
-        """Reduced energies of the biases, (n_states, n_times n_windows); samples by time, then by window.
+        """Reduced bias energies, (n_states, n_times n_windows); samples by time, then by window.
 
-        The energy of the molecule, the same in all windows, is left out. Equal windows are one state, in order of
-        occurrence.
+        The energy of the molecule is omitted because it is the same in all windows. Equal windows are one state; states
+        are in order of first occurrence.
         """
         samples = self.variables.reshape(-1, self.variables.shape[2])
         return np.stack([self._bias(k, samples) for k in self._distinct[0]]) / self._kt
@@ -71,7 +71,7 @@ class UmbrellaResult(Reported):
 
     @cached_property
     def _distinct(self) -> tuple[list[int], Ints]:
-        """First window of each state, and the state of each window."""
+        """Return the first window of each state, and the state of each window."""
         firsts: dict[tuple[float, ...], int] = {}
         windows = map(tuple, np.concatenate([self.centers, self.force_constants], axis=1).tolist())
         keys = [firsts.setdefault(window, k) for k, window in enumerate(windows)]
@@ -79,7 +79,7 @@ class UmbrellaResult(Reported):
         return distinct, np.searchsorted(distinct, keys).astype(np.int32)
 
     def table(self) -> Report:
-        """Return a row for each sample of each window: the variables."""
+        """Return a table with the variables of each sample of each window."""
         n_times, n_windows, d = self.variables.shape
         columns: dict[str, Any] = {
             "sample": np.repeat(np.arange(n_times), n_windows), "window": np.tile(np.arange(n_windows), n_times),
@@ -97,7 +97,7 @@ class UmbrellaResult(Reported):
         return self.table().to_json()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the table to a file: CSV, JSON or HDF5 by its suffix."""
+        """Write the table as CSV, JSON or HDF5, depending on the suffix."""
         self.table().save(path)
 
     def mbar(self) -> MBAR:
@@ -111,7 +111,7 @@ class UmbrellaResult(Reported):
     def free_energy(
         self, bins: int | Sequence[ArrayLike], *, blocks: int = 5, names: Sequence[str] = ()
     ) -> FreeEnergyResult:  # fmt: skip
-        """Unbiased free energy of the variables. bins, blocks, names : as in `pele_ocl.free_energy`"""
+        """Compute the unbiased free energy of the variables. bins, blocks, names : as in `pele_ocl.free_energy`"""
         samples = self.variables.reshape(-1, self.variables.shape[2])
         return self.mbar().free_energy(
             samples, bins, self.temperature, u_n=np.zeros(len(samples)), blocks=blocks, names=names, units=self._units
@@ -152,16 +152,16 @@ def umbrella(
     temperature: float = ROOM,
     **options: Any,
 ) -> UmbrellaResult:
-    """Sample windows of harmonic biases, k (s - s0)^2 summed over the variables, in one simulation.
+    """Run umbrella sampling: all windows in one simulation, with a harmonic bias k (s - s0)^2 on each variable.
 
     variables : one to three collective variables
-    centers : s0, (n_windows,) or (n_windows, d); force_constants : k, one or of the same shape, kcal/mol by the square
-        of the variable's unit
-    steps : of sampling, with a sample every `sample_every`; equilibrate : steps before. All three may also be a time
-        with its unit, "10ps"
-    minimize : iterations of minimization of each window before; 0 for none
-    positions : (n_windows, n, 3) A, initial; by default those of the molecule
-    temperature : K; options : of Simulation, and of its Ensemble
+    centers : s0, (n_windows,) or (n_windows, d); force_constants : k, a number or an array of the same shape, in
+        kcal/mol per squared unit of the variable
+    steps : sampling steps; sample_every : interval of samples; equilibrate : steps before sampling. All three may also
+        be times with a unit, such as "10ps"
+    minimize : minimization iterations of each window before equilibration; 0 for none
+    positions : (n_windows, n, 3) A, initial positions; by default those of the molecule
+    temperature : K; options : keywords of Simulation and Ensemble
 
     Raises InputError for invalid windows.
 
@@ -180,9 +180,7 @@ def umbrella(
     at = numbers("centers", centers).copy()  # the result makes it read-only
     at = at[:, None] if at.ndim == 1 else at
     if at.ndim != 2 or not len(at) or at.shape[1] != len(members) or not np.isfinite(at).all():
-        raise InputError(
-            f"centers have shape {np.shape(centers)}; finite numbers (n_windows, {len(members)}) are needed"
-        )
+        raise InputError(f"centers have shape {np.shape(centers)}; expected finite numbers (n_windows, {len(members)})")
     given = numbers("force_constants", force_constants)
     given = given[:, None] if given.shape == at.shape[:1] else given
     if (
@@ -190,7 +188,7 @@ def umbrella(
         or not np.isfinite(given).all()
         or (not 0 <= given.min() <= given.max() < MOST)
     ):
-        raise InputError(f"force_constants have shape {given.shape}; one or {at.shape} numbers, 0 to 1e6, are needed")
+        raise InputError(f"force_constants have shape {given.shape}; expected one or {at.shape} numbers, 0 to 1e6")
     stiff = np.broadcast_to(given, at.shape).copy()
     timestep = in_unit("timestep", options.get("timestep", 2.0), "fs")
     timestep = number("timestep", timestep, "a time above 0", above=0.0)
@@ -205,7 +203,7 @@ def umbrella(
     term = GridBias(members, grids[0], bounds, NAME)
     others = options.get("terms", ())
     listed = (others,) if isinstance(others, Term) else others
-    options["terms"] = (*listed, term) if isinstance(listed, list | tuple) else listed  # which Ensemble refuses
+    options["terms"] = (*listed, term) if isinstance(listed, list | tuple) else listed  # Ensemble raises the error
     simulation = Simulation(atoms, len(at), temperature=temperature, **options)
     simulation.ensemble.values(NAME, "grid")[:] = grids
     if positions is not None:
@@ -224,18 +222,18 @@ def umbrella(
 
 
 def harmonic_axes(variables: Sequence[Variable], centers: Floats) -> tuple[list[Axis], list[Range | None]]:
-    """Choose nodes, and their bounds, for harmonic wells at centers (n, d)."""
+    """Choose the grid axes and their bounds for harmonic wells at centers (n, d)."""
     bounds: list[Range | None] = []
     for of, at in zip(variables, centers.T, strict=True):
         if of.period and np.abs(at).max() > of.period:
-            raise InputError(f"a torsion's centre is {at[np.abs(at).argmax()]:g}; radians are needed, -2 pi to 2 pi")
+            raise InputError(f"a torsion's centre is {at[np.abs(at).argmax()]:g}; expected radians, -2 pi to 2 pi")
         bounds.append(None if of.period else (min(0.0, float(at.min())), float(at.max()) + FARTHEST))
     axes = [Axis.of(of, span, n=NODES if of.period else 2) for of, span in zip(variables, bounds, strict=True)]
     return axes, bounds
 
 
 def harmonic_grid(axes: Sequence[Axis], center: Floats, force_constants: Floats) -> Floats:
-    """Make a grid of a harmonic well, which cubic polynomials follow but where a torsion is half a turn away."""
+    """Return the grid of a harmonic well, exactly interpolated by cubics except half a turn from a torsion's centre."""
     d = len(axes)
     grid = np.zeros((*(axis.n for axis in axes), 1 << d))
     for k, (axis, at, stiff) in enumerate(zip(axes, center, force_constants, strict=True)):

@@ -205,8 +205,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
         found = kernels.launches(self.context, index)
         if not isinstance(found, list | tuple) or not all(hasattr(launch, "kernel") for launch in found):
             raise InputError(
-                f"launches of {' and '.join(kernels.names)} are {described(found)}; a list of what context.bind "
-                "returns is needed"
+                f"launches of {' and '.join(kernels.names)} are {described(found)}; expected a list of what "
+                "context.bind returns"
             )
         return found
 
@@ -394,7 +394,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         )
 
     def _atom_tables(self) -> Arguments:
-        """ATOM_ARGUMENTS of cl/energy/terms.clh."""
+        """Return the arrays of SingleAtoms, cl/energy/terms.clh."""
         return dict(parameters=self.tables.parameters, **self.named("traits", "singles", "born", "largest_born"))
 
     def _pair_model(self) -> np.void:
@@ -408,7 +408,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         )
 
     def _pair_tables(self) -> Arguments:
-        """PAIR_ARGUMENTS of cl/energy/pair.clh, and the exclusion masks."""
+        """Arguments of passes over pairs, and the exclusion masks."""
         tables, spheres = self.tables, self.spheres
         return dict(
             model=self._pair_model(), charges=spheres.charges, sigmas=tables.sigmas, epsilons=tables.epsilons,
@@ -426,7 +426,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         }  # fmt: skip
 
     def _chain_tables(self) -> Arguments:
-        """CHAIN_ARGUMENTS of cl/energy/chain.clh."""
+        """Return what passes of the chain rule take."""
         tables, spheres = self.tables, self.spheres
         return dict(
             s=spheres.scaled, rho=spheres.rho, series=tables.slopes, columns=tables.slope_columns,
@@ -472,7 +472,7 @@ class SumsOfPairs(EnergyPasses[L]):
         ]  # fmt: skip
 
     def _to_finish(self) -> Arguments:
-        """FINISH_ARGUMENTS of cl/energy/finish.clh."""
+        """Return FINISH_PARAMETERS of cl/energy/finish.clh."""
         return dict(
             n_atoms=len(self.atoms), **self.result_sizes, per_atom=self.options.per_atom, **self._parts,
             order=self.spheres.order, **self.named("singles", "born", "results"),

@@ -188,7 +188,7 @@ class Squares(EnergyPasses[SquaresLayout]):
         """Bind a pass over pairs, slab by slab.
 
         is_first : whether it is the first such pass; then : what follows the last slab
-        arguments : all but n_tiles, ring, dispatch and COLLECT_ARGUMENTS
+        arguments : all but n_tiles, ring, dispatch and those of Layers
         """
         layout, n_tiles, slabs, launches = self.layout, len(self.tiles), self.slabs, []
         # Unless fused, a pass writes no results, so that TERMS_FIRST makes no difference.
@@ -237,7 +237,7 @@ class Squares(EnergyPasses[SquaresLayout]):
         )
 
     def _collected(self) -> Arguments:
-        """COLLECT_ARGUMENTS of cl/energy/squares/collect.clh."""
+        """Return what Layers of cl/energy/squares/collect.clh has, but the steps."""
         return dict(
             n_atoms=len(self.atoms), n_results=self.result_sizes["n_results"], counts=self.spheres.counts,
             order=self.spheres.order,

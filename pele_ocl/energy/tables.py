@@ -103,7 +103,7 @@ def _numbered(values: Ints, end: int) -> tuple[NDArray[np.int64], NDArray[np.int
 class PairTables:
     """Parameters of the atoms in the order of the tiles' slots, for the passes over pairs.
 
-    parameters : (6, n_slots) of ATOM_ARGUMENTS in cl/energy/terms.clh, offset radii first
+    parameters : (6, n_slots) of SingleAtoms in cl/energy/terms.clh, offset radii first
     sigmas, epsilons : (n_slots,); epsilon is 0 in unused slots
     slopes, slope_columns : coefficients of the derivative of the HCT series, by atom and by column
     masks : starts, partners and words of Masks, by the names of kernel arguments

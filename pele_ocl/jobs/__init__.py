@@ -1,12 +1,11 @@
-"""Jobs: records of many items, in this process or by workers, written down as they are computed, resumed, in shards
-that merge.
+"""Jobs compute many items in this process or by workers, with a journal to resume from, and shards.
 
     from pele_ocl import EnergySpec, jobs
 
     for record in jobs.run(EnergySpec(), ["a.pdb", "b.pdb"], journal="energies.jsonl", workers=4):
         print(record.structure, record.error or record["energy"]["total"])
 
-A name is loaded when it is first used.
+Names are imported on first use.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names, present
 
-if TYPE_CHECKING:  # the same names as below, for checkers and editors
+if TYPE_CHECKING:  # the same names as below, for type checkers and editors
     from ..reading import Reading as Reading
     from .journal import Journal as Journal
     from .journal import merged as merged
@@ -46,7 +45,7 @@ __all__ = [
 
 _FORMER = "EnergySpec MinimizeSpec NonbondSpec RefineSpec RelaxSpec SimulateSpec SolventSpec".split()  # now pele_ocl.X
 
-if not TYPE_CHECKING:  # names by the file that has them; others than in __all__ are for tests
+if not TYPE_CHECKING:  # names by module; those not in __all__ are for tests
     _load = lazy_names(
         __name__,
         {
@@ -60,7 +59,7 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
     )
 
     def __getattr__(name: str) -> object:
-        """A name of a file of this room, or the Spec of a quantity under the name that it had here."""
+        """Import a name on first use, including Specs under their deprecated names in this package."""
         return present(f"jobs.{name}", name) if name in _FORMER else _load(name)
 
 

@@ -1,4 +1,4 @@
-"""Findings of a job about its inputs: told when they come, and refused if the job is strict."""
+"""Findings of a job about its inputs, which are reported as notes or, if the job is strict, as errors."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ..reading import MoleculeRead
 
 
 class Checks:
-    """Findings about what is computed, in their order.
+    """Collect and report findings about an input.
 
-    name : of the file, which is told with each; strict : True to refuse what otherwise only causes a note
-    heard : False to leave them out of the notes in JSON, which has them as findings, too
+    name : name of the file, which begins each note; strict : True to reject findings that otherwise only cause notes
+    heard : False to omit findings from the notes in JSON, which also contains a list of findings
     """
 
     def __init__(self, name: object, strict: bool = False, heard: bool = True) -> None:
         self.name, self.strict, self.findings, self._heard = str(name) or "the atoms", strict, list[Finding](), heard
 
     def add(self, *findings: Finding) -> None:
-        """Tell further findings on stderr. Raises InputError for one that is refused; if strict, or noted."""
+        """Add findings and report them on stderr. Raises InputError for a refused finding; if strict, for any."""
         named = [replace(finding, text=f"{self.name}: {finding.text}") for finding in findings]
         require(named, self.strict)
         for finding in named:
@@ -31,9 +31,9 @@ class Checks:
         self.findings += findings
 
     def structure(self, molecule: MoleculeRead) -> MoleculeRead:
-        """Look at a structure before its energy is computed, and give it, less models that are refused.
+        """Check a structure before its energy is computed, and return it without refused models.
 
-        Raises InputError for a structure that is refused, or if all its models are.
+        Raises InputError if the structure, or each of its models, is refused.
         """
         if molecule.conformations is None:
             self.add(*of_structure(molecule.atoms))
@@ -45,16 +45,16 @@ class Checks:
         return molecule.without(failed)
 
     def noted(self, atoms: Atoms) -> None:
-        """Tell all findings about a structure that has no energy to be refused for: a map of it, say."""
+        """Report all findings about a structure without refusing it, as for a potential map."""
         self.add(*(replace(finding, action="noted") for finding in of_structure(atoms, "noted")))
 
     def told(self, findings: Sequence[Finding]) -> None:
-        """Add findings that were reported before. Raises InputError for one that is noted if the job is strict."""
+        """Add findings that were already reported. Raises InputError for any finding if the job is strict."""
         require(findings, self.strict)
         self.findings += findings
 
     def of_model(self, number: int, findings: Sequence[Finding]) -> str | None:
-        """Tell the findings about one of several models, or give why it is refused."""
+        """Report the findings about one of several models, or return the reason if it is refused."""
         try:
             require(findings, self.strict)
         except InputError as error:
@@ -63,13 +63,13 @@ class Checks:
         return None
 
     def of_model_energy(self, number: int, atoms: Atoms, energy: Mapping[str, float]) -> str | None:
-        """Tell the findings about the energy of one of several models, or give why it is refused."""
+        """Check the energy of one of several models. Returns the reason if it is refused, else None."""
         return self.of_model(number, of_energy(atoms, energy, atoms.positions))
 
     def energy(self, atoms: Atoms, energy: Mapping[str, float], is_mean: bool = False) -> None:
-        """Look at the terms of an energy at the atoms' own positions; is_mean : if it is the mean of many frames"""
+        """Check energy terms at the positions of the atoms. is_mean : whether they are a mean over frames"""
         self.add(*of_energy(atoms, energy, None if is_mean else atoms.positions))
 
     def as_json(self) -> list[dict[str, object]]:
-        """All findings for a report in JSON."""
+        """Return all findings in JSON form."""
         return [finding.as_json() for finding in self.findings]

@@ -1,4 +1,4 @@
-"""Shared part of jobs that evaluate: read and check a structure or its models, evaluate them, make a record."""
+"""Base of evaluation jobs: read and check a structure or its models, evaluate them, and create a record."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=TermResult)
 Progress = Callable[[float], None]
-Table = tuple[Mapping[str, Any], Mapping[str, str], Mapping[str, object]]  # columns, units and facts of a file
+Table = tuple[Mapping[str, Any], Mapping[str, str], Mapping[str, object]]  # columns, units and attributes of a file
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Framed, Generic[R]):
-    """Results of a structure, or of all its models: `found[i]` is the result of model `found.numbers[i]`.
+    """Results for a structure, or for all its models: `found[i]` is the result of model `found.numbers[i]`.
 
-    molecule : as it was read
-    results : of the structure, or of each of `numbers`; None for a failed model
-    failed : reasons why models failed, by index from 0
-    seconds : of each step; findings : in JSON form
-    spec : what was computed; heard : notes that were reported
-    kind : "conformation" if no models of a file were computed, but conformations of Atoms
+    molecule : the molecule that was read
+    results : result of the structure, or of each model in `numbers`; None for a failed model
+    failed : error messages of failed models, by index from 0
+    seconds : time of each step; findings : in JSON form
+    spec : the job; heard : notes that were reported
+    kind : "model", or "conformation" for conformations of Atoms
     """
 
     molecule: MoleculeRead
@@ -56,12 +56,12 @@ class Evaluation(Framed, Generic[R]):
 
     @property
     def numbers(self) -> list[int]:
-        """Numbers of the models, in the order of the file; empty for one structure."""
+        """Numbers of the models, in the order of the file; empty for a single structure."""
         return self.molecule.numbers
 
     @property
     def errors(self) -> Mapping[int, str]:
-        """Reasons why models failed, by index from 0; their energies are NaN."""
+        """Error messages of failed models, by index from 0; their energies are NaN."""
         return self.failed
 
     @property
@@ -82,7 +82,7 @@ class Evaluation(Framed, Generic[R]):
         return iter(self.results)
 
     def __getitem__(self, i: int) -> R | None:
-        """Return the result of a model, None if it failed."""
+        """Return the result of a model, or None if it failed."""
         return self.results[index(i)]
 
     def __repr__(self) -> str:
@@ -92,7 +92,7 @@ class Evaluation(Framed, Generic[R]):
         return f"{type(self).__name__}({self.molecule.source}: {len(self):,} models{failed}{some})"
 
     def table(self) -> Report:
-        """Return a table with a row for each model: energies, kcal/mol, or the reason of a failure."""
+        """Return a table with the energies, kcal/mol, or the error of each model."""
         from ..report import Column, Report
 
         rows = [(number, of) for number, of in self.rows()] if self.numbers else [(1, self.first)]
@@ -104,14 +104,14 @@ class Evaluation(Framed, Generic[R]):
         return Report(f"Energy of {self.molecule.source}", columns, self._spec.facts_of_molecule(self.first))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record, as printed as JSON, without seconds; docs/records.md."""
+        """Return the JSON record without timings; docs/records.md."""
         source = self.molecule.source
         return Record(str(source), source.sha256, with_notes(self._spec.as_json(self), self.heard)).to_dict()
 
     def save(self, path: str | PathLike[str], call: Mapping[str, object] | None = None) -> None:
-        """Write the result as .h5, .csv or .json: of one structure each atom, of models a row each.
+        """Write the result as .h5, .csv or .json, with a row for each atom of a structure, or for each model.
 
-        call : facts of the program and the call, for the file; by default the program and its version
+        call : program and call, stored in the file; by default the program and its version
 
         Raises FormatError for another suffix, or a file that cannot be written.
         """
@@ -121,8 +121,7 @@ class Evaluation(Framed, Generic[R]):
         write_table(path, *self._spec.table_of(self, call, str(path).lower().endswith(".h5")))
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the text that the command prints; verbose : with constants and steps; total : total seconds to
-        report"""
+        """Return a text report. verbose : include constants and steps; total : total time to report, s"""
         seconds = self.seconds.get("total", sum(self.seconds.values()))
         return self._spec.text_of(self, verbose, seconds if total is None else total)
 
@@ -141,18 +140,18 @@ class Evaluation(Framed, Generic[R]):
         return next(result for result in self.results if result is not None)
 
     def rows(self) -> Iterator[tuple[int, R | str]]:
-        """Return the number of each model, with its result or the reason of its failure."""
+        """Yield the number of each model, with its result or its error message."""
         for place, (number, result) in enumerate(zip(self.molecule.numbers, self.results, strict=True)):
             yield number, self.failed[place] if result is None or place in self.failed else result
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSpec(StructureSpec, Generic[R]):
-    """A job that evaluates a plan of each structure, or of all its models.
+    """Base of jobs that evaluate each structure, or all its models.
 
     reading : how files are read; models : "one", or "all" for every model of a file
     precision : "float32" or "float64"; model : the solvent
-    strict : True to refuse what otherwise only causes a note
+    strict : True to reject findings that otherwise only cause notes
     """
 
     reading: Reading = field(default_factory=Reading)
@@ -163,49 +162,49 @@ class EvaluationSpec(StructureSpec, Generic[R]):
 
     @abstractmethod
     def facts_of_molecule(self, of: Any) -> dict[str, Any]:
-        """Facts that a record has once, as all models or frames share them; in JSON form.
+        """Return the facts common to all models or frames of a record, in JSON form.
 
-        of : a result, or the plan of frames, whose results come later
+        of : a result, or the plan of frames
         """
 
     @abstractmethod
     def facts_of_model(self, result: R) -> dict[str, Any]:
-        """Facts that each model has, such as its energies, or the one structure; in JSON form."""
+        """Return the facts about a model or a single structure, such as energies, in JSON form."""
 
     @abstractmethod
     def evaluate(self, source: InputFile, progress: Progress | None = None, per_atom: bool = False) -> Evaluation[R]:
-        """Evaluate a file; per_atom : True to have all that a file of one structure is to have of each atom
+        """Evaluate a file. per_atom : True to compute all per-atom values for the file of a single structure
 
         Raises PeleError if the file, or each of its models, fails.
         """
 
     @abstractmethod
     def plan_of_frames(self, atoms: Atoms) -> Any:
-        """Plan the evaluation of frames, only for energies."""
+        """Create a plan for the energies of frames."""
 
     def words_of_frames(self) -> Mapping[str, object]:
-        """Settings of the results of frames that their plan does not have."""
+        """Return settings of the results of frames that are not attributes of the plan."""
         return {}
 
     def terms_of_frames(self, plan: Any) -> Sequence[str] | None:
-        """Terms of the energies of frames, as a text names the solvent by them; None for all."""
+        """Return the energy terms of frames, used to describe the solvent; None for all."""
         return None
 
     @property
     def has_residues_of_frames(self) -> bool:
-        """True if mean energies of residues are requested."""
+        """Whether mean energies of residues are requested."""
         return False
 
     @abstractmethod
     def table_of(self, found: Evaluation[R], call: Mapping[str, object] | None, has_arrays: bool) -> Table:
-        """Columns, units and facts of the file of a result; has_arrays : True if models may have arrays of atoms"""
+        """Return columns, units and attributes for the file of a result. has_arrays : whether per-atom arrays fit"""
 
     @abstractmethod
     def text_of(self, found: Evaluation[R], verbose: bool, total: float) -> str:
-        """Return the text of a result; total : total seconds"""
+        """Return the text report of a result. total : total time, s"""
 
     def of_result(self, result: R | TermBatch[R]) -> Evaluation[R]:
-        """Make the record and the files of a result of Atoms, or of a batch of their conformations."""
+        """Wrap the result for Atoms, or for a batch of conformations, as an Evaluation."""
         molecule, results, failed = MoleculeRead(NoFile(), result.atoms), list[R](), dict[int, str]()
         if isinstance(result, TermBatch):
             results, failed = list(result), dict(result.errors)
@@ -221,25 +220,25 @@ class EvaluationSpec(StructureSpec, Generic[R]):
         )  # fmt: skip
 
     def molecule(self, source: InputFile) -> MoleculeRead:
-        """Read the structure of a file, or its models, with the radii of the solvent. Raises PeleError."""
+        """Read a structure or its models, with the GB radii of the solvent. Raises PeleError."""
         if self._needs_lennard_jones:
             require_lennard_jones(source)
         found = self._reading.molecule(source, self.models)
         return replace(found, atoms=self.model.choose_radii(found.atoms))
 
-    _needs_lennard_jones = False  # whether a format without these parameters is refused
+    _needs_lennard_jones = False  # whether files without Lennard-Jones parameters are refused
 
     @cached_property
     def _reading(self) -> Reading:
-        """Way to read files, which tells what the solvent makes of them."""
+        """Options for reading, including the solvent."""
         return self.reading if self.reading.solvent is not None else replace(self.reading, solvent=self.model)
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
-        """Evaluate a file, for its record."""
+        """Evaluate a file and return its record."""
         return self.as_json(self.evaluate(read_file(item)))
 
     def as_json(self, found: Evaluation[R]) -> dict[str, Any]:
-        """Return the result of a record."""
+        """Return the result part of a record."""
         first = found.first
         if found.molecule.conformations is None:
             results = self.facts_of_model(first)
@@ -264,12 +263,12 @@ class EvaluationSpec(StructureSpec, Generic[R]):
         self, molecule: MoleculeRead, checks: Checks, results: Sequence[R | None], failed: Mapping[int, str],
         seconds: Mapping[str, float], energy: Callable[[R], tuple[Atoms, Mapping[str, float]]] | None = None,
     ) -> Evaluation[R]:  # fmt: skip
-        """Check energies, and leave out models that failed or are refused.
+        """Check energies, and remove models that failed or are refused.
 
-        failed : why models failed while they were evaluated, by place
-        energy : gives atoms and terms to be checked, None if results have no whole energies
+        failed : error messages of models that failed during evaluation, by index
+        energy : function that returns the atoms and terms to check; None if results have no complete energies
 
-        Raises InputError for a structure that is refused, and if no model is left.
+        Raises InputError if the structure is refused, or no model is left.
         """
         if molecule.conformations is None:
             if energy is not None and results[0] is not None:

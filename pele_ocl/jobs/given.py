@@ -1,4 +1,4 @@
-"""Molecules as functions take them: atoms, or a file and the options of its reading."""
+"""Molecule arguments of functions: Atoms, or a file with options for reading."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Structure: TypeAlias = Atoms | str | PathLike[str]
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """A molecule that a function was given.
+    """A molecule argument of a function.
 
-    source : its file, None for atoms; chosen : the atoms of the file that were taken, None for all
-    coordinates : file with the positions of a topology, else None
+    source : the file, None for Atoms; chosen : selected atoms of the file, None for all
+    coordinates : file with the positions of a topology, otherwise None
     """
 
     atoms: Atoms
@@ -32,7 +32,7 @@ class Given:
 
 
 def reading_of(reading: Reading | None, options: Mapping[str, Any]) -> Reading:
-    """Make the way to read files; options : of Reading. Raises TypeError for others."""
+    """Create a Reading with the given options. Raises TypeError for unknown options."""
     unknown = sorted(set(options) - set(Reading.__dataclass_fields__))
     if unknown:
         raise UnexpectedKeywordError(unknown[0], Reading.__dataclass_fields__)
@@ -46,12 +46,12 @@ def reading_of(reading: Reading | None, options: Mapping[str, Any]) -> Reading:
 def given_molecule(
     what: object, reading: Reading | None = None, options: Mapping[str, Any] | None = None, number: int | None = None
 ) -> Given:
-    """Take atoms, or read a file.
+    """Return the given Atoms, or read a file.
 
-    what : Atoms, or the path of a structure; reading, options : of files, as in `reading_of`
-    number : of the model, by default that of the reading
+    what : Atoms, or the path of a structure; reading, options : as in `reading_of`
+    number : number of the model, by default as in the reading
 
-    Raises InputError for anything else and for reading options given with Atoms, and as `pele_ocl.read` does.
+    Raises InputError for other objects and for reading options with Atoms, and the errors of `pele_ocl.read`.
     """
     reads = reading_of(reading, options or {})
     if isinstance(what, Atoms):
@@ -59,7 +59,7 @@ def given_molecule(
             raise KeywordError(f"`{next(iter(options))}` is about reading a file, and the atoms are read already")
         return Given(what)
     if not isinstance(what, str | PathLike):
-        raise InputError(f"a molecule is needed, Atoms or the path of a structure, not {described(what)}")
+        raise InputError(f"expected a molecule, Atoms or the path of a structure, not {described(what)}")
     file_path(what)
     found = reads.one(read_file(what), number)
     return Given(found.atoms, found.source, found.chosen, found.coordinates)

@@ -1,4 +1,4 @@
-"""Records written down as they are computed, in a file that an interrupted job continues and that shards leave."""
+"""Journals of records, written during a job, used to resume interrupted jobs and to merge shards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..common.writing import appending, replacing
 from .records import MORE, SCHEMA, Record
 from .shards import Shard, require_all
 
-SHARD = "shard"  # of a head: which one a file is of
+SHARD = "shard"  # key of the first line
 _KIND, _SETTINGS, _ITEMS = "journal", "settings", "structures"
 
 
@@ -26,10 +26,10 @@ _KIND, _SETTINGS, _ITEMS = "journal", "settings", "structures"
 class JournalContent:
     """Content of a journal.
 
-    kind : of its job; settings : that identify it; shard : "" for a complete job
+    kind : kind of job; settings : settings that identify the job; shard : "" for a complete job
     items : names of the items of all shards, empty for a complete job
-    records : by name, in the order in which they were written
-    lines : of each record, as in the file
+    records : records by name, in the order of the file
+    lines : line of each record in the file
     """
 
     kind: str
@@ -40,27 +40,28 @@ class JournalContent:
     lines: dict[str, str] = field(default_factory=dict)
 
     def in_order(self) -> list[Record]:
-        """Return the records of all shards in the order of their items; twice if an item was given twice."""
+        """Return the records of all shards in the order of the items, with duplicates for repeated items."""
         return [self.records[name] for name in self.items or self.records]
 
 
 class Journal:
-    """JSON lines: the settings, then each record. An incomplete last line is ignored.
+    """File of JSON lines: the settings, then one record per line. An incomplete last line is ignored.
 
-    The file replaces an earlier one when the first record is written. A job that replaces one of its files calls
-    `begin` first. So a journal always describes the files on disk.
+    An existing file is replaced when the first record is written. A job calls `begin` before it overwrites an output
+    file, so that a journal always describes the files on disk.
 
-    records : of an earlier run, by name, after `resume` was called
+    records : records of an earlier run, by name, after a call of `resume`
     """
 
     def __init__(
         self, path: Path | None, settings: Mapping[str, str], *, kind: str = "job", shard: Shard | None = None,
         items: Iterable[str] = (), waits: bool = False,
     ) -> None:  # fmt: skip
-        """path : None for no file; shard : the part that this is, of the items of these names
+        """Set up a journal; nothing is written. path : None for no file
 
-        waits : True to write records of failures with the first success; a run that can do nothing leaves an earlier
-            file alone
+        shard : this part of the job; items : names of the items of all parts
+        waits : True to delay records of failures until the first success, so that a run without any success does not
+            replace an earlier file
         """
         head: dict[str, object] = {_KIND: kind, "schema": SCHEMA, _SETTINGS: dict(settings)}
         if shard is not None:
@@ -80,18 +81,18 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Shards are merged even where all items of one failed.
+        # Shards can be merged even if all items of one failed.
         if error is None and self._is_shard and self._waiting:
             self._write()
         if self._stream is not None:
             self._stream.close()
 
     def resume(self, counts: Callable[[Record], bool] | None = None) -> dict[str, Record]:
-        """Read the records of an earlier run; none if there is no file.
+        """Read the records of an earlier run, if the file exists.
 
-        counts : returns whether a record is still valid; by default all are
+        counts : function that returns whether a record is still valid; by default all records are
 
-        Raises FormatError for a journal with other settings or of another shard, and for other files.
+        Raises FormatError for a journal with other settings or of another shard, and for files that are no journal.
         """
         if self.path is None:
             return {}
@@ -119,13 +120,13 @@ class Journal:
         self._kept += line
 
     def clear_notes(self) -> None:
-        """Remove the notes of earlier workers after they were added to the journal."""
+        """Remove the notes of earlier workers, after saving them to the journal."""
         if self._has_notes:
             self.begin()
         self.notes.clear()
 
     def begin(self) -> None:
-        """Replace the file of an earlier run by this one. Raises FormatError if it cannot be written."""
+        """Replace the file of an earlier run. Raises FormatError if it cannot be written."""
         if self.path is None or self._stream is not None:
             return
         make_folder(self.path.parent)
@@ -134,7 +135,7 @@ class Journal:
         self._stream = open(self.path, "ab", buffering=0)
 
     def add(self, record: Record) -> None:
-        """Write a record down. Raises FormatError if this fails, e.g. on a full disk."""
+        """Append a record. Raises FormatError if this fails, e.g. if the disk is full."""
         if self.path is None:
             return
         self._waiting += _line(record).encode()
@@ -159,9 +160,9 @@ class Journal:
 
 @dataclass(frozen=True)
 class Notes:
-    """Files beside a journal: workers note down each item of a group, so that others can continue after a crash.
+    """Files next to a journal, in which workers record each item of a group, so that others can continue after a crash.
 
-    journal : None for no notes; run : distinguishes the files of other jobs
+    journal : path of the journal, None for no notes; run : identifier of the job
     """
 
     journal: Path | None
@@ -169,37 +170,37 @@ class Notes:
 
     @property
     def folder(self) -> Path | None:
-        """Folder of the files."""
+        """Folder of the note files."""
         return None if self.journal is None else self.journal.with_name(f"{self.journal.name}.groups")
 
     def path(self, names: Sequence[str]) -> Path | None:
-        """File of the group of these items; None for one item, whose record is its task's result."""
+        """Return the file for a group of items; None for a single item, which needs no notes."""
         return None if self.folder is None or len(names) < 2 else self.folder / f"{self.run}-{_mark(names)}.jsonl"
 
     def files(self) -> list[Path]:
-        """List the files of this job."""
+        """Return the files of this job."""
         return [] if self.folder is None else sorted(self.folder.glob(f"{self.run}-*.jsonl"))
 
     def clear(self, names: Sequence[str] | None = None) -> None:
-        """Remove the file of a group; names : by default the files of all, of other jobs, too"""
+        """Remove the file of a group. names : items of the group; by default all files, also those of other jobs"""
         paths = self.folder.glob("*.jsonl") if names is None and self.folder is not None else [self.path(names or ())]
         for path in paths:
             if path is not None:
                 path.unlink(missing_ok=True)
         if self.folder is not None:
-            with suppress(OSError):  # others have notes, or there is no folder
+            with suppress(OSError):  # not empty, or no folder
                 self.folder.rmdir()
 
 
 def add_note(path: Path, record: Record) -> None:
-    """Append a record to the notes of a group. Raises FormatError if that fails."""
+    """Append a record to the notes of a group. Raises FormatError if this fails."""
     make_folder(path.parent)
     with appending(path), open(path, "ab", buffering=0) as stream:
         stream.write(_line(record).encode())
 
 
 def notes_in(path: Path) -> list[Record]:
-    """Read the notes of a group, without incomplete lines; none if there is no file."""
+    """Read the notes of a group, without incomplete lines; an empty list if there is no file."""
     found = list[Record]()
     with suppress(OSError):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -213,7 +214,7 @@ def _mark(names: Sequence[str]) -> str:
 
 
 def _line(record: Record) -> str:
-    """Write a record as a line of JSON. Raises InputError for a result that JSON cannot hold."""
+    """Convert a record to a line of JSON. Raises InputError if JSON cannot represent the result."""
     line = record.to_dict() | ({MORE: record.more} if record.more else {})
     try:
         return json.dumps(line, allow_nan=False) + "\n"
@@ -222,7 +223,7 @@ def _line(record: Record) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and folders above it. Raises FormatError if that fails."""
+    """Create a folder and its parents. Raises FormatError if this fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -230,37 +231,37 @@ def make_folder(folder: Path) -> None:
 
 
 def read_journal(path: Path) -> JournalContent:
-    """Read a journal, without an incomplete last line. Raises FormatError for another file."""
+    """Read a journal, without an incomplete last line. Raises FormatError if the file is not a journal."""
     try:
         head, *lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
         of = json.loads(head)
         found = JournalContent(of[_KIND], of[_SETTINGS], of.get(SHARD, ""), of.get(_ITEMS, ()))
         for line in lines:
             record = Record.from_dict(json.loads(line))
-            found.records.pop(record.structure, None)  # the last one of a name counts, where it stands
+            found.records.pop(record.structure, None)  # the last record of a name wins and keeps its position
             found.records[record.structure] = record
             found.lines[record.structure] = line + "\n"
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(
-            f"{path}: is no journal of records, or holds a line that cannot be read ({error}); start again"
+            f"{path}: is not a journal of records, or contains a line that cannot be read ({error}); start again"
         ) from None
     return found
 
 
 def is_journal(path: Path) -> bool:
-    """True if a file begins as a journal does."""
+    """Return whether a file is a journal, from its first bytes."""
     with open(path, "rb") as stream:
         return stream.read(len(_KIND) + 5) == f'{{"{_KIND}": '.encode()
 
 
 def merged(paths: Iterable[str | PathLike[str]]) -> JournalContent:
-    """Merge the journals of all shards of one job, with records in the order of the items.
+    """Merge the journals of all shards of a job, with records in the order of the items.
 
-    Raises FormatError unless each shard of one job is given once, with all its records.
+    Raises FormatError unless every shard is given exactly once and is complete.
     """
     read = {path: read_journal(path) for path in map(Path, paths)}
     if not read:
-        raise InputError("there is no journal to merge; give those of all shards")
+        raise InputError("no journal was given; give those of all shards")
     heads: dict[Path, dict[str, object]] = {}
     for path, of in read.items():
         heads[path] = {"kind": of.kind, "settings": of.settings, "items": of.items}
@@ -272,14 +273,14 @@ def merged(paths: Iterable[str | PathLike[str]]) -> JournalContent:
         missing = [name for name in wanted if name not in of.records]
         if missing:
             raise FormatError(
-                f"{path}: lacks {len(missing):,} of {len(wanted):,} structures; run its shard again with `resume`"
+                f"{path}: {len(missing):,} of {len(wanted):,} structures are missing; run its shard again with `resume`"
             )
         whole.records.update((name, of.records[name]) for name in wanted)
     return whole
 
 
 def _differing(one: str, other: str) -> str:
-    """Name the settings in which two heads differ; "" if one is none."""
+    """Return the names of settings that differ between two journal headers; "" if one is invalid."""
     try:
         heads = [json.loads(head) for head in (one, other)]
         first, second = (dict(head[_SETTINGS], **{"version of records": head["schema"]}) for head in heads)

@@ -1,4 +1,4 @@
-"""Names of the files that a job reads and writes, one for each structure."""
+"""Names of the input and output files of a job."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..forcefield import is_parameter_file
 from ..formats import StructureFormat, is_structure, structure_format
 from .journal import read_journal
 
-_LONGEST = 60  # letters of a name that is made of a title
-_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names that Windows has for devices
-NAME = "{name}"  # in an output: the structure's name without its suffix
+_LONGEST = 60  # letters of a name made from a title
+_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # device names on Windows
+NAME = "{name}"  # placeholder in outputs for the structure's name without its suffix
 
 
 @dataclass(frozen=True)
 class OutputNames:
-    """Names made of a pattern.
+    """Names of output files, made from a pattern.
 
-    pattern : a path with {name} in it, which stands for a structure's name, or one path
-    is_folder : whether files are named as their structures are, with a suffix of their format
+    pattern : a path, which may contain {name} for the name of the structure
+    is_folder : whether files are named like their structures, with the suffix of their format
     """
 
     pattern: str
@@ -35,34 +35,34 @@ class OutputNames:
 
     @classmethod
     def of(cls, output: str | Path) -> OutputNames:
-        """Read the names from a text: a folder, a name with {name} in it, or a file."""
+        """Parse an output argument: a folder, a name with {name}, or a file."""
         path = Path(output)
         is_folder = NAME not in path.name and (path.is_dir() or str(output).endswith("/") or not path.suffix)
         return cls(str(path / NAME) if is_folder else str(path), is_folder)
 
     def name(self, path: Path) -> Path:
-        """Name the file of a structure. Raises FormatError for a format that is not written."""
+        """Return the output file of a structure. Raises FormatError for a format that cannot be written."""
         stem = Path(path.name.removesuffix(".gz")).stem
-        is_read = is_structure(path) and not path.is_dir()  # a folder is refused later
+        is_read = is_structure(path) and not path.is_dir()  # folders cause an error later
         form = structure_format(path) if is_read else StructureFormat
         suffix = form.written_as if self.is_folder else ""
         target = Path(self.pattern.replace(NAME, stem) + suffix)
-        from ..formats.conformation_files import require_suffix  # imported only where structures are written
+        from ..formats.conformation_files import require_suffix  # lazy import, only needed to write structures
 
         require_suffix(target)
         return target
 
 
 def held_already(folder: Path, what: str = "a run") -> FormatError:
-    """Make the error about a folder with an earlier run, which only `resume` or `overwrite` may change."""
+    """Return the error for a folder with an earlier run, which requires `resume` or `overwrite`."""
     return FormatError(
-        f"{folder}: holds {what} already; continue it with `resume=True`, replace it with `overwrite=True`, or name "
+        f"{folder}: already contains {what}; continue it with `resume=True`, replace it with `overwrite=True`, or name "
         "another folder", code="exists",
     )  # fmt: skip
 
 
 def require_replaceable(overwrite: bool, resume: bool, folder: Path | None, is_shard: bool = False) -> None:
-    """Raise KeywordError for keywords that `overwrite` does not go with."""
+    """Raise KeywordError for keywords that cannot be combined with `overwrite`."""
     if not overwrite:
         return
     if resume:
@@ -74,9 +74,9 @@ def require_replaceable(overwrite: bool, resume: bool, folder: Path | None, is_s
 
 
 def remove_run(paths: Iterable[Path], inputs: Sequence[str | PathLike[str]]) -> None:
-    """Remove files of an earlier run, and folders after the files in them; paths that do not exist are left out.
+    """Remove files and empty folders of an earlier run; missing paths are ignored.
 
-    Raises FormatError, before any is removed, if one of them is an input.
+    Raises FormatError, before removing anything, if any of them is an input.
     """
     present = [path for path in paths if path.exists()]
     for path in present:
@@ -86,14 +86,14 @@ def remove_run(paths: Iterable[Path], inputs: Sequence[str | PathLike[str]]) -> 
                 raise FormatError(f"{path}: belongs to the input {source}; name another folder for the run")
     for path in present:
         if path.is_dir():
-            with suppress(OSError):  # something of the user's is in it
+            with suppress(OSError):  # the folder contains other files
                 path.rmdir()
         else:
             path.unlink(missing_ok=True)
 
 
 def complexes_of(journal: Path, folder: Path) -> list[Path]:
-    """List the structures that a run wrote to a folder: those that its journal names, if it can be read."""
+    """Return the structures written to a folder by a run, according to its journal; [] if that cannot be read."""
     try:
         return [folder / f"{name}.pdb" for name in read_journal(journal).records]
     except (FormatError, OSError):
@@ -101,13 +101,13 @@ def complexes_of(journal: Path, folder: Path) -> list[Path]:
 
 
 class UniqueNames:
-    """Gives each of many things a name that is safe in a file system and a shell, and no other one's in any case."""
+    """Create unique names that are safe in file systems and shells, ignoring case."""
 
     def __init__(self) -> None:
         self._taken = set[str]()
 
     def of(self, title: str, *otherwise: str) -> str:
-        """Make a name of the title, or of the first other text that has letters or digits, with a number if taken."""
+        """Return a name made from the first string with letters or digits, numbered if already taken."""
         base = next(filter(None, map(self._safe, (title, *otherwise))), "unnamed")
         name, number = base, 1
         while name.lower() in self._taken:
@@ -123,7 +123,7 @@ class UniqueNames:
 
 
 def expanded(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """List the paths without duplicates; patterns such as 'designs/*.pdb' are replaced by the matching files."""
+    """Return the paths without duplicates; patterns such as 'designs/*.pdb' are replaced by the matching files."""
     found: dict[Path, None] = {}
     for path in paths:
         matches = [] if path.exists() else sorted(glob.glob(str(path), recursive=True))
@@ -132,7 +132,7 @@ def expanded(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def require_inputs(paths: Iterable[Path]) -> None:
-    """Raise FormatError, before any work, for the first of several files that does not exist."""
+    """Raise FormatError if any of the files does not exist."""
     missing = [path for path in paths if not path.exists()]
     if missing:
         more = f", and {len(missing) - 1:,} more" if len(missing) > 1 else ""
@@ -140,9 +140,9 @@ def require_inputs(paths: Iterable[Path]) -> None:
 
 
 def refuse_overwriting(output: Path, inputs: Sequence[Path]) -> None:
-    """Raise FormatError for an output that is an input or cannot be written.
+    """Raise FormatError if an output is also an input or cannot be written.
 
-    A folder that is read, a force field say, has inputs in its files with parameters; others may be there.
+    For input folders, such as force fields, only their parameter files are protected.
     """
     refuse_target(output, [path for path in inputs if not path.is_dir()])
     for folder in inputs:

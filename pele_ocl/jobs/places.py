@@ -1,4 +1,4 @@
-"""Shares of a machine that its processes take without asking each other: groups of cores, and devices."""
+"""Assignment of cores and devices to independent processes on one machine, by lock files."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ Cores = tuple[int, ...]
 
 
 def core_groups(cores: Sequence[int], size: int) -> list[Cores]:
-    """Divide cores into groups of `size` neighbours; cores that fill no group join the last."""
+    """Divide cores into groups of `size` neighbours; remaining cores are added to the last group."""
     n = max(1, len(cores) // max(1, size))
     size = len(cores) // n
     return [tuple(cores[k * size : (k + 1) * size if k < n - 1 else len(cores)]) for k in range(n)]
 
 
 def own_cores() -> Cores:
-    """List the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # which macOS and Windows lack
+    """Return the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
         return tuple(sorted(os.sched_getaffinity(0)))
     return tuple(range(os.cpu_count() or 1))
 
 
 def claim(names: Sequence[str]) -> tuple[int, FileLock]:
-    """Take the place that the fewest processes of this machine have: its index, and the lock that holds it.
+    """Claim the place with the fewest processes on this machine. Returns its index, and the lock that reserves it.
 
-    names : of the places, the same in all processes
+    names : names of the places, the same in all processes
 
-    The lock is the operating system's: a process that dies gives its place back. Raises InputError if the folder of
-    the locks is not this user's alone.
+    The operating system releases the lock if the process dies. Raises InputError if other users have access to the
+    folder of the locks.
     """
     from filelock import FileLock, Timeout
 
@@ -55,10 +55,10 @@ def claim(names: Sequence[str]) -> tuple[int, FileLock]:
 
 
 def _folder_of_locks() -> Path:
-    """Make the folder of this user's locks, or take the one that is there.
+    """Return the folder for the locks of this user, and create it if necessary.
 
-    Its name is known to all users of the machine, who may write to the folder that it is in: one of them may have made
-    it, or a link of this name, to have files written elsewhere.
+    Its parent, the temporary folder, is writable for all users, so another user could have created this folder or a
+    symbolic link. Therefore type, owner and permissions are checked.
     """
     user = os.getuid() if hasattr(os, "getuid") else None
     folder = Path(tempfile.gettempdir()) / f"pele-ocl-places-{'user' if user is None else user}"
@@ -68,19 +68,19 @@ def _folder_of_locks() -> Path:
     except OSError as error:
         raise InputError(f"{folder}: cannot be made ({error.strerror}); remove it, or set TMPDIR") from None
     if not stat.S_ISDIR(found.st_mode) or (user is not None and (found.st_uid != user or found.st_mode & 0o077)):
-        raise InputError(f"{folder}: is no folder of this user alone; remove it, or set TMPDIR to another folder")
+        raise InputError(f"{folder}: is not a folder of this user alone; remove it, or set TMPDIR to another folder")
     return folder
 
 
 def stay_on(cores: Cores) -> None:
-    """Keep all threads of this process on these cores; OpenCL runtimes that it loads make no more threads.
+    """Pin all threads of this process to these cores, and limit the threads of OpenCL runtimes loaded later.
 
-    PoCL would count all cores of the machine; Intel's runtime follows the affinity.
+    PoCL counts all cores of the machine by default; Intel's runtime respects the affinity.
     """
     os.environ["POCL_CPU_MAX_CU_COUNT"] = os.environ["POCL_MAX_PTHREAD_COUNT"] = str(len(cores))
     if hasattr(os, "sched_setaffinity"):
         for thread in os.listdir("/proc/self/task"):
             try:
                 os.sched_setaffinity(int(thread), cores)
-            except ProcessLookupError:  # it has just ended
+            except ProcessLookupError:  # the thread has ended
                 continue

@@ -1,4 +1,4 @@
-"""Record of one item of a job: its result, or the reason why there is none."""
+"""Record of one item of a job: its result or its error."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Literal
 from ..common.errors import InputError, PeleError
 from ..common.notes import one_line
 
-SCHEMA = 2  # the version of the records' shape: docs/records.md
-MORE = "journal"  # of a journal's line: what belongs to no record
-WRITTEN = "written"  # of a record, for the journal: the SHA-256 of its file
-_OWN = ("schema", "structure", "sha256", MORE)  # keys that belong to no result
+SCHEMA = 2  # version of the schema of records: docs/records.md
+MORE = "journal"  # key in journals for data that are not part of a record
+WRITTEN = "written"  # key in journals for the SHA-256 of the file written
+_OWN = ("schema", "structure", "sha256", MORE)  # keys that are not part of the result
 Kind = Literal["model", "frame", "conformation"]
 
 
@@ -21,11 +21,11 @@ Kind = Literal["model", "frame", "conformation"]
 class Record:
     """Result of one item, or its error message.
 
-    structure : name of the item, its path as given if it is a file
-    sha256 : of the input, "" if it could not be read
-    result : the result as JSON data; empty if it failed
-    error : reason of a failure, on one line; "" if there is none
-    code : code of the reason for programs; docs/records.md
+    structure : name of the item; for a file, the path as given
+    sha256 : hash of the input, "" if it could not be read
+    result : the result as JSON data; empty if the item failed
+    error : error message on one line; "" if the item did not fail
+    code : error code for programs; docs/records.md
     more : further data in a journal, e.g. about written files
     cause : the exception, if it occurred in this process
 
@@ -45,7 +45,7 @@ class Record:
 
     @classmethod
     def failed_by(cls, reason: object, structure: object, sha256: str = "") -> Record:
-        """Make the record of a failed item."""
+        """Create the record of a failed item."""
         code, cause = (reason.code, reason) if isinstance(reason, PeleError) else ("error", None)
         return cls(str(structure), sha256, error=one_line(str(reason)), code=code, cause=cause)
 
@@ -56,11 +56,11 @@ class Record:
 
     @property
     def failed(self) -> bool:
-        """True if there is no result."""
+        """Whether the item failed."""
         return bool(self.error)
 
     def __getitem__(self, name: str) -> Any:
-        """A part of the result. Raises InputError, with the reason, where the item failed."""
+        """Return a part of the result. Raises InputError with the error message if the item failed."""
         if self.error:
             raise InputError(self.error, code=self.code or None)
         return self.result[name]
@@ -70,13 +70,13 @@ class Record:
 
     @property
     def sentence(self) -> str:
-        """Error with the file's name once."""
+        """Error message with the file name."""
         path = one_line(self.structure)
         return self.error if self.error.startswith(f"{path}:") else f"{path}: {self.error}"
 
     @property
     def reason(self) -> str:
-        """Error without the file's name."""
+        """Error message without the file name."""
         path = one_line(self.structure)
         if not self.error.startswith(f"{path}:"):
             return self.error
@@ -85,17 +85,17 @@ class Record:
 
     @property
     def path(self) -> Path:
-        """Structure as a path."""
+        """Path of the structure."""
         return Path(self.structure)
 
     def to_dict(self) -> dict[str, Any]:
-        """Make the JSON object: schema, structure and sha256, then the result's own keys, or `error`."""
+        """Return the JSON object: schema, structure and sha256, then the keys of the result, or `error` and `code`."""
         head = {"schema": SCHEMA, "structure": self.structure, "sha256": self.sha256}
         return {**head, "error": self.error, "code": self.code} if self.error else {**head, **self.result}
 
     @classmethod
     def from_dict(cls, line: Mapping[str, Any]) -> Record:
-        """Make the record of a JSON object. Raises KeyError or TypeError for another object."""
+        """Create a record from a JSON object. Raises KeyError or TypeError for an invalid object."""
         error, more = line.get("error"), line.get(MORE, {})
         if line["schema"] != SCHEMA:
             raise TypeError(f"schema {line['schema']}, not {SCHEMA}")
@@ -107,9 +107,9 @@ class Record:
 
 
 def entries(kind: Kind, results: Iterable[tuple[int, Mapping[str, Any] | str]]) -> dict[str, Any]:
-    """Return the part of a record about models, frames or conformations: an entry each, and how many there are.
+    """Return the entries of a record about models, frames or conformations, with their counts.
 
-    results : the number of each, with its result, or with the reason why it has none
+    results : number of each model, frame or conformation, with its result or its error message
     """
     found = [
         {kind: number, "error": one_line(of)} if isinstance(of, str) else {kind: number, **of} for number, of in results

@@ -1,4 +1,4 @@
-"""Run a job: here or by workers, written down as it goes, resumed, in shards."""
+"""Run jobs in this process or by workers, with a journal to resume from, and shards."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ def run(
     workers: int | None = None, scheduler: str | None = None, device: str | None = None,
     shard: str | Shard | None = None,
 ) -> Iterator[Record]:  # fmt: skip
-    """Compute the records of items, in order, each yielded when it is done; a failed item is also a record.
+    """Compute items and yield a record for each, in order and as soon as possible. Failed items also have a record.
 
     spec : what to compute, a Spec of this package or your own; items : paths of structures, or what your Spec accepts
-    journal : file of JSON lines for the records; with a shard K/N a separate file, energies.KofN.jsonl for
+    journal : file of JSON lines for the records; a shard K/N has a separate file, energies.KofN.jsonl for
         energies.jsonl
-    resume : True to reuse records of the journal; failed items and changed files are computed again. False starts over
-    workers : number of processes on this machine, each with a device or a group of cores; scheduler : of a Dask
-        cluster, tcp://HOST:PORT or its file; by default this process computes
-    device : of workers, as in PELE_OCL_DEVICE; in this process it is that of the spec
-    shard : the K-th of N parts of the items, "K/N"
+    resume : True to reuse records of the journal, except for failed items and changed files; False to start over
+    workers : number of processes on this machine, each with a device or a group of cores; scheduler : address of a
+        Dask cluster, tcp://HOST:PORT, or its scheduler file. By default, everything runs in this process
+    device : device of workers, as in PELE_OCL_DEVICE; without workers, the device of the spec is used
+    shard : "K/N" for the K-th of N parts of the items
 
-    Raises InputError for arguments that cannot be combined. Raises FormatError for a journal with other settings, or
-    one that cannot be written. Other errors of an item are stored in its record.
+    Raises InputError for arguments that cannot be combined, and FormatError for a journal with other settings or one
+    that cannot be written. Errors of an item are stored in its record.
 
     >>> records = pele_ocl.jobs.run(pele_ocl.EnergySpec(gradient=False), ["data/structures/trialanine.pdb"])
     >>> [round(record["energy"]["total"], 1) for record in records]
     [-135.5]
     """
     if not isinstance(spec, Spec):
-        raise InputError(f"spec is {type(spec).__name__}; a Spec is needed, EnergySpec() say")
+        raise InputError(f"spec is {type(spec).__name__}; expected a Spec, EnergySpec() say")
     given, place = list(items), Place(workers, scheduler, device)
     part = Shard.of(shard) if isinstance(shard, str) else shard
     path = None if journal is None else Path(file_path(journal, "journal"))
@@ -61,7 +61,7 @@ def run_with(
     spec: Spec[Item], items: Sequence[Item], journal: Journal, resume: bool, place: Place,
     done: Callable[[int], None] | None = None,
 ) -> Iterator[Record]:  # fmt: skip
-    """Run a job with a journal and a place; done : called with the number of records that an earlier run left"""
+    """Run a job with a journal and a place. done : called with the number of reused records"""
     of = {spec.name(item): item for item in items}
 
     def counts(record: Record) -> bool:
@@ -73,7 +73,7 @@ def run_with(
         if done is not None:
             done(len(items) - len(left))
         computed = _computed(spec, left, journal, place)
-        early = defaultdict[str, deque[Record]](deque)  # computed before others that were given before them
+        early = defaultdict[str, deque[Record]](deque)  # records computed out of order
         for name in map(spec.name, items):
             if name in earlier:
                 yield earlier[name]
@@ -102,7 +102,7 @@ def collected(records: Iterable[Record], n: int, errors: str, progress: Progress
 
 
 def _computed(spec: Spec[Item], items: Sequence[Item], journal: Journal, place: Place) -> Iterator[Record]:
-    """Compute the records of items as they are computed; each is written down before it is given."""
+    """Yield the records of items as they are computed, after writing each to the journal."""
     if not items:
         return
     work = _Records(spec, journal.notes)
@@ -127,13 +127,13 @@ def _died(spec: Spec[Item], group: Sequence[Item], error: WorkersDiedError) -> l
 
 @dataclass(frozen=True)
 class _Records(Generic[Item]):
-    """Work of a worker: the records of a group of items, each noted down when it is done."""
+    """Task of a worker: compute the records of a group of items, and save each in the notes."""
 
     spec: Spec[Item]
     notes: Notes
 
     def compute(self, group: Sequence[Item], /) -> list[Record]:
-        """Compute the records of a group, less items that another worker had done before it died."""
+        """Compute the records of a group, except items finished by a worker that died."""
         names = [self.spec.name(item) for item in group]
         path = self.notes.path(names)
         if path is None:
@@ -149,9 +149,9 @@ class _Records(Generic[Item]):
         return [found[name] for name in names]
 
     def facts(self) -> Facts:
-        """Facts in which all workers must agree."""
+        """Return the facts that must be equal in all workers."""
         return self.spec.facts()
 
 
 def _nothing() -> Any:
-    """Do nothing: the journal is another process's."""
+    """Do nothing, because the journal belongs to another process."""

@@ -1,4 +1,4 @@
-"""How a work is divided and where it is computed: by processes, by a Dask cluster, in shards of a SLURM array."""
+"""Distribution of work: local processes, Dask clusters, and shards for SLURM arrays."""
 
 from __future__ import annotations
 
@@ -19,40 +19,42 @@ _WORDS = re.compile(r"(\d{1,6})/(\d{1,6})")
 
 @dataclass(frozen=True)
 class Shard:
-    """Part `number`, from 1, of `count`."""
+    """Part `number` of `count`, numbered from 1."""
 
     number: int
     count: int
 
     @classmethod
     def of(cls, words: str) -> Shard:
-        """Read a shard from a text such as 3/10. Raises InputError for another."""
+        """Parse a shard such as "3/10". Raises InputError for an invalid string."""
         match = _WORDS.fullmatch(words.strip())
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
             raise InputError(
-                f"the shard is {words[:40]!r}; a number from 1 and how many there are are needed, as in 3/10"
+                f"the shard is {words[:40]!r}; expected a number from 1 and how many there are, as in 3/10"
             )
         return cls(int(match[1]), int(match[2]))
 
     @classmethod
     def given(cls, value: Shard | str | None) -> Shard | None:
-        """Convert a function's keyword `shard`; None means all. Raises InputError for anything else."""
+        """Convert a `shard` argument; None means all. Raises InputError for invalid values."""
         return value if value is None or isinstance(value, Shard) else cls.of(text("shard", value))
 
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"
 
     def part(self, items: S, what: str) -> S:
-        """Return its items, which are consecutive; what : name of the items for errors. Raises InputError if there are
-        fewer than shards."""
+        """Return the consecutive items of this shard. what : name of the items, for errors
+
+        Raises InputError if there are fewer items than shards.
+        """
         n = len(items)
         if n < self.count:
-            raise InputError(f"{n:,} {what} cannot be shared out to {self.count:,} shards; take fewer shards")
+            raise InputError(f"{n:,} {what} cannot be divided among {self.count:,} shards; use fewer shards")
         part = items[n * (self.number - 1) // self.count : n * self.number // self.count]
-        return part  # type: ignore[return-value]  # a slice is of the same type
+        return part  # type: ignore[return-value]  # a slice has the same type
 
     def path(self, output: Path) -> Path:
-        """Return the name of its output file: energies.h5 becomes energies.3of10.h5."""
+        """Return the output file of this shard: energies.h5 becomes energies.3of10.h5."""
         return output.with_name(f"{output.stem}.{self.number}of{self.count}{output.suffix}")
 
 
@@ -60,8 +62,8 @@ class Shard:
 class Place:
     """Where to compute: this process, processes on this machine, or a Dask cluster.
 
-    workers : processes of this machine to start; scheduler : the address of a Dask scheduler, or its file
-    device : the choice for each worker, as in PELE_OCL_DEVICE
+    workers : processes to start on this machine; scheduler : address of a Dask scheduler, or its file
+    device : choice of device for each worker, as in PELE_OCL_DEVICE
     """
 
     workers: int | None = None
@@ -72,11 +74,11 @@ class Place:
         if self.workers is not None and self.scheduler is not None:
             raise KeywordError("choose one of `workers` and `scheduler`")
         if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
-            raise InputError(f"workers is {self.workers!r}; a number from 1 on is needed")
+            raise InputError(f"workers is {self.workers!r}; expected a number from 1 on")
 
     @property
     def is_remote(self) -> bool:
-        """True if other processes compute."""
+        """Whether the work is computed by other processes."""
         return self.workers is not None or self.scheduler is not None
 
 
@@ -85,15 +87,16 @@ HERE = Place()
 
 @dataclass(frozen=True)
 class Run:
-    """How a computation runs, and what it writes.
+    """Options for running a computation and writing its results.
 
-    output : file of the results; resume : True to continue what an interrupted run left
-    workers : processes of this machine; scheduler : of a Dask cluster; shard : "K/N", the part of the work to do
-    device : of a process that computes; progress : called with the fraction done, 0 to 1
-    call : facts of the program and the call, for files; by default the program and its version
-    keep : False for a trajectory's statistics alone
-    errors : "record" for NaN and a message in `errors` where a structure, model or frame fails; "raise" for the error,
-        which says before any work where a file does not exist
+    output : file for the results; resume : True to continue an interrupted run
+    workers : processes on this machine; scheduler : address or file of a Dask scheduler
+    shard : "K/N", the part of the work to compute
+    device : device of a process; progress : called with the fraction done, 0 to 1
+    call : facts about program and call, for files; by default the program and its version
+    keep : False to keep only the statistics of a trajectory, not its frames
+    errors : "record" to store NaN, and a message in `errors`, for a failed structure, model or frame; "raise" to raise
+        the error. Missing files then raise an error before any work
     """
 
     output: Path | None = None
@@ -108,38 +111,38 @@ class Run:
     errors: Literal["raise", "record"] = "record"
 
     def __post_init__(self) -> None:
-        Place(self.workers, self.scheduler)  # which refuses both together
+        Place(self.workers, self.scheduler)  # raises if both are given
 
     @property
     def place(self) -> Place:
-        """Place of the computation."""
+        """Where the computation runs."""
         return Place(self.workers, self.scheduler, self.device)
 
     def without_failures(self, found: T) -> T:
-        """Return a result; raise InputError if parts of it failed and `errors` is "raise"."""
+        """Return the result unchanged. Raises InputError if a part failed and `errors` is "raise"."""
         failed: Mapping[int, str] = getattr(found, "errors", {})
         if self.errors == "raise" and failed:
             raise InputError(failed[min(failed)])
         return found
 
     def refuse_sharing(self, reason: str) -> None:
-        """Raise InputError if the work is to be shared; reason : why there is none to share"""
+        """Raise InputError if the work should be distributed. reason : why this is not possible"""
         for name in ("workers", "scheduler", "shard"):
             if getattr(self, name) is not None:
                 raise KeywordError(f"`{name}` shares the work on several structures, or on frames; {reason}")
 
 
 def require_all(facts: Mapping[Path, Mapping[str, object]]) -> list[Path]:
-    """Find the files of all shards, in their order.
+    """Return the files of all shards, in order.
 
-    facts : of each file's job, the same in all but for `shard`
+    facts : of the job of each file, equal except for `shard`
 
-    Raises FormatError for a file that is of no shard, and unless each shard of one job is there once.
+    Raises FormatError if a file has no shard, or unless each shard of one job is given exactly once.
     """
     by_number, wholes, counts = dict[int, Path](), list[Mapping[str, object]](), set[int]()
     for path, of in facts.items():
         if "shard" not in of:
-            raise FormatError(f"{path}: is no shard; give the files that runs with `shard` wrote")
+            raise FormatError(f"{path}: is not a shard; give the files that runs with `shard` wrote")
         shard = Shard.of(str(of["shard"]))
         if shard.number in by_number:
             raise FormatError(f"{path}: is the shard {shard}, as {by_number[shard.number]} is; give each once")

@@ -1,4 +1,4 @@
-"""One description of a work for this process and for workers, who get it pickled and unpickle it once."""
+"""Computation of items in this process or by workers, which unpickle the work only once."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Item = TypeVar("Item")
 ItemIn = TypeVar("ItemIn", contravariant=True)
 Result = TypeVar("Result")
 ResultOut = TypeVar("ResultOut", covariant=True)
-Facts = Mapping[str, Any]  # what is known before anything is computed, the same in all workers
+Facts = Mapping[str, Any]  # known before the computation, equal in all workers
 
 
 class Work(Protocol[ItemIn, ResultOut]):
-    """Anything that pickles and computes items."""
+    """Picklable object that computes items."""
 
     def compute(self, item: ItemIn, /) -> ResultOut: ...
 
@@ -35,10 +35,11 @@ class Work(Protocol[ItemIn, ResultOut]):
 
 @dataclass(frozen=True)
 class Shared(Generic[Item, Result]):
-    """Results of items, in their order, computed here or by workers.
+    """Pool that computes items in this process or by workers.
 
-    facts : of the process that computes; is_remote : whether that is another one
-    n_workers : processes that there are
+    results : function that yields the results of items, in order
+    facts : facts of the computing processes; is_remote : whether these are other processes
+    n_workers : number of processes
     """
 
     results: Callable[[Iterable[Item]], Iterator[Result]]
@@ -51,11 +52,11 @@ class Shared(Generic[Item, Result]):
 def shared(
     work: Work[Item, Result], place: Place = HERE, died: Callable[[Item, WorkersDiedError], Result] | None = None
 ) -> Iterator[Shared[Item, Result]]:
-    """Open a pool that computes items by `work.compute`: in this process, or in others, which must share its files.
+    """Open a pool that computes items with `work.compute`, in this process or in others with the same file system.
 
-    died : the result of an item that crashed several workers; by default an error for all
+    died : function that returns the result of an item that killed several workers; by default, an error is raised
 
-    Raises InputError if a worker has other facts, and the errors of `compute`.
+    Raises InputError if the facts of workers differ, and the errors of `compute`.
     """
     if not place.is_remote:
         yield Shared(partial(map, work.compute), work.facts())
@@ -65,7 +66,7 @@ def shared(
             note("The cluster has no workers yet; the work begins with the first")
         sent = _Sent.of(work)
         first = on_each_worker(client, _facts_of, sent)
-        found, told = first.result, set[str](first.notes)  # which this process had, too
+        found, told = first.result, set[str](first.notes)  # notes already printed by this process
 
         def results(items: Iterable[Item]) -> Iterator[Result]:
             unfinished = None if died is None else lambda item, error: _Answer(died(item, error), [])
@@ -77,7 +78,7 @@ def shared(
 
 @dataclass(frozen=True)
 class _Sent:
-    """A work as it is sent; folder : the working one; key : of this call alone, as files may change before the next"""
+    """Pickled work for workers. folder : working folder; key : unique per call, since files may change between calls"""
 
     data: bytes = field(repr=False)
     folder: str
@@ -85,21 +86,21 @@ class _Sent:
 
     @classmethod
     def of(cls, work: object) -> _Sent:
-        import cloudpickle  # which Dask brings: it takes classes of the program itself and of notebooks
+        import cloudpickle  # installed with Dask; supports classes of scripts and notebooks
 
         return cls(cloudpickle.dumps(work), os.getcwd(), token_hex(16))
 
 
 @dataclass(frozen=True)
 class _Answer(Generic[Result]):
-    """A worker's result, and the notes that it had for the user."""
+    """Result of a worker, and its notes for the user."""
 
     result: Result
     notes: list[Note]
 
 
 def _told(answer: _Answer[Result], told: set[str]) -> Result:
-    """Return the result, and print its notes unless another worker had them."""
+    """Return the result, and print its notes unless they were printed before."""
     for text in answer.notes:
         if text not in told:
             told.add(text)
@@ -107,17 +108,17 @@ def _told(answer: _Answer[Result], told: set[str]) -> Result:
     return answer.result
 
 
-_works: dict[str, tuple[Work[Any, Any], Facts]] = {}  # in a worker: the last one and its facts, by its key
+_works: dict[str, tuple[Work[Any, Any], Facts]] = {}  # cache in a worker: the last work and its facts, by key
 
 
 def _facts_of(sent: _Sent) -> _Answer[Facts]:
-    """Compute the facts of a work, in a worker."""
+    """Compute the facts of a work (runs in a worker)."""
     with collected_notes() as notes, warnings_as_notes():
         return _Answer(_work_of(sent)[1], notes)
 
 
 def _computed(sent: _Sent, facts: Facts, item: Item) -> _Answer[Any]:
-    """Compute the result of an item, in a worker."""
+    """Compute the result of an item (runs in a worker)."""
     with collected_notes() as notes, warnings_as_notes():
         work, own = _work_of(sent)
         if own != facts:
@@ -126,7 +127,7 @@ def _computed(sent: _Sent, facts: Facts, item: Item) -> _Answer[Any]:
 
 
 def _raise_difference(first: Mapping[str, str], other: Mapping[str, str]) -> None:
-    """Raise InputError that names the first fact in which workers differ."""
+    """Raise InputError with the first fact that differs between workers."""
     name = next(name for name in {**first, **other} if first.get(name) != other.get(name))
     raise InputError(
         f"workers differ in {name}, {first.get(name, 'unset')} and {other.get(name, 'unset')}, and so would their "
@@ -135,7 +136,7 @@ def _raise_difference(first: Mapping[str, str], other: Mapping[str, str]) -> Non
 
 
 def _work_of(sent: _Sent) -> tuple[Work[Any, Any], Facts]:
-    """Load a work and its facts, kept until another one comes. Raises InputError if its folder is not there."""
+    """Return the cached work and its facts, unpickled if new. Raises InputError if the folder does not exist."""
     from ..opencl.device import get_device
     from .worker_start import require_settled
 

@@ -1,4 +1,4 @@
-"""Descriptions of a job, which pickle: workers compute by the same one."""
+"""Base classes of jobs, which can be pickled for workers."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ StructurePath = str | Path | InputFile
 
 @dataclass(frozen=True, eq=False)
 class Spec(ABC, Generic[Item]):
-    """Base of jobs, a frozen dataclass: `compute` depends only on its fields and the item.
+    """Base class of jobs, for frozen dataclasses. `compute` depends only on the fields and the item.
 
-    Values of `functools.cached_property`, such as a force field, are computed once per process and never sent.
+    Values of `functools.cached_property`, such as a force field, are computed once per process and are not pickled.
     """
 
     @abstractmethod
     def compute(self, item: Item) -> Mapping[str, Any]:
-        """Compute the result of an item, in JSON form. Raises a PeleError if it has none."""
+        """Compute the result of an item, in JSON form. Raises PeleError if it fails."""
 
     def name(self, item: Item) -> str:
-        """Name an item, for its record."""
+        """Return the name of an item, for its record."""
         return str(item)
 
     def sha256(self, item: Item) -> str:
-        """Compute the hash that identifies an item: the SHA-256 of a file, "" if it has none."""
+        """Return the hash of an item: the SHA-256 of a file, "" without one."""
         return sha256_of_file(str(item))
 
     def still_counts(self, record: Record, item: Item) -> bool:
-        """True if an earlier record is still valid: by default, if it did not fail and has the item's hash."""
+        """Return whether an earlier record is still valid: by default, if it did not fail and the hash is equal."""
         return not record.failed and record.sha256 == self.sha256(item)
 
     def record(self, item: Item) -> Record:
-        """Compute the record of an item, also if it fails."""
+        """Compute an item and return its record, also if it fails."""
         sha256 = self.sha256(item)
         try:
             return Record(self.name(item), sha256, self.compute(item))
@@ -51,19 +51,19 @@ class Spec(ABC, Generic[Item]):
             return Record.failed_by(error, self.name(item), sha256)
 
     def records(self, items: Iterable[Item], begin: Callable[[], None]) -> Iterator[Record]:
-        """Compute the records of items; begin : called just before a file is written."""
+        """Compute the records of items. begin : called just before a file is written"""
         return map(self.record, items)
 
     def groups(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-        """Items that a worker computes together; by default single ones."""
+        """Divide the items into groups computed by one worker; by default single items."""
         return ([item] for item in items)
 
     def facts(self) -> Mapping[str, object]:
-        """Return the facts on which results depend in addition to the fields, equal in all workers."""
+        """Return further facts that affect results, which must be equal in all workers."""
         return {}
 
     def settings(self) -> dict[str, str]:
-        """Return the fields as texts, which identify a journal; files are represented by their content."""
+        """Return the fields as strings, which identify a journal; files are represented by a hash of their content."""
         return {of.name: setting_of(getattr(self, of.name)) for of in fields(self)}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -71,15 +71,15 @@ class Spec(ABC, Generic[Item]):
 
 
 class StructureSpec(Spec[StructurePath]):
-    """Job for structure files, each of them read once.
+    """Job for structure files, each of which is read once.
 
-    units : of numbers of its results other than energies, by name, for tables
+    units : units of numbers in results other than energies, by name, for tables
     """
 
     units: ClassVar[Mapping[str, str]] = {}
 
     def record(self, item: StructurePath) -> Record:
-        """Compute the record of a file, even if it fails; `seconds` has its total."""
+        """Compute a file and return its record, also if it fails; `seconds` includes the total time."""
         start, sha256 = time.perf_counter(), ""
         try:
             source = read_file(item)
@@ -93,7 +93,7 @@ class StructureSpec(Spec[StructurePath]):
 
 
 def sha256_of_file(path: str | Path) -> str:
-    """Compute the SHA-256 of a file, "" if it cannot be read."""
+    """Return the SHA-256 of a file, "" if it cannot be read."""
     try:
         return read_file(path).sha256
     except PeleError:
@@ -101,7 +101,7 @@ def sha256_of_file(path: str | Path) -> str:
 
 
 def setting_of(value: object) -> str:
-    """A value as a text; files and folders by what they hold, wherever they are."""
+    """Return a value as a string; files and folders are represented by their content, not their path."""
     from ..common.hashing import content_of
 
     if isinstance(value, Reading):

@@ -1,4 +1,4 @@
-"""Many structures in one call: a record each, one table of all, resumed and distributed."""
+"""Computation of many structures in one call, with one record per structure and a table."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from .shards import Run
 from .spec import StructurePath, StructureSpec
 from .texts import UNIT, counted, duration, lines_of, software
 
-Part: TypeAlias = Mapping[str, Any]  # the result of a record, or a part of one
+Part: TypeAlias = Mapping[str, Any]  # result of a record, or a part of it
 Terms: TypeAlias = dict[str, float]
-_MOST_TERMS = 8  # columns that fit a line; those of more terms are added up
+_MOST_TERMS = 8  # columns that fit on a line; more terms are summed by group
 _GROUP_OF = {
     **dict.fromkeys(("bond", "angle", "torsion", "improper", "urey_bradley", "cmap"), "bonded"),
     "lennard_jones_14": "lennard_jones", "coulomb_14": "coulomb", **dict.fromkeys(("gb_pair", "gb_self"), "gb"),
 }  # fmt: skip
-JOURNAL_SUFFIX = ".part"  # behind the name of the table
-STRUCTURES = "structures"  # the kind of such a journal
+JOURNAL_SUFFIX = ".part"  # appended to the name of the table
+STRUCTURES = "structures"  # kind of journal
 
 
 class Structures(Sequence[Record], Framed):
-    """Results of many structures, a Record each, in their order: `found[0]["energy"]`, `found.total`.
+    """Results for many structures, a sequence of Records: `found[0]["energy"]`, `found.total`.
 
-    records : of the structures; call : facts of the program and the call, for files; seconds : that all took
-    units : of numbers in the records other than energies, by name
+    records : records of the structures; call : facts about program and call, for files; seconds : total time
+    units : units of numbers in the records other than energies, by name
 
     >>> found = pele_ocl.energy(["data/structures/trialanine.pdb", "gone.pdb"])
     >>> found.total.round(1).tolist(), found.errors
@@ -51,7 +51,7 @@ class Structures(Sequence[Record], Framed):
 
     def __init__(
         self, records: Sequence[Record], call: Mapping[str, object], seconds: float = 0.0,
-        units: Mapping[str, str] = {},  # never written to
+        units: Mapping[str, str] = {},  # never modified
     ) -> None:  # fmt: skip
         self.records, self.call, self.seconds, self.units = tuple(records), dict(call), seconds, dict(units)
 
@@ -67,7 +67,7 @@ class Structures(Sequence[Record], Framed):
 
     @property
     def errors(self) -> dict[int, str]:
-        """Reasons why structures failed, by index from 0."""
+        """Error messages of failed structures, by index from 0."""
         return {place: of.error for place, of in enumerate(self.records) if of.failed}
 
     @property
@@ -77,11 +77,11 @@ class Structures(Sequence[Record], Framed):
                          for of in self.records])  # fmt: skip
 
     def table(self) -> Report:
-        """Return a table with a row for every structure, or every model: its numbers, or the reason of a failure."""
+        """Return a table with the results, or the error, of every structure or model."""
         return table_of(self.records, self.call, self.units)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the records, which commands print as JSON, one per line; docs/records.md."""
+        """Return the records in JSON form; docs/records.md."""
         return [record.to_dict() for record in self.records]
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -92,7 +92,7 @@ class Structures(Sequence[Record], Framed):
         self.table().save(path)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the table that the command prints; total : total seconds to report"""
+        """Return a text table. total : total time to report, s"""
         return as_text_of(self.records, self.seconds if total is None else total, self.units)
 
     def __repr__(self) -> str:
@@ -104,9 +104,9 @@ class Structures(Sequence[Record], Framed):
 
 
 class Row(NamedTuple):
-    """Row of a table: a structure, or a model of one by its number, with its energies or its error.
+    """Row of a table: a structure, or one of its models, with its energies or its error.
 
-    numbers : what else is told of it by one number each, the number of its atoms first
+    numbers : further scalar results, beginning with the number of atoms
     """
 
     record: Record
@@ -117,7 +117,7 @@ class Row(NamedTuple):
 
 
 def rows_of(of: Record) -> list[Row]:
-    """Return a row for each model, with its number, energies and error; number None if one model was asked for."""
+    """Return a row for each model of a record; `number` is None for a single structure."""
     if of.failed:
         return [Row(of, None, {}, of.error)]
     if "models" not in of:
@@ -131,23 +131,22 @@ def _row_of_model(of: Record, model: Part) -> Row:
 
 
 def _terms_of(part: Part) -> Terms:
-    """Return the energies of a structure or a model; of Born radii alone the smallest, the largest and the mean one,
-    A."""
+    """Return the energies of a structure or model; without energies, the statistics of its Born radii, A."""
     radii: Terms = part.get("born_radius", {})
     energies: Terms = part.get("energy") or {f"born_radius_{name}": value for name, value in radii.items()}
     return energies
 
 
 def _terms(rows: Sequence[Row]) -> list[str]:
-    """List the terms of all structures, each once, the total last; none of results that are no energies."""
+    """Return the names of all terms, the total last; empty for results without energies."""
     names = dict.fromkeys(name for row in rows for name in row.terms)
     if not names and any(not row.record.failed and not row.error for row in rows):
         return []
     return [name for name in names if name != "total"] + ["total"] * ("total" in names or not names)
 
 
-def as_text_of(records: Sequence[Record], total: float, units: Mapping[str, str] = {}) -> str:  # never written to
-    """Make a table of all energies, with the reasons of structures that failed in their rows; total : s, of all"""
+def as_text_of(records: Sequence[Record], total: float, units: Mapping[str, str] = {}) -> str:  # never modified
+    """Return a text table of all energies, with the errors of failed structures. total : total time, s"""
     rows = [row for of in records for row in rows_of(of)]
     names = _terms(rows)
     if not names:
@@ -180,17 +179,17 @@ def as_text_of(records: Sequence[Record], total: float, units: Mapping[str, str]
 
 
 def _energy(records: Sequence[Record]) -> str:
-    """Name the energies of a table: those of complexes are differences to their parts."""
+    """Return the title for energies: binding energies are differences between complexes and their parts."""
     return "Energy of binding" if any("delta" in of.result for of in records if not of.failed) else "Energy"
 
 
 def _group(name: str) -> str:
-    """Name the group of a term in a wide table."""
+    """Return the group of a term in a wide table."""
     return _GROUP_OF.get(name, name)
 
 
 def _grouped(terms: Terms) -> Terms:
-    """Terms summed by group."""
+    """Sum terms by group."""
     found: Terms = {}
     for name, value in terms.items():
         found[_group(name)] = found.get(_group(name), 0.0) + value
@@ -198,14 +197,14 @@ def _grouped(terms: Terms) -> Terms:
 
 
 def _short_names(records: Sequence[Record]) -> dict[Path, str]:
-    """Name the files, with their folders if files of several folders have one name."""
+    """Return the file names, with their folders if names are not unique."""
     paths = {of.path for of in records}
     names = Counter(path.name for path in paths)
     return {path: one_line(path.name if names[path.name] == 1 else str(path)) for path in paths}
 
 
 def _physics_lines(records: Sequence[Record]) -> list[str]:
-    """Tell the force fields, the solvent and the sets of radii."""
+    """Describe the force fields, the solvent and the GB radii."""
     facts, terms = _settings(records), {name for of in records for row in rows_of(of) for name in row.terms}
     return lines_of(facts, None if "born_radius_mean" in terms else sorted(terms)) if "gb" in facts else []
 
@@ -219,7 +218,7 @@ def _cells(row: Row, names: Sequence[str], has_models: bool) -> list[str]:
 
 
 def _facts(records: Sequence[Record]) -> dict[str, list[str]]:
-    """List the variants, precisions and devices that computed structures, each once."""
+    """Return the variants, precisions and devices used, without duplicates."""
     return {
         name: list(dict.fromkeys(str(of[name]) for of in records if not of.failed and name in of))
         for name in ("variant", "precision", "device")
@@ -227,7 +226,7 @@ def _facts(records: Sequence[Record]) -> dict[str, list[str]]:
 
 
 def _settings(records: Sequence[Record]) -> dict[str, object]:
-    """Return the constants, which all structures share; force fields and sets of GB radii of all, each once."""
+    """Return the common settings of all structures, and the force fields and GB radii used by any of them."""
     there = [of.result.get("settings", {}) for of in records if not of.failed]
     names = ("forcefield", "gb_radii_set")
     sets = {name: dict.fromkeys(str(of[name]) for of in there if of.get(name)) for name in names}
@@ -237,11 +236,11 @@ def _settings(records: Sequence[Record]) -> dict[str, object]:
 def table_of(
     records: Sequence[Record],
     call: Mapping[str, object],
-    units: Mapping[str, str] = {},  # never written to
+    units: Mapping[str, str] = {},  # never modified
 ) -> Report:
-    """Make a row for every structure, or every model of each: its numbers, or why it has none.
+    """Return a table with the results, or the error, of every structure or model.
 
-    call : facts of it; units : of numbers that are no energies, by name
+    call : facts about the call; units : units of numbers other than energies, by name
     """
     rows = [row for of in records for row in rows_of(of)]
     names = _terms(rows)
@@ -269,19 +268,19 @@ def table_of(
 
 
 def journal_of(output: Path) -> Path:
-    """Name the file that records are kept in until the table of this name has them all."""
+    """Return the journal of a table, which is used until the table is complete."""
     return output.with_name(f"{output.name}{JOURNAL_SUFFIX}")
 
 
 def structures_by(spec: StructureSpec, paths: Sequence[str | PathLike[str]], run: Run) -> Structures:
-    """Compute many structures, and write the table of all to the output once they are done.
+    """Compute many structures, and write a table of all to the output when they are done.
 
-    A structure that fails is in `errors`. Raises InputError if all fail for one reason, and for a run that is gone on
-    with, or a shard, without an output. Raises FormatError as `jobs.run` does.
+    Failed structures are in `errors`. Raises InputError if all structures fail with the same error, and for `resume` or
+    `shard` without an output. Raises FormatError as in `jobs.run`.
     """
     output, shard, start = run.output, run.shard, time.perf_counter()
     if output is None and (run.resume or shard is not None):
-        raise KeywordError(f"{'`resume` goes on with' if run.resume else '`shard` begins'} a file; name it as `output`")
+        raise KeywordError(f"{'`resume` continues' if run.resume else '`shard` begins'} a file; name it as `output`")
     if output is not None:
         require_table_suffix(output)
     every: list[StructurePath] = [path if isinstance(path, InputFile) else Path(path) for path in paths]
@@ -303,7 +302,7 @@ def structures_by(spec: StructureSpec, paths: Sequence[str | PathLike[str]], run
         if run.progress is not None:
             run.progress(len(records) / len(items))
     if len({record.error for record in records}) == 1 and records[0].failed:
-        raise InputError(records[0].error)  # it is about an option, not about them
+        raise InputError(records[0].error)  # caused by an option, not by a structure
     found = Structures(records, call, time.perf_counter() - start, spec.units)
     if output is not None and path is not None and shard is None:
         found.save(output)

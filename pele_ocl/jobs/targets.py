@@ -1,4 +1,4 @@
-"""Files that a run over structures writes, planned before anything is computed."""
+"""Output files of a run over structures, planned before the computation."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from .records import WRITTEN
 
 @dataclass(frozen=True)
 class OutputTargets:
-    """Paths of what is written.
+    """Paths of the output files of a run.
 
-    output : the user's; files : of each input; folder : of the files; journal : of results, None for one structure
+    output : the user's output; files : output file of each input; folder : folder of the files
+    journal : journal of results, None for one structure
     """
 
     output: Path
@@ -34,12 +35,12 @@ class OutputTargets:
         cls, output: Path, paths: Sequence[Path], are_many: bool, journal: str = "minimize.jsonl",
         table: Path | None = None, inputs: Iterable[Path] = (),
     ) -> OutputTargets:  # fmt: skip
-        """Plan the targets of inputs, in a folder that is still to be made; nothing is written.
+        """Determine the output files of inputs, without writing anything. Their folder need not exist.
 
-        are_many : True if one input has many conformations, for one file; table : a file to be written, too
-        journal : name of the journal of several structures; inputs : further files that are read
+        are_many : True if one input has many conformations, for one file; table : an additional output file
+        journal : name of the journal for several structures; inputs : further input files
 
-        Raises FormatError for what cannot be written, or would be written over an input.
+        Raises FormatError for outputs that cannot be written, or that would overwrite an input.
         """
         names = OutputNames.of(output)
         is_folder = names.is_folder
@@ -57,9 +58,9 @@ class OutputTargets:
 
 
 def refuse_files_of(command: str, targets: OutputTargets) -> None:
-    """Raise FormatError for files that another command wrote, as its journal in the folder says.
+    """Raise FormatError if files to be overwritten were written by another command, according to its journal.
 
-    command : the other one, with which the name of its journal begins
+    command : name of the other command, the first part of its journal's name
     """
     for target, journal in _written_in(targets, f"{command}*.jsonl"):
         raise FormatError(
@@ -69,9 +70,11 @@ def refuse_files_of(command: str, targets: OutputTargets) -> None:
 
 
 def files_of_other_run(targets: OutputTargets, settings: Mapping[str, str]) -> str:
-    """Return a note that files of an earlier run with other options were overwritten; "" if there are none.
+    """Return a note that files of an earlier run with other options were overwritten, or "".
 
-    settings : of this run's journal. Call it before the run, and print the note after it
+    Call it before the run, and print the note afterwards.
+
+    settings : settings in the journal of this run
     """
     if targets.journal is None:
         return ""
@@ -83,11 +86,11 @@ def files_of_other_run(targets: OutputTargets, settings: Mapping[str, str]) -> s
 
 
 def _written_in(targets: OutputTargets, pattern: str) -> Iterator[tuple[Path, Path]]:
-    """Iterate over targets whose files have the SHA-256 in a journal of their folder, with that journal."""
+    """Yield existing targets whose SHA-256 is listed in a journal in their folder, with that journal."""
     journals = sorted(targets.folder.glob(pattern)) if targets.folder.is_dir() else []
     written: dict[str, Path] = {}
     for journal in journals:
-        with suppress(FormatError):  # no journal, or one of another version
+        with suppress(FormatError):  # not a journal, or another version
             records = read_journal(journal).records.values()
             written |= {str(record.more[WRITTEN]): journal for record in records if WRITTEN in record.more}
     for target in targets.files.values() if written else ():
@@ -97,9 +100,9 @@ def _written_in(targets: OutputTargets, pattern: str) -> Iterator[tuple[Path, Pa
 
 
 def _refuse(files: dict[Path, Path], table: Path | None, new_folder: Path | None, inputs: Sequence[Path]) -> None:
-    """Raise FormatError for two files of one name, for inputs that would be written over, and for bad places.
+    """Raise FormatError for duplicate files, for inputs that would be overwritten, and for folders without access.
 
-    new_folder : one that is made if it does not exist
+    new_folder : folder that is created if it does not exist
     """
     seen: dict[Path, Path] = {}
     for path, target in files.items():

@@ -1,4 +1,4 @@
-"""Tasks for workers, and their results in the order of the tasks."""
+"""Tasks for Dask workers, with results in the order of the tasks."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-RESOURCE = "ocl"  # of which each worker has one, so that one task at a time runs on its device
-# Tasks of a worker that are under way. The scheduler gives each task to a worker at once, to the one that has least to
-# do: with few, workers that differ in speed end together. Half of them go in one message, as each message costs the
-# scheduler, which may share the workers' cores.
+RESOURCE = "ocl"  # one per worker, so that only one task at a time runs on a device
+# Submitted tasks per worker. Dask assigns a task to the least busy worker on submission, so a small number balances the
+# load between workers of different speed. Half of them are submitted in one message, to reduce the load on the
+# scheduler, which may run on the same cores.
 _UNDER_WAY = 32
-_MOST_UNDER_WAY = 2048  # of all workers, so that neither they nor their results fill a memory
+_MOST_UNDER_WAY = 2048  # for all workers, to limit the memory for tasks and results
 
 GONE = "the scheduler of the cluster is gone; start it again, and give the same command with `resume`"
 
 
 class WorkersDiedError(InputError):
-    """A task with which one worker after the other has died."""
+    """Error of a task that has killed several workers."""
 
 
 def in_order(
     client: Client, function: Callable[[Item], Result], items: Iterable[Item],
     died: Callable[[Item, WorkersDiedError], Result] | None = None,
 ) -> Iterator[Result]:  # fmt: skip
-    """Compute a function of items, each on the next free worker; results are in the items' order.
+    """Apply a function to items on the workers, and yield the results in order.
 
-    A task whose worker dies is given to another worker.
+    If a worker dies, its task is repeated on another worker.
 
-    died : returns the result of a task that kills all of them; without it, WorkersDiedError is raised
+    died : returns the result of a task that has killed several workers; by default, WorkersDiedError is raised
 
-    Also raises what the function raises, and InputError if the scheduler is gone.
+    Raises the errors of the function, and InputError if the connection to the scheduler is lost.
     """
 
     def ended(item: Item, future: Future[Result]) -> Result:
@@ -55,7 +55,7 @@ def in_order(
     waiting, name, n = iter(items), f"pele-ocl-{token_hex(16)}", 0
     most = _most_under_way(client)
     while together := list(islice(waiting, most // 2)):
-        keys = [f"{name}-{n + k:012d}" for k in range(len(together))]  # by which the scheduler orders them
+        keys = [f"{name}-{n + k:012d}" for k in range(len(together))]  # the scheduler sorts tasks by key
         under_way.extend(zip(together, client.map(function, together, key=keys, resources={RESOURCE: 1}), strict=True))
         n += len(together)
         while len(under_way) > most // 2:
@@ -66,15 +66,15 @@ def in_order(
 
 
 def _most_under_way(client: Client) -> int:
-    """Count the tasks that the workers that are there now may have."""
-    n_workers = len(client.scheduler_info(n_workers=-1).get("workers", ()))  # none of a client that was closed
+    """Return the maximum number of submitted tasks for the current number of workers."""
+    n_workers = len(client.scheduler_info(n_workers=-1).get("workers", ()))  # empty if the client is closed
     return min(_MOST_UNDER_WAY, _UNDER_WAY * max(1, n_workers))
 
 
 def on_each_worker(client: Client, function: Callable[[Item], Result], item: Item) -> Result:
-    """Compute a function of one item on all workers at once, so that each is ready.
+    """Apply a function to one item on every worker, so that each is initialized. Returns the first result.
 
-    Raises as `in_order` does.
+    Raises the same errors as `in_order`.
     """
     addresses = list(client.scheduler_info(n_workers=-1)["workers"]) or [None]
     futures = [

@@ -1,4 +1,4 @@
-"""Text for people that results share: headline, physics, energies, tables of models and residues, how and how long."""
+"""Text reports of results: headline, force field and solvent, energies, tables of models and residues, timings."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..units import COULOMB_KCAL_A
 from .facts import Energies, area_facts, settings
 
 UNIT = "kcal/mol"
-Facts = Mapping[str, Any]  # the settings of a record
-Model = tuple[int, Energies | str]  # a model's number, with its terms or the reason of its failure
+Facts = Mapping[str, Any]  # settings of a record
+Model = tuple[int, Energies | str]  # number of a model, with its terms or its error message
 _GB_TERMS = ("gb_pair", "gb_self", "nonpolar")
 _SURFACES = {"ace": "ACE", "lcpo": "LCPO", "sgb": "SGB/NP surface", "none": "no surface"}
 
 
 class Computation(Protocol):
-    """Any result: its device, variant and precision."""
+    """Result with its device, variant and precision."""
 
     @property
     def device(self) -> str: ...
@@ -39,7 +39,7 @@ class Computation(Protocol):
 
 
 class Approximate(Protocol):
-    """Result whose Born radii may be approximate."""
+    """Result with possibly approximate Born radii."""
 
     @property
     def accuracy(self) -> float | None: ...
@@ -49,12 +49,12 @@ class Approximate(Protocol):
 
 
 def software() -> str:
-    """Name the program and its version."""
+    """Return the name and version of the program."""
     return f"pele-ocl {installed_version()}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds for reading: `1.52 ms`, `12.30 s`, `7.5 minutes`, `2.3 hours`."""
+    """Format a time in s: `1.52 ms`, `12.30 s`, `7.5 minutes`, `2.3 hours`."""
     for unit, length in (("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 2 * length:
             return f"{seconds / length:,.1f} {unit}"
@@ -62,42 +62,42 @@ def duration(seconds: float) -> str:
 
 
 def frame_rate(per_second: float) -> str:
-    """Speed of work on frames for reading: `1,250 frames/s`, `2.5 frames/s`, `8.10 s a frame`."""
+    """Format a rate: `1,250 frames/s`, `2.5 frames/s`, `8.10 s a frame`."""
     if 0 < per_second < 1:
         return f"{duration(1 / per_second)} a frame"
     return f"{figures(per_second)} frames/s"
 
 
 def figures(value: float, digits: int = 3) -> str:
-    """Write a positive number with as many digits at least, without an exponent if it is large: `12,345`, `0.0123`."""
+    """Format a positive number with at least `digits` digits, without exponent for large ones: `12,345`, `0.0123`."""
     return f"{value:,.0f}" if value >= 10 ** (digits - 1) else f"{value:.{digits}g}"
 
 
 def counted(n: int, what: str) -> str:
-    """`1 atom`, `2 atoms`."""
+    """Format a count, such as `1 atom` or `2 atoms`."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def headline(source: InputFile | str | None, atoms: Atoms) -> str:
-    """Describe a molecule in one line; source : its file, or the name of it"""
+    """Describe a molecule in one line. source : its file or name"""
     name = source or "" if isinstance(source, str | None) else source.path.name
     parts = [counted(len(atoms), "atom")]
     if atoms.labels is not None:
         composition = Composition.of(atoms.labels)
         is_mixed = composition.protein < len(atoms.labels.residue_starts)
         parts += composition.parts() if is_mixed else [counted(composition.protein, "residue")]
-    charge = round(float(atoms.charges.sum()), 3) + 0.0  # never -0.000
+    charge = round(float(atoms.charges.sum()), 3) + 0.0  # avoids -0.000
     return f"{one_line(name)}: {', '.join(parts)}, net charge {charge:+.3f} e"
 
 
 def ending(how: Computation, kernel_seconds: float, total: float) -> str:
-    """Say how a result was computed, and how long it took in all, s."""
+    """Describe how a result was computed, and the kernel and total times, s."""
     times = f"kernels {duration(kernel_seconds)}, in all {duration(total)}"
     return f"{how.variant}, {how.precision}, on {how.device}: {times}"
 
 
 def choice_line(devices: str) -> str:
-    """Describe how variants and layouts were chosen on the devices of a result."""
+    """Describe the choice of variants and layouts on the devices of a result."""
     from ..opencl.device import list_devices
     from ..plan.tuning import describe
 
@@ -106,7 +106,7 @@ def choice_line(devices: str) -> str:
 
 
 def model_line(facts: Mapping[str, object]) -> str:
-    """List the settings of a result."""
+    """Describe the settings of a result."""
     texts = {
         name: f"{value:.10g}" if isinstance(value, float | int) else value
         for name, value in facts.items()
@@ -116,12 +116,12 @@ def model_line(facts: Mapping[str, object]) -> str:
 
 
 def area_lines(model: SolventModel, energy: Energies) -> list[str]:
-    """Say the surface area, if there is one."""
+    """Return the line with the surface area, if there is one."""
     return [f"Surface area  {area:,.1f} A^2 (LCPO)" for area in area_facts(model, energy).values()]
 
 
 def energy_lines(energy: Energies) -> list[str]:
-    """Energies under a head, kcal/mol."""
+    """Return a header and the energies, kcal/mol."""
     return [
         "Energy        kcal/mol",
         *(f"  {name.replace('_', ' '):17s}{value:13,.3f}" for name, value in energy.items()),
@@ -131,23 +131,23 @@ def energy_lines(energy: Energies) -> list[str]:
 def physics_lines(
     model: SolventModel, atoms: Atoms, terms: Sequence[str] | None = None, cutoff: float | None = None
 ) -> list[str]:
-    """Say the force field and the solvent; terms : of the energy, None for all; cutoff : of its pairs, A"""
+    """Describe force field and solvent. terms : energy terms, None for all; cutoff : nonbonded cutoff, A"""
     return lines_of({**settings(model, atoms), "cutoff": cutoff}, terms)
 
 
 def lines_of(facts: Facts, terms: Sequence[str] | None = None) -> list[str]:
-    """Say the force field and the solvent of settings; terms : of the energy, None for all."""
+    """Describe the force field and the solvent of settings. terms : energy terms, None for all"""
     found = [forcefield_line(str(facts["forcefield"]))] if facts.get("forcefield") else []
     return [*found, f"Solvent       {solvent_text(facts, terms)}; {pairs_text(facts)}"]
 
 
 def forcefield_line(name: str) -> str:
-    """Name the force field."""
+    """Return the line with the force field."""
     return f"Force field   {'of the input file' if name == 'file' else one_line(name)}"
 
 
 def solvent_text(facts: Facts, terms: Sequence[str] | None = None) -> str:
-    """Say the solvent's model and constants, Coulomb's if it is not the default."""
+    """Describe the solvent model and its constants, with Coulomb's constant if it is not the default."""
     inside = f"inside {_inside(facts)}"
     coulomb = float(facts["coulomb_constant"])
     constant = [] if coulomb == COULOMB_KCAL_A else [f"Coulomb {coulomb:.7g}"]
@@ -166,7 +166,7 @@ def solvent_text(facts: Facts, terms: Sequence[str] | None = None) -> str:
 
 
 def _poisson_boltzmann(facts: Facts) -> list[str]:
-    """Say a PBSolvent with its constants."""
+    """Describe a PBSolvent with its constants."""
     pb = facts["pb"]
     return [
         f"Poisson-Boltzmann ({pb.equation})", f"radii {radii_words(facts['gb_radii_set'] or '')}",
@@ -176,7 +176,7 @@ def _poisson_boltzmann(facts: Facts) -> list[str]:
 
 
 def pairs_text(facts: Facts) -> str:
-    """Say what pairs count."""
+    """Describe which pairs are included."""
     pairs, cutoff = facts.get("pairs"), facts.get("cutoff")
     if pairs == "split":
         return "pairs of PELE's short list (10 A, 15 A between charged groups)"
@@ -191,7 +191,7 @@ def _inside(facts: Facts) -> str:
 
 
 def salt_text(facts: Facts) -> str:
-    """Say the salt and the temperature of settings."""
+    """Describe the salt and the temperature."""
     strength = facts["ionic_strength"]
     return f"salt {strength:g} mol/L at {facts['temperature']:g} K" if strength else "no salt"
 
@@ -202,7 +202,7 @@ def _surface(facts: Facts) -> str:
 
 
 def medium_lines(facts: Facts) -> list[str]:
-    """Say what an electrostatic potential depends on; facts : the settings of its record"""
+    """Describe the medium of an electrostatic potential. facts : settings of its record"""
     found = [forcefield_line(facts["forcefield"])] if facts["forcefield"] else []
     if "solute_dielectric" in facts:  # Poisson-Boltzmann
         dielectrics = f"dielectrics {facts['solute_dielectric']:g} and {facts['solvent_dielectric']:g}"
@@ -217,7 +217,7 @@ def medium_lines(facts: Facts) -> list[str]:
 
 
 def accuracy_lines(result: Approximate, way: str) -> list[str]:
-    """Say the accuracy and the error, after an empty line; way : in which the Born radii were computed"""
+    """Describe accuracy and error, after an empty line. way : method used for the Born radii"""
     if result.accuracy is None:
         return []
     error, asked = result.error, accuracy_text(way, result.accuracy)
@@ -228,12 +228,12 @@ def accuracy_lines(result: Approximate, way: str) -> list[str]:
 
 
 def accuracy_text(way: str, accuracy: float) -> str:
-    """Write the accuracy that was asked for."""
+    """Format the requested accuracy."""
     return f"Born radii by {way} to {accuracy:.0e}"
 
 
 def accuracy_attributes(result: Approximate) -> dict[str, float]:
-    """Return the accuracy and the error for a file."""
+    """Return the accuracy and the error, for a file."""
     if result.accuracy is None:
         return {}
     measured = {} if result.error is None else {"error_largest": result.error.largest, "error_rms": result.error.rms}
@@ -241,7 +241,7 @@ def accuracy_attributes(result: Approximate) -> dict[str, float]:
 
 
 def gradient_line(facts: Mapping[str, Any] | None, held: str = "") -> list[str]:
-    """Say a gradient in figures, as `gradient_facts` gives them; none without one. held : what it holds"""
+    """Describe a gradient. facts : from `gradient_facts`, or None for an empty list; held : text added to the line"""
     if facts is None:
         return []
     longest = f"at most {facts['max']:,.3f} an atom, net {facts['net']:.2g} {UNIT}/A"
@@ -251,10 +251,10 @@ def gradient_line(facts: Mapping[str, Any] | None, held: str = "") -> list[str]:
 def residue_table(
     names: Sequence[str], models: Iterable[tuple[int | None, Mapping[str, Floats]]], what: str = ""
 ) -> str:
-    """Make a table of the energies of residues.
+    """Return a text table of residue energies.
 
-    models : number of each, or None if there is one only, and its terms
-    what : they are, with a comma and a blank after it
+    models : number of each model, or None for a single structure, with its terms
+    what : description of the energies, with a comma and a space after it
     """
     lines: list[tuple[str, ...]] = []
     heads: tuple[str, ...] = ()
@@ -271,7 +271,7 @@ def residue_table(
 
 
 def model_lines(models: Sequence[Model], about: str = f"Energy of models, {UNIT}") -> list[str]:
-    """Count the models, and make a table of their energies or of why they failed; about : the table's head"""
+    """Return the number of models, and a table of their energies or errors. about : title of the table"""
     from ..report import text_table
 
     names = _terms(models)
@@ -287,9 +287,9 @@ def model_lines(models: Sequence[Model], about: str = f"Energy of models, {UNIT}
 def model_columns(
     models: Sequence[Model], unit: str = UNIT, kind: str = "model"
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Make a table with a row for each model, NaN and a reason for one that failed, and its units.
+    """Return columns with a row for each model, NaN and an error for failed models, and their units.
 
-    kind : name of the column of their numbers
+    kind : name of the column with model numbers
     """
     terms = {
         name: np.array([np.nan if isinstance(of, str) else of[name] for _, of in models]) for name in _terms(models)
@@ -299,22 +299,22 @@ def model_columns(
 
 
 def reasons(models: Sequence[tuple[int, object]]) -> np.ndarray[Any, np.dtype[np.str_]]:
-    """List why models failed, (m,), "" for others."""
+    """Return the error message of each model, (m,), "" if it did not fail."""
     return np.array([one_line(of) if isinstance(of, str) else "" for _, of in models])
 
 
 def _terms(models: Sequence[Model]) -> list[str]:
-    """List the terms, of the first model that did not fail."""
+    """Return the terms of the first model that did not fail."""
     return list(next((of for _, of in models if not isinstance(of, str)), ()))
 
 
 def label_columns(atoms: Atoms) -> dict[str, Any]:
-    """Return the atoms' labels as columns of a table; none if there are no labels."""
+    """Return the labels of atoms as table columns; empty without labels."""
     return {} if atoms.labels is None else columns_of(atoms.labels)
 
 
 def columns_of(labels: Labels) -> dict[str, Any]:
-    """Labels as columns of a table."""
+    """Return labels as table columns."""
     return {
         "chain": labels.chains,
         "residue_name": labels.residue_names,

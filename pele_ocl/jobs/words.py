@@ -1,7 +1,7 @@
-"""Keywords that public functions share, as types for checkers and editors, and as signatures for `help`.
+"""Keywords common to public functions, as types for type checkers and editors, and as signatures for `help`.
 
-A function that sorts further keywords by a Door says which groups it takes: `@takes("reading", "solvent")`. Types and
-defaults of the keywords are those of the dataclasses that they fill: Reading, SolventModel and Run.
+A function with `**words`, processed by a Door, declares its groups of keywords: `@takes("reading", "solvent")`. Types
+and defaults of the keywords are those of the dataclasses Reading, SolventModel and Run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Paths: TypeAlias = Path_ | Sequence[Path_]
 
 
 class ReadingWords(TypedDict, total=False):
-    """How files are read: fields of Reading."""
+    """Options for reading files: fields of Reading."""
 
     forcefield: ForceField | str | Sequence[str] | None
     select: str | None
@@ -51,13 +51,13 @@ class ReadingWords(TypedDict, total=False):
 
 
 class ReadingOptions(ReadingWords, total=False):
-    """How files are read, with the number of the model."""
+    """Options for reading files, and the model number."""
 
     model: int | None
 
 
 class SolventWords(TypedDict, total=False):
-    """The solvent: `like`, and fields of SolventModel."""
+    """Options of the solvent: `like`, and fields of SolventModel."""
 
     like: str | None
     solute_dielectric: float
@@ -82,7 +82,7 @@ class SolventWords(TypedDict, total=False):
 
 
 class TrajectoryWords(TypedDict, total=False):
-    """A trajectory in place of the positions of a structure."""
+    """Options for a trajectory that replaces the positions of a structure."""
 
     trajectory: Paths | None
     frames: str | slice | int | None
@@ -91,7 +91,7 @@ class TrajectoryWords(TypedDict, total=False):
 
 
 class ProcessWords(TypedDict, total=False):
-    """How a computation runs: fields of Run."""
+    """Options for running a computation: fields of Run."""
 
     resume: bool
     workers: int | None
@@ -103,42 +103,42 @@ class ProcessWords(TypedDict, total=False):
 
 
 class RunWords(ProcessWords, total=False):
-    """How a computation runs, and what it writes: fields of Run."""
+    """Options for running a computation and writing results: fields of Run."""
 
     output: Path_ | None
 
 
 class MoleculeWords(ReadingWords, SolventWords, total=False):
-    """Of functions that read structures and have a solvent, and a `reading` of their own."""
+    """Options of functions that read structures, use a solvent, and declare `reading` themselves."""
 
 
 class StructureWords(MoleculeWords, total=False):
-    """Of functions that read structures and have a solvent."""
+    """Options of functions that read structures and use a solvent."""
 
     reading: Reading | None
 
 
 class FileWords(StructureWords, TrajectoryWords, ProcessWords, total=False):
-    """Of functions that evaluate structures, models or frames, and have an `output` of their own."""
+    """Options of functions that evaluate structures, models or frames, and declare `output` themselves."""
 
 
 class EvaluationWords(FileWords, RunWords, total=False):
-    """Of functions that evaluate structures, models or frames, in this process or by workers."""
+    """Options of functions that evaluate structures, models or frames, in this process or by workers."""
 
 
 class RunningWords(StructureWords, RunWords, total=False):
-    """Of functions that read their own trajectories."""
+    """Options of functions that read trajectories themselves."""
 
     progress: Progress | None
 
 
 class ProgressWords(EvaluationWords, total=False):
-    """Of those that have no `progress` of their own."""
+    """Options of evaluation functions that do not declare `progress` themselves."""
 
     progress: Progress | None
 
 
-_INTERNAL = ("call", "keep", "device")  # of front ends
+_INTERNAL = ("call", "keep", "device")  # only for front ends
 _GROUPS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
     "reading": lambda: _fields_of(Reading, ReadingOptions, ("pele_conf", None)),
     "solvent": lambda: _fields_of(SolventModel, SolventWords, ("like", None)),
@@ -149,7 +149,7 @@ _GROUPS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
 
 
 def _fields_of(cls: Any, words: Any, *more: tuple[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Keywords of a group that fill a dataclass, with their defaults."""
+    """Yield the keywords of a group with their defaults in a dataclass."""
     yield from more
     for of in fields(cls):
         if of.name in words.__annotations__ and of.name not in _INTERNAL:
@@ -157,7 +157,7 @@ def _fields_of(cls: Any, words: Any, *more: tuple[str, Any]) -> Iterator[tuple[s
 
 
 def _pairs_of(group: str, function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """Yield keywords of a group with their defaults; ".module:Class" has those fields of the class with defaults."""
+    """Yield the keywords of a group with their defaults. The group ".module:Class" has the class's optional fields."""
     if group in _GROUPS:
         yield from _GROUPS[group]()
         return
@@ -168,7 +168,7 @@ def _pairs_of(group: str, function: Callable[..., Any]) -> Iterator[tuple[str, A
 
 
 def signature_of(function: Callable[..., Any], groups: Sequence[str]) -> Signature:
-    """Make the signature of a function with the keywords of groups, in place of `**words`."""
+    """Return the signature of a function with `**words` replaced by the keywords of groups."""
     own = signature(function)
     named = {name: of for name, of in own.parameters.items() if of.kind is not Parameter.VAR_KEYWORD}
     further = dict(pair for group in groups for pair in _pairs_of(group, function))

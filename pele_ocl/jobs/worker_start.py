@@ -1,7 +1,7 @@
-"""Start of a worker: its environment; then, first of all in its process, its cores and its OpenCL device.
+"""Start of a worker: its environment, and the assignment of cores and an OpenCL device.
 
-Local workers are the processes that a command starts; a scheduler's were started by others, and have their own
-environment. `WorkerStart.setup` runs in both.
+Local workers are started by this program. Workers of a scheduler are started by the user, with their own environment.
+`WorkerStart.setup` runs in both.
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ if TYPE_CHECKING:
     from distributed import Worker
     from filelock import FileLock
 
-# Variables of local workers, set before their processes begin, as numpy reads its number of threads when it is loaded.
-# They go beside Dask's own of `pre-spawn-environ`: OMP_, MKL_ and OPENBLAS_NUM_THREADS are 1 there. A variable that the
-# user has set stays.
+# Environment variables of local workers, set before their processes start. They are added to `pre-spawn-environ` of
+# Dask, which sets OMP_, MKL_ and OPENBLAS_NUM_THREADS to 1. Variables set by the user are not changed.
 WORKER_ENVIRONMENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 
-_is_settled: list[bool] = []  # in a worker's process, once it has its device
+_is_settled: list[bool] = []  # not empty in a worker with a device
 
 
 class WorkerStart(WorkerPlugin):
-    """Plugin of Dask: a worker gets the smallest used device and a core for each of its threads.
+    """Dask plugin that assigns the least used device to a worker, and one core per thread.
 
-    choice : of the devices, as in PELE_OCL_DEVICE
-    is_local : whether the command starts the workers itself, on its own machine. All its cores then decide on layouts,
-        so that results do not depend on how many workers share them; else each worker's own
+    choice : choice of devices, as in PELE_OCL_DEVICE
+    is_local : whether the workers run on this machine, started by this program. Layouts then depend on all cores of the
+        machine, so that results do not depend on the number of workers; otherwise on the cores of each worker
     """
 
     name = "pele-ocl-start"
@@ -45,7 +44,7 @@ class WorkerStart(WorkerPlugin):
         self._locks: list[FileLock] = []
 
     def setup(self, worker: Worker) -> None:
-        """Begin a worker. It takes its cores before any runtime is loaded, which makes threads; then a device."""
+        """Initialize a worker. Cores are assigned before an OpenCL runtime is loaded and creates threads."""
         groups = core_groups(own_cores(), worker.state.nthreads)
         group, lock = claim([f"cores-{cores[0]}-{cores[-1]}" for cores in groups])
         self._locks.append(lock)
@@ -59,12 +58,12 @@ class WorkerStart(WorkerPlugin):
         _is_settled[:] = [True]
 
     def teardown(self, worker: Worker) -> None:
-        """Release the places."""
+        """Release the cores and the device."""
         while self._locks:
             self._locks.pop().release()
 
 
 def require_settled() -> None:
-    """Raise InputError in a worker that has no device of its own."""
+    """Raise InputError in a worker without a device."""
     if not _is_settled:
         raise InputError("a worker has got no device; see its log, mend it and start it again")

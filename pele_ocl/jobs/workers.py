@@ -1,4 +1,4 @@
-"""Workers: processes of this machine, or of a Dask cluster that is there."""
+"""Dask workers: local processes, or an existing cluster."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
     from .worker_start import WorkerStart
 
-_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"  # of Dask's settings
-_PATIENCE = 30  # seconds until a scheduler answers, or workers of this machine have begun
-_MOST_DEATHS = 5  # of workers, with one task, before it counts as the reason
-_ATTEMPTS = 3  # at what fails where a worker dies while it begins
+_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"  # key of Dask's configuration
+_PATIENCE = 30  # timeout in s for connections to a scheduler and the start of local workers
+_MOST_DEATHS = 5  # workers killed by a task before it is given up
+_ATTEMPTS = 3  # to start or register workers if one dies meanwhile
 
 
 @contextmanager
 def connected(workers: int | None, scheduler: str | None, device: str | None) -> Iterator[Client]:
-    """A client of Dask whose workers have an OpenCL device each, closed when the block ends.
+    """Context manager for a Dask client whose workers each have an OpenCL device.
 
-    workers : how many processes of this machine to start; scheduler : the address of a scheduler, or its file
-    device : the choice, as in PELE_OCL_DEVICE
+    workers : number of processes to start on this machine; scheduler : address of a scheduler, or its file
+    device : choice of devices, as in PELE_OCL_DEVICE
 
-    Raises InputError if Dask is not installed, nothing answers, or workers were started without the resource `ocl`;
-    DeviceError if no device of a worker fits.
+    Raises InputError if Dask is not installed, no scheduler answers, or workers were started without the resource
+    `ocl`; DeviceError if a worker has no matching device.
     """
-    from .worker_start import WorkerStart  # needs Dask, and says so: it comes first
+    from .worker_start import WorkerStart  # first, because it checks that Dask is installed
 
     from distributed import Client  # isort: skip
 
-    for name in ("distributed", *logging.root.manager.loggerDict):  # Dask tells at length of each worker that it loses
+    for name in ("distributed", *logging.root.manager.loggerDict):  # Dask logs every lost worker
         if name.startswith("distributed"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
@@ -60,10 +60,10 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
 
 @contextmanager
 def _local(workers: int) -> Iterator[dict[str, object]]:
-    """Workers of this machine, which share its cores; a worker that dies is restarted.
+    """Context manager for local workers, which divide the cores of this machine. Dead workers are restarted.
 
-    Whoever reaches a port of Dask may have it run any code. So all its ports ask for a certificate that this call makes
-    and keeps in memory, and the servers of its status pages have no pages.
+    Anyone with access to a Dask port could run arbitrary code. Therefore all ports require a temporary certificate,
+    which is kept in memory, and the dashboard is disabled.
     """
     import dask
 
@@ -80,7 +80,7 @@ def _local(workers: int) -> Iterator[dict[str, object]]:
 
 @contextmanager
 def _restored(names: Iterable[str]) -> Iterator[None]:
-    """Restore variables of this process: Dask sets a worker's here, before each start, for the worker to inherit."""
+    """Restore environment variables after the block, because Dask sets those of workers in this process."""
     before = {name: os.environ.get(name) for name in names}
     try:
         yield
@@ -93,7 +93,7 @@ def _restored(names: Iterable[str]) -> Iterator[None]:
 
 
 def _begun(workers: int) -> LocalCluster:
-    """Start the processes. Raises InputError if they die again and again while they begin."""
+    """Start the processes. Raises InputError if they repeatedly die during startup."""
     from distributed import LocalCluster
     from distributed.security import Security
 
@@ -106,28 +106,28 @@ def _begun(workers: int) -> LocalCluster:
                 return LocalCluster(  # type: ignore[no-untyped-call]
                     n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address="127.0.0.1:0",
                     memory_limit=None, resources={RESOURCE: 1}, silence_logs=logging.CRITICAL, security=security,
-                    scheduler_kwargs={"dashboard": False},  # with no address it would take a port that others may have
+                    scheduler_kwargs={"dashboard": False},  # otherwise it would use a default port
                 )  # fmt: skip
         except RuntimeError:  # "Nanny failed to start."
             continue
     raise InputError(
         f"workers died {_ATTEMPTS} times while they began; is there memory for {workers:,} of them? Each begins by "
-        'importing the script that asked for it: what the script runs stands below if __name__ == "__main__":'
+        'importing the script that asked for it: what the script runs must be below if __name__ == "__main__":'
     )
 
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Block Ctrl-C for threads and processes that begin within the block: it is for this process, which ends them.
+    """Block Ctrl-C for threads and processes started within the block, which are stopped by this process instead.
 
-    Threads and processes inherit the mask of signals; so do workers that begin again.
+    They inherit the signal mask, as do restarted workers.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # which unblocks the signal where it is begun
+    resource_tracker.ensure_running()  # started first, because its start unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -136,14 +136,14 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _register(client: Client, plugin: WorkerStart) -> None:
-    """Register a plugin with all workers, including those that start again.
+    """Register a plugin with all current and future workers.
 
-    Raises InputError if the scheduler, or one worker after the other, is gone.
+    Raises InputError if the connection to the scheduler is lost, or workers repeatedly die.
     """
     for _ in range(_ATTEMPTS):
         try:
             client.register_plugin(plugin)
-        except OSError:  # a worker has died meanwhile; the next attempt meets those that are there
+        except OSError:  # a worker died meanwhile; try again with the others
             time.sleep(1)
         else:
             return
@@ -152,7 +152,7 @@ def _register(client: Client, plugin: WorkerStart) -> None:
 
 @contextmanager
 def at_scheduler(scheduler: str) -> Iterator[dict[str, object]]:
-    """Find the scheduler at an address, or by a file that it wrote."""
+    """Context manager for the scheduler at an address, or described by a scheduler file."""
     is_address = "://" in scheduler
     if not is_address and not Path(scheduler).is_file():
         raise InputError(f"{scheduler}: no such file; `scheduler` takes tcp://HOST:PORT or a scheduler's file")
@@ -166,7 +166,7 @@ def at_scheduler(scheduler: str) -> Iterator[dict[str, object]]:
 
 
 def _address(scheduler: str) -> str:
-    """Return the address of a scheduler, which its file has; "" if it has none."""
+    """Return the address in a scheduler file, "" if there is none."""
     if "://" in scheduler:
         return scheduler
     try:
@@ -176,7 +176,7 @@ def _address(scheduler: str) -> str:
 
 
 def _require_resource(client: Client) -> None:
-    """Raise InputError if there are workers, but none with the resource. Workers to come may have it."""
+    """Raise InputError if no current worker has the resource. A cluster without workers is accepted."""
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     if workers and not any(worker["resources"].get(RESOURCE) for worker in workers):
         raise InputError(

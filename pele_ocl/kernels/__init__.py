@@ -1,4 +1,4 @@
-"""Kernels as files of their own, for people to read; `pele-ocl kernel`."""
+"""Kernels as readable single files, for `pele-ocl kernel`."""
 
 from __future__ import annotations
 

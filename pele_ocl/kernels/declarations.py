@@ -1,4 +1,4 @@
-"""Declarations of a source of OpenCL C: which there are, and which a kernel needs."""
+"""Declarations in OpenCL C sources, and those required by a kernel."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ APART = re.compile(r"(?:\A|(?<=\n))(?:[ \t]*\n)*(?://[^\n]*\n)+[ \t]*\n")
 
 @dataclass(frozen=True)
 class Declaration:
-    """A function, type, variable or directive at the top of a file, with the comments before it.
+    """A function, type, variable or directive at file scope, with the comments before it.
 
-    names : that it declares; none of a directive, which is always needed
+    names : declared names; empty for directives, which are always needed
 
-    Comments with a blank line after them are left out: they are about something else, such as macros.
+    Comments followed by a blank line are omitted, because they describe something else, such as macros.
     """
 
     text: str
@@ -27,7 +27,7 @@ class Declaration:
 
     @property
     def is_kernel(self) -> bool:
-        """True for a kernel."""
+        """Whether this is a kernel."""
         return re.search(r"\b(__)?kernel\b", _code(self.text)) is not None
 
 
@@ -51,7 +51,7 @@ def declarations(source: str) -> Iterator[Declaration]:
 
 
 def needed(source: str, kernel: str | None) -> str:
-    """Return the declarations that a kernel needs, in their order. kernel : None for all kernels"""
+    """Return the declarations required by a kernel, in order. kernel : None for all kernels"""
     every = list(declarations(source))
     kept = [(each.is_kernel and kernel in (None, *each.names)) or not each.names for each in every]
     while True:
@@ -80,5 +80,5 @@ def _declaration(text: str, code: str) -> Declaration:
 
 
 def _code(text: str) -> str:
-    """Text without comments."""
+    """Return text without comments."""
     return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)

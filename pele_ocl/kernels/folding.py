@@ -1,4 +1,4 @@
-"""Branches of a source of OpenCL C that a constant decides: the one that is taken stays, without its condition."""
+"""Removal of branches with constant conditions from OpenCL C sources."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .preprocessing import TOKEN, value_of
 
 OPENING, CLOSING = "([{", ")]}"
 CONSTANT = re.compile(r"[\d\s()!=<>&|+*-]+")
-DECIDED = re.compile(r"(?:\A|(?<![=!<>])=|\breturn|[(,[?:])\s*([01])\s*\Z")  # the condition of a whole expression
+DECIDED = re.compile(r"(?:\A|(?<![=!<>])=|\breturn|[(,[?:])\s*([01])\s*\Z")  # a constant condition
 COMMENTED_LINE = re.compile(r"(?<=\n)[ \t]*//[^\n]*\n[ \t]*\Z")
 
 
 def folded(source: str) -> str:
-    """Return a source without macros, its constant `if` and `?` resolved."""
+    """Return a source, without macros, in which constant `if` and `?` are resolved."""
     return _folded(TOKEN.findall(source))
 
 
@@ -47,9 +47,9 @@ def _folded(tokens: Sequence[str]) -> str:
 
 
 def _left_out(done: str, tokens: Sequence[str], at: int) -> tuple[str, int]:
-    """Leave a statement out with its `else`, line and comments: the text before it, and where the next one begins."""
+    """Remove a statement with its `else`, line and comments. Returns the text before, and the index after it."""
     bare = re.sub(r"//[^\n]*|/\*.*?\*/", "", done, flags=re.DOTALL).rstrip()
-    if bare.endswith(")"):  # it is the body of a loop or of another condition
+    if bare.endswith(")"):  # body of a loop or of another condition
         return done + ";", at
     if re.search(r"\belse\Z", bare):
         done = done[: done.rindex("else")]
@@ -66,20 +66,20 @@ def _left_out(done: str, tokens: Sequence[str], at: int) -> tuple[str, int]:
 
 
 def _constant(tokens: Sequence[str]) -> bool | None:
-    """Compute a condition; None if it is no constant."""
+    """Evaluate a condition; None if it is not constant."""
     text = "".join(tokens)
     return bool(value_of(text)) if CONSTANT.fullmatch(text) else None
 
 
 def _code(tokens: Sequence[str], at: int) -> int:
-    """Find the next token that is no blank and no comment."""
+    """Return the index of the next token other than spaces and comments."""
     while at < len(tokens) and (tokens[at].isspace() or tokens[at][:2] in ("//", "/*")):
         at += 1
     return at
 
 
 def _closing(tokens: Sequence[str], at: int) -> int:
-    """Find the end of what a parenthesis, bracket or brace opens."""
+    """Return the index of the matching closing parenthesis, bracket or brace."""
     depth = 0
     for place in range(at, len(tokens)):
         token = tokens[place]
@@ -90,7 +90,7 @@ def _closing(tokens: Sequence[str], at: int) -> int:
 
 
 def _statement_end(tokens: Sequence[str], at: int) -> int:
-    """Find where a statement ends."""
+    """Return the index of the end of a statement."""
     at = _code(tokens, at)
     word = tokens[at]
     if word == "{":
@@ -106,7 +106,7 @@ def _statement_end(tokens: Sequence[str], at: int) -> int:
 
 
 def _end_of_expression(tokens: Sequence[str], at: int, mark: str) -> int:
-    """Find the mark that ends an expression; without one, where a larger expression or statement goes on."""
+    """Return the index of the token that ends an expression, or of the end of the enclosing expression or statement."""
     conditions = 0
     while at < len(tokens):
         token = tokens[at]

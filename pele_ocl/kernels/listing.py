@@ -1,4 +1,4 @@
-"""Kernels of the ladders, by name, and a small run of each that shows how it is built."""
+"""Kernels of the ladders by name, with a small run of each to determine how it is built."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from ..potmap import potmap
 from ..potmap.methods import MAP_METHODS, SPLIT_METHODS
 from ..reading import read
 
-FEW, MORE = 48, 256  # atoms; more for radii, whose groups have many work-items for an atom
+FEW, MORE = 48, 256  # atoms; more for radii, with many work-items per atom
 
 
 @dataclass(frozen=True)
 class LadderKernel:
-    """A kernel of a ladder. name : such as "potmap/gather"; file : in cl/; run : does it once, for a few atoms"""
+    """A kernel of a ladder. name : such as "potmap/gather"; file : in cl/; run : function that runs it once"""
 
     name: str
     file: str
@@ -40,12 +40,12 @@ class LadderKernel:
     run: Callable[[Device], object]
 
     def build(self, device: Device) -> Build:
-        """Find how it is built on a device for a few atoms. Raises DeviceError if the device cannot run it."""
+        """Return how the kernel is built on a device for a few atoms. Raises DeviceError if this fails."""
         fresh: Device = replace(device, programs={}, kernels={})
         self.run(fresh)
         builds = [Build.of(key, device) for key in fresh.programs]
         own = [each for each in builds if each.file == self.file]
-        # On CPUs a variant may have a file for vectors, whose kernel has a longer name.
+        # On CPUs, a variant may use a different file for vectors, whose kernel has a longer name.
         named = re.compile(rf"\b{self.kernel}\w*\(")
         alike = [each for each in builds if named.search(source_of(each.file))]
         for each in own + alike:
@@ -55,7 +55,7 @@ class LadderKernel:
 
 @dataclass(frozen=True)
 class Build:
-    """A program as it was built. file : in cl/; width : reals in a vector; defines : macros that the host gives"""
+    """Build options of a program. file : in cl/; width : vector width; defines : macros defined by the host"""
 
     file: str
     precision: str
@@ -65,13 +65,13 @@ class Build:
 
     @classmethod
     def of(cls, key: Any, device: Device) -> Build:
-        """Read a key of a device's programs."""
+        """Create from a key of a device's programs."""
         file, precision, width, _, _, defines = key
         return cls(file, precision, width, dict(defines), device)
 
     @property
     def macros(self) -> dict[str, int]:
-        """All macros, without what is written for one vendor's compiler; NVIDIA's has atomic additions in PTX only."""
+        """All macros, without vendor-specific ones, except on NVIDIA, where atomic additions need PTX."""
         is_nvidia = self.device.vendor == "NVIDIA"
         vendor = {"VENDOR_NVIDIA": self.device.generation} if is_nvidia else {}
         return {"REAL_BITS": int(self.precision[-2:]), "WIDTH": self.width, "PORTABLE": 1, **vendor, **self.defines}
@@ -83,7 +83,7 @@ def _atoms(n: int = FEW) -> Atoms:
 
 
 def _grid(atoms: Atoms) -> Grid:
-    """Points in whole blocks of all variants, so that none has padding."""
+    """Return a grid divisible into blocks for all variants, without padding."""
     return Grid(atoms.positions.min(axis=0) - 3, 0.5, (32, 8, 8))
 
 
@@ -145,7 +145,7 @@ KERNELS = {
 
 
 def evaluations_of(name: str) -> int:
-    """Count the evaluations of a rung's small run: atoms times points, atoms squared, or pairs."""
+    """Return the number of evaluations in the small run of a rung: atoms times points, atoms squared, or pairs."""
     atoms = _atoms()
     if name.startswith("potmap/"):
         return len(atoms) * len(_grid(atoms))

@@ -1,4 +1,4 @@
-"""A kernel of a ladder as one file in plain OpenCL C: headers in place, macros and conditions resolved."""
+"""Kernel of a ladder as a single file of plain OpenCL C, with headers, macros and conditions resolved."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .preprocessing import Preprocessor
 
 LINE_MARK = re.compile(r'^#line (\d+) "(.+)"\n?', re.MULTILINE)
 FILE_MARK = re.compile(r"^#pragma file (\d+)\n", re.MULTILINE)
-LEFT_OVER = re.compile(r"(?:^(?://[^\n]*)?\n)+\Z", re.MULTILINE)  # comments at a file's end, about what went
+LEFT_OVER = re.compile(r"(?:^(?://[^\n]*)?\n)+\Z", re.MULTILINE)  # comments at the end of a file, about removed code
 HEAD = re.compile(r"(?://[^\n]*\n)+(?=\s*\n|#|\Z)")
 
 
 def plain_kernel(name: str, device: Device | str | int | None = None) -> str:
-    """Return a kernel of a ladder as one file, for the case of a few atoms in float32.
+    """Return a kernel of a ladder as a single file, as built for a few atoms in float32.
 
-    name : such as "potmap/gather", of KERNELS; device : whose layout it has
+    name : one of KERNELS, such as "potmap/gather"; device : determines the layout
 
-    Lines for one vendor's compiler are left out, except PTX on NVIDIA's GPUs. Raises InputError for an unknown name,
+    Vendor-specific lines are omitted, except PTX on NVIDIA GPUs. Raises InputError for an unknown name, and
     DeviceError.
     """
     choice("name", name, KERNELS)
@@ -39,7 +39,7 @@ def plain_kernel(name: str, device: Device | str | int | None = None) -> str:
 
 
 def _marked(file: str) -> tuple[str, list[str]]:
-    """Mark a source wherever another of its files goes on; give it, and how each file begins: what it is about."""
+    """Return a source with marks between its files, and the introductory comment of each file."""
     files, introductions, marked = list[str](), list[str](), ""
     expanded = expanded_source(file, source_of)
     _, *pieces = LINE_MARK.split(expanded if expanded.startswith("#line") else f'#line 1 "{file}"\n{expanded}')
@@ -48,15 +48,15 @@ def _marked(file: str) -> tuple[str, list[str]]:
         about = head[0] if head else ""
         if name not in files:
             files.append(name)
-            introductions.append("" if name.startswith("common/") else about)  # which headers are for has no place here
+            introductions.append("" if name.startswith("common/") else about)  # omit introductions of common headers
         marked += f"#pragma file {files.index(name)}\n{text[len(about) :]}"
     return marked, introductions
 
 
 def _introduced(text: str, introductions: list[str]) -> str:
-    """Put what a header is about before the first declaration that is left of it, in place of the marks."""
+    """Replace the marks by the introductions, each before the first remaining declaration of its file."""
     first, *pieces = FILE_MARK.split(text)
-    told = {"0"}  # the kernel's own file, whose introduction comes first of all
+    told = {"0"}  # the main file, whose introduction comes first
     for number, piece in zip(pieces[::2], pieces[1::2], strict=True):
         if piece.strip() and number not in told:
             told.add(number)
@@ -66,11 +66,11 @@ def _introduced(text: str, introductions: list[str]) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """A text as comment lines."""
+    """Return text as comment lines."""
     return "".join(f"// {line}\n" for line in textwrap.wrap(text, 110))
 
 
 def _tidied(text: str) -> str:
-    """Take blanks at the ends of lines away, and blank lines after blank lines."""
+    """Remove trailing spaces and repeated blank lines."""
     lines = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
     return re.sub(r"\n{3,}", "\n\n", lines).strip() + "\n"

@@ -1,4 +1,4 @@
-"""Preprocessor of C, as far as cl/ needs it. Comments stay, and lines of macros stay lines, for people to read."""
+"""C preprocessor for the sources in cl/, which preserves comments and line breaks in macros for readability."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ TOKEN = re.compile(
 NAME = re.compile(r"[A-Za-z_]\w*")
 DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*)", re.DOTALL)
 COMMENTS_AT_END = re.compile(r"(?:^[ \t]*//[^\n]*\n)+\Z", re.MULTILINE)
-CHOICE = re.compile(r"\(([^()]*\?[^()]*)\)")  # in the innermost parentheses
-KEPT = ("pragma",)  # directives that stay
+CHOICE = re.compile(r"\(([^()]*\?[^()]*)\)")  # within the innermost parentheses
+KEPT = ("pragma",)  # directives that are not removed
 MOST_STEPS = 100_000
 
 
 @dataclass(frozen=True)
 class Macro:
-    """A macro. parameters : None if it takes no parentheses"""
+    """A macro. parameters : None for an object-like macro"""
 
     body: str
     parameters: tuple[str, ...] | None = None
@@ -33,16 +33,16 @@ class Macro:
 
 @dataclass
 class Preprocessor:
-    """Resolves macros and conditions of a source whose headers are in place.
+    """Resolve macros and conditions in a source with included headers.
 
-    macros : by name; at first the ones of the host
+    macros : by name, initially those defined by the host
     """
 
     macros: dict[str, Macro] = field(default_factory=dict)
 
     @classmethod
     def with_values(cls, values: Mapping[str, int | str]) -> Preprocessor:
-        """Begin with what the host defines."""
+        """Create a preprocessor with the macros defined by the host."""
         return cls({name: Macro(str(value)) for name, value in values.items()})
 
     def resolve(self, source: str) -> str:
@@ -53,9 +53,9 @@ class Preprocessor:
         return "".join(done)
 
     def _parts(self, source: str, done: list[str]) -> Iterator[str]:
-        """Yield the code before each directive, and obey it. done : what was made of the source so far"""
+        """Yield the code before each directive, and process the directive. done : output so far"""
         code = list[str]()
-        taken: list[tuple[bool, bool]] = []  # of each open condition: if a branch is taken now, and if one was
+        taken: list[tuple[bool, bool]] = []  # for each open condition, whether this branch and whether any is taken
         for line in _logical_lines(source):
             found = DIRECTIVE.match(line)
             if found is None:
@@ -68,7 +68,7 @@ class Preprocessor:
         yield "\n".join(code)
 
     def _obey(self, word: str, rest: str, taken: list[tuple[bool, bool]], done: list[str]) -> None:
-        """Obey a directive."""
+        """Process a directive."""
         is_live = all(now for now, _ in taken)
         if word in ("if", "ifdef", "ifndef"):
             value = is_live and self._holds(word, rest)
@@ -84,7 +84,7 @@ class Preprocessor:
         elif word == "define":
             self._define(rest)
             if done:
-                done[-1] = COMMENTS_AT_END.sub("", done[-1])  # they are about the macro, which goes
+                done[-1] = COMMENTS_AT_END.sub("", done[-1])  # remove comments about the macro
         elif word == "undef":
             self.macros.pop(rest.split()[0], None)
         elif word == "error":
@@ -110,7 +110,7 @@ class Preprocessor:
         self.macros[name[0]] = Macro(_without_line_comments(after).strip(), parameters)
 
     def expand(self, text: str) -> str:
-        """Replace macros until none is left. Raises ValueError for macros that never end."""
+        """Expand all macros. Raises ValueError for endless recursion."""
         done, at = list[str](), 0
         for _ in range(MOST_STEPS):
             found = TOKEN.match(text, at)
@@ -130,7 +130,7 @@ class Preprocessor:
         raise ValueError("macros without end")
 
     def _replaced(self, macro: Macro, text: str, at: int) -> tuple[str, int] | None:
-        """Return the text in place of a macro, and where the text goes on; None if it is not called."""
+        """Return the expansion of a macro and the index after it; None if a function-like macro is not called."""
         if macro.parameters is None:
             return macro.body, at
         opening = re.compile(r"\s*\(").match(text, at)
@@ -161,7 +161,7 @@ def _is_joined(tokens: list[str], k: int) -> bool:
 
 
 def _joins(tokens: list[str], k: int, step: int) -> bool:
-    """Return whether the next token on one side, but for blanks, is ##."""
+    """Return whether the next token on one side, ignoring spaces, is ##."""
     k += step
     while 0 <= k < len(tokens) and tokens[k].isspace():
         k += step
@@ -169,7 +169,7 @@ def _joins(tokens: list[str], k: int, step: int) -> bool:
 
 
 def _arguments(text: str, at: int) -> tuple[list[str], int]:
-    """Split the text in parentheses at commas, and find where it goes on."""
+    """Return the arguments in parentheses, and the index after them."""
     depth, parts = 0, [""]
     while True:
         found = TOKEN.match(text, at)
@@ -186,7 +186,7 @@ def _arguments(text: str, at: int) -> tuple[list[str], int]:
 
 
 def _logical_lines(source: str) -> Iterator[str]:
-    """Yield lines; a directive that goes on after a backslash is one line, with line ends in it."""
+    """Yield lines; a directive continued with backslashes is yielded as one line, including its line ends."""
     lines = iter(source.split("\n"))
     for line in lines:
         if DIRECTIVE.match(line):
@@ -196,7 +196,7 @@ def _logical_lines(source: str) -> Iterator[str]:
 
 
 def _without_comments(text: str) -> str:
-    """Put a blank in place of each comment."""
+    """Replace each comment by a space."""
     return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
 
 
@@ -213,14 +213,14 @@ _OPERATORS: dict[type, Callable[[int, int], int]] = {
 
 
 def value_of(text: str) -> int:
-    """Compute a condition's value. Raises ValueError if it is not an integer."""
+    """Evaluate a condition. Raises ValueError if it is not an integer."""
     text = _choice(CHOICE.sub(lambda found: f"({_choice(found[1])})", text))
     words = re.sub(r"!(?!=)", " not ", text.replace("&&", " and ").replace("||", " or ").replace("/", "//"))
     return _of_tree(ast.parse(words.strip(), mode="eval").body)
 
 
 def _choice(text: str) -> str:
-    """Write `a ? b : c` as in Python."""
+    """Convert `a ? b : c` to Python."""
     condition, is_choice, rest = text.partition("?")
     if not is_choice:
         return text

@@ -114,7 +114,7 @@ class Method(ABC):
         self.sums = queue.empty(4 * self.n_rows * self.n_chunks, self.fine)
         # P g and P y of a trial, kept between two launches, from two blocks per atom; 0 where there is only one.
         is_softened = ("softened", "changes") if self._preconditioner else ()
-        self.softened: Arguments = {name: queue.zeros(6 * n) for name in is_softened}  # SOFTENED_ARGUMENTS
+        self.softened: Arguments = {name: queue.zeros(6 * n) for name in is_softened}  # of Stepped
         self.free = queue.upload_each(free.astype(real))
         self.cleared: tuple[str, ...] = ()
         held = () if constraints is None else constraints.launches(passes, queue, self.arrays["base"], self.free)
@@ -229,7 +229,7 @@ class Method(ABC):
 
     @property
     def counts(self) -> Arguments:
-        """Integers of MEASURE_ARGUMENTS, cl/minimize/measure.clh."""
+        """Return the integers of Measured, cl/minimize/measure.clh."""
         names = self.passes.contents.names
         return dict(
             n_atoms=self.n_atoms, **self.passes.result_sizes, chunk_size=self.shape.chunk, n_chunks=self.n_chunks,
@@ -238,7 +238,7 @@ class Method(ABC):
 
     @property
     def blocks(self) -> Arguments:
-        """BLOCK_ARGUMENTS of cl/minimize/measure.clh."""
+        """Return what Preconditioner of cl/minimize/measure.clh has."""
         if self._preconditioner is None:
             return {}
         n_blocks, order = self._preconditioner.n_blocks, self.queue.upload(self._preconditioner.order, np.int32)

@@ -194,7 +194,7 @@ class PlainPasses(ListPasses[Index]):
         return True  # in a separate buffer, which keeps the kernels simple
 
     def _list_arguments(self, task: PairListTask) -> Arguments:
-        """LIST_ARGUMENTS of cl/nonbond/list.clh."""
+        """LIST_PARAMETERS of cl/nonbond/list.clh."""
         return dict(
             model=task.molecule.traits.model, n_pairs=task.n_pairs, pairs=task.pairs, **task.own_arguments,
             **self.named("points", "traits"),

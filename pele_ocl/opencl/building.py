@@ -371,7 +371,7 @@ def kernel_file(source: str | Path) -> str:
         if "\n" in source:
             return named_source(source)
         if not (shipped("cl") / source).is_file():
-            raise InputError(f"there is no kernel file cl/{source}; a file of your own is given as a Path")
+            raise InputError(f"cl/{source} does not exist; give your own file as a Path")
         return source
     ours, path = shipped("cl").resolve(), source.resolve()
     if path.is_relative_to(ours):
@@ -419,7 +419,7 @@ def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None
                 lines.append(f'#line {number + 1} "{file}"')
         elif not is_header(header[1]):
             raise KernelBuildError(
-                f"{_PATHS.get(file, file)}:{number}: {header[1]} is no file of cl/, whose headers alone are included"
+                f"{_PATHS.get(file, file)}:{number}: {header[1]} is not a file of cl/, whose headers alone are included"
             )
         elif header[1] not in seen:
             lines += [expanded_source(header[1], read, seen), f'#line {number + 1} "{file}"']

@@ -411,7 +411,7 @@ def capabilities(handle: cl.Device, query: int) -> int:
 def refusal(device: Device, error: cl.Error) -> DeviceError:
     """Return the DeviceError for an OpenCL error."""
     if isinstance(error, cl.MemoryError):
-        return DeviceMemoryError(f"{device} lacks free memory for this; choose another device")
+        return DeviceMemoryError(f"{device} has not enough free memory for this; choose another device")
     return DeviceError(f"{device} refuses the work ({error}); choose another device or variant")
 
 

@@ -155,7 +155,7 @@ class Signature:
             missing = [name for name in names if name not in values]
             unknown = [name for name in values if name not in names]
             wrong = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has no {', '.join(unknown)}"] * bool(unknown)
-            raise InputError(f"kernel {self.kernel} {' and '.join(wrong)}; it takes {', '.join(names)}")
+            raise InputError(f"kernel {self.kernel} {' and '.join(wrong)}; its arguments are {', '.join(names)}")
         return tuple([check(values[name]) for name, check in self._checks])
 
 

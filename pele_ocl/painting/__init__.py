@@ -1,4 +1,4 @@
-"""Molecules in pictures: the surface in colours of a map or of residue values, as a page or as PNG, and scenes."""
+"""Pages and pictures of molecular surfaces coloured by maps or residue values, and scenes for molecular viewers."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ __all__ = [
 ]
 
 
-# What most published pictures of surfaces have: a Poisson-Boltzmann potential in colours that end at 5 kT/e.
+# Colour range in most published pictures of surfaces with Poisson-Boltzmann potentials, kT/e.
 PB_SURFACE_END = 5.0
-# Settings of `potmap` for a picture of a screened Coulomb potential. It is several times weaker outside a surface, so
-# its colours end before.
+# Settings of `potmap` for pictures of a screened Coulomb potential. It is several times weaker outside the surface than
+# a Poisson-Boltzmann potential and has a smaller colour range.
 FOR_SURFACE: Mapping[str, float] = {"dielectric": 78.54, "ionic_strength": 0.15}
 SURFACE_UNIT = "kT/e"
 FOR_SURFACE_END = 2.0
@@ -59,11 +59,9 @@ FOR_SURFACE_END = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Painted:
-    """A molecule with its surface in colours: all that a page or a picture shows.
+    """A molecule with a coloured surface, the data of a page or a picture.
 
-    map_ : through which the page has slices, None where there are none; title : of the page; about : messages about
-        what
-    the values are
+    map_ : map shown in slices on the page, or None; title : title of the page; about : description of the values
     """
 
     atoms: Atoms
@@ -74,27 +72,27 @@ class Painted:
     about: str
 
     def page(self) -> str:
-        """Write the page, HTML."""
+        """Return the HTML page."""
         return page_of(self.atoms, self.surface, self.colouring, self.map_, self.title, self.about)
 
     def framed_page(self) -> str:
-        """Write the page within a frame, as a notebook shows it."""
+        """Return the page in a frame, for notebooks."""
         return framed(self.page())
 
     def framed_picture(self) -> str:
-        """Draw the surface from both sides as an image of HTML."""
+        """Return an HTML image of the surface from both sides."""
         data = io.BytesIO()
         picture_of(self.atoms, self.surface, self.colouring, self.title, self.about).savefig(data, format="png")
         text = base64.b64encode(data.getvalue()).decode()
         return f'<img alt="{html.escape(self.title)}" src="data:image/png;base64,{text}">'
 
     def save_page(self, path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
-        """Write the page; inputs : files that must not be overwritten."""
+        """Write the HTML page. inputs : files that must not be overwritten"""
         require_page(path)
         save_page(path, self.page(), inputs)
 
     def save_picture(self, path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
-        """Write the surface from both sides as PNG; inputs : files that must not be overwritten."""
+        """Write a PNG picture of the surface from both sides. inputs : files that must not be overwritten"""
         save_picture(path, picture_of(self.atoms, self.surface, self.colouring, self.title, self.about), inputs)
 
 
@@ -102,12 +100,12 @@ def painted(
     atoms: Atoms, map_: Map | None = None, residue_values: Mapping[str, float] | None = None, *, unit: str = "",
     end: float | None = None, title: str = "", about: str = "",
 ) -> Painted:  # fmt: skip
-    """Colour the molecule's surface by a map or by values of residues; parameters as write_page's."""
+    """Colour the surface of a molecule by a map or by residue values; parameters as in write_page."""
     require_atoms(atoms)
     if (map_ is None) == (residue_values is None):
         raise InputError("a surface is coloured by a map or by residue values; give one of them")
     if end is not None:
-        arguments.number("end", end, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
+        arguments.number("end", end, "a positive number, 1e-9 to 1e12", least=LEAST_END, most=MOST_END)
     for name, value in (("title", title), ("about", about), ("unit", unit)):
         arguments.text(name, value)
     if map_ is not None:
@@ -118,7 +116,7 @@ def painted(
         assert residue_values is not None
         if not isinstance(residue_values, Mapping):
             given = arguments.described(residue_values)
-            raise InputError(f"residue_values is {given}; a dictionary is needed")
+            raise InputError(f"residue_values is {given}; expected a dictionary")
         for name, number in residue_values.items():
             arguments.number(f"the value of {arguments.text('a residue', name)}", number, "a finite number")
         surface = molecular_surface(atoms)
@@ -131,12 +129,12 @@ def write_page(
     residue_values: Mapping[str, float] | None = None, *, unit: str = "", end: float | None = None, title: str = "",
     about: str = "", inputs: Iterable[str | PathLike[str]] = (),
 ) -> None:  # fmt: skip
-    """Write an offline HTML page: the molecule's coloured surface, slices through the map, atoms.
+    """Write an offline HTML page with the coloured surface of a molecule, slices through the map, and atoms.
 
-    map_ : the potential, whose values 1.4 A outside colour the surface
-    residue_values : instead, values by names of residues such as `A:LEU4`; unit : of these
+    map_ : potential map; the surface is coloured by values 1.4 A outside
+    residue_values : alternatively, values by residue name, such as `A:LEU4`; unit : their unit
     end : the colours span -end to end; by default a round number near the 97th percentile of magnitudes
-    title, about : above and below the picture
+    title, about : text above and below the picture
     inputs : files that must not be overwritten
 
     Raises InputError if plotly is not installed, the map does not cover the surface, or a residue is missing. Raises
@@ -157,9 +155,9 @@ def draw_surface(
     residue_values: Mapping[str, float] | None = None, *, unit: str = "", end: float | None = None, title: str = "",
     about: str = "", inputs: Iterable[str | PathLike[str]] = (),
 ) -> None:  # fmt: skip
-    """Draw the molecule's coloured surface from the front and the back to a PNG file.
+    """Draw the coloured surface of a molecule from the front and the back to a PNG file.
 
-    Parameters and errors are those of write_page, with matplotlib instead of plotly and .png instead of .html.
+    Parameters and errors are the same as in write_page, with matplotlib instead of plotly and .png instead of .html.
 
     >>> import matplotlib
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -1,4 +1,4 @@
-"""Sentences about what a map is and what it is not, for pages and pictures."""
+"""Descriptions of maps for pages and pictures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..grid import Map
 from ..pb_model import PBModel
 from ..potential_model import LAWS, PotentialModel
 
-POISSON_BOLTZMANN = "Poisson-Boltzmann potential"  # as titles of its maps begin
+POISSON_BOLTZMANN = "Poisson-Boltzmann potential"  # beginning of the titles of these maps
 NOT_POISSON_BOLTZMANN = (
     "It is not a solution of the Poisson-Boltzmann equation, where the molecule's inside has a lower permittivity than "
     "the solvent and keeps the salt out: compare it with maps that were made in the same way, not with those of APBS."
@@ -16,12 +16,12 @@ NOT_POISSON_BOLTZMANN = (
 
 
 def quantity_of(map_: Map) -> str:
-    """Name the values of a map for a bar of colours: the law in its title, or "potential"."""
+    """Return the name of a map's values for a colour bar, taken from its title, or "potential"."""
     return next((law for law in (POISSON_BOLTZMANN, *LAWS) if law in map_.title), "potential")
 
 
 def about_model(model: PotentialModel) -> str:
-    """Describe in sentences a map that `potmap` made with these settings."""
+    """Describe a map computed by `potmap` with these settings."""
     if model.distance_dependent:
         medium = f"with the permittivity {model.dielectric:g} r at the distance of r Å"
     elif model.dielectric == 1:
@@ -34,14 +34,14 @@ def about_model(model: PotentialModel) -> str:
 
 
 def about_map(model: PotentialModel | PBModel, map_: Map, atoms: Atoms) -> str:
-    """Describe in sentences a map that `potmap` made of these atoms."""
+    """Describe a map computed by `potmap` for these atoms."""
     if isinstance(model, PBModel):
         return about_pb(model, float(map_.grid.spacing.max()), atoms.gb_radii_set)
     return about_model(model)
 
 
 def about_pb(model: PBModel, spacing: float, radii: str) -> str:
-    """Describe in sentences a map that `PoissonBoltzmann` made. spacing : A; radii : name of the atoms' radii"""
+    """Describe a map computed by `PoissonBoltzmann`. spacing : A; radii : name of the atomic radii"""
     salt = f"{model.ionic_strength:g} mol/L of salt" if model.has_salt else "without salt"
     return (
         f"The map is the potential by the {model.equation} Poisson-Boltzmann equation: permittivity "
@@ -51,7 +51,7 @@ def about_pb(model: PBModel, spacing: float, radii: str) -> str:
 
 
 def about_file(name: str, title: str) -> str:
-    """Describe in sentences a map that was read from a file, by its name and the title in it."""
+    """Describe a map read from a file. name : of the file; title : in the file"""
     says = f", which calls it “{title}”" if title else ""
     if POISSON_BOLTZMANN in title:
         return (
@@ -61,5 +61,5 @@ def about_file(name: str, title: str) -> str:
     return (
         f"The map was read from {name}{says}. What its values mean is the matter of the program that made it: APBS "
         "solves the Poisson-Boltzmann equation, as pele-ocl does where the title says so; its other maps "
-        "sum the Coulomb potential of charges in a uniform medium, which is no solution of that equation."
+        "sum the Coulomb potential of charges in a uniform medium, which is not a solution of that equation."
     )

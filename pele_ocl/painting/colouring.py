@@ -1,4 +1,4 @@
-"""Values by which a surface is coloured, and the range of colours."""
+"""Values on a surface and their colours."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ..sampling import sample
 from .about import quantity_of
 from .surface import PROBE, Surface
 
-# Red, white and blue of ColorBrewer's RdBu with seven colours, whose ends are bright enough for a shaded surface.
+# ColorBrewer's RdBu with seven colours, whose ends are bright enough for a shaded surface.
 RED_TO_BLUE = ("#b2182b", "#ef8a62", "#fddbc7", "#f7f7f7", "#d1e5f0", "#67a9cf", "#2166ac")
-LEAST_END, MOST_END = 1e-9, 1e12  # of the colours, whose numbers stay numbers then
-_PERCENTILE = 97.0  # of the magnitudes on the surface: where the colours end, unless a range is given
+LEAST_END, MOST_END = 1e-9, 1e12  # limits of the colour range, to avoid overflow
+_PERCENTILE = 97.0  # of magnitudes on the surface, used as default colour range
 
 
 @dataclass(frozen=True, eq=False)
 class Colouring(ReadOnlyArrays):
     """Values on a surface and their colours.
 
-    values : (n_vertices,) NaN where there is none
+    values : (n_vertices,) NaN for vertices without a value
     end : the colours span -end to end
-    unit : of the values, "" where it is not known
-    quantity : what they are, such as "screened Coulomb potential"
-    outside : A, how far outside the surface they are taken
+    unit : unit of the values, "" if unknown
+    quantity : name of the values, such as "screened Coulomb potential"
+    outside : distance from the surface at which values are taken, A
     colours : from -end to end, evenly spaced, as #rrggbb
     """
 
@@ -43,17 +43,17 @@ class Colouring(ReadOnlyArrays):
 
     @property
     def place(self) -> str:
-        """Where the values are taken, in words; "" on the surface itself."""
+        """Description of the distance at which values are taken; "" on the surface itself."""
         return f"{self.outside:g} Å outside the surface" if self.outside else ""
 
     @property
     def label(self) -> list[str]:
-        """Lines next to a colour bar: the quantity, where its values are taken, its unit."""
+        """Label of the colour bar, as lines: the quantity, the distance from the surface, and the unit."""
         return [line for line in (self.quantity, self.place, self.unit) if line]
 
     @property
     def known(self) -> Floats:
-        """Values that there are."""
+        """All values except NaN."""
         known: Floats = self.values[~np.isnan(self.values)]
         return known
 
@@ -64,11 +64,11 @@ class Colouring(ReadOnlyArrays):
 
     @property
     def beyond(self) -> float:
-        """Fraction of vertices whose value is beyond the colours: they have the colour of its end."""
+        """Fraction of vertices with values outside the colour range, which have the colour of its end."""
         return float((np.abs(np.nan_to_num(self.values)) > self.end).mean())
 
     def rgb(self) -> Floats:
-        """Colours of the vertices, (n_vertices, 3) from 0 to 1; grey where there is no value."""
+        """Return the colours of the vertices, (n_vertices, 3) from 0 to 1; grey without a value."""
         stops = np.array([[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in self.colours]) / 255
         place = np.clip((np.nan_to_num(self.values) / self.end + 1) / 2, 0, 1)
         rgb = np.stack([np.interp(place, np.linspace(0, 1, len(stops)), stop) for stop in stops.T], axis=1)
@@ -76,13 +76,13 @@ class Colouring(ReadOnlyArrays):
 
 
 def by_map(surface: Surface, map_: Map, end: float | None = None) -> Colouring:
-    """Colour by the map 1.4 A outside the surface, at the middle of a probe that touches it.
+    """Colour a surface by map values 1.4 A outside, at the centre of a touching probe.
 
-    A potential in a uniform medium ranks places there much as one does with the molecule's own permittivity.
+    There, a potential in a uniform medium ranks positions much like one with the lower permittivity of the molecule.
 
-    end : of the colours, by default a round number near the 97th percentile of magnitudes
+    end : the colours span -end to end; by default a round number near the 97th percentile of magnitudes
 
-    Raises InputError if the map reaches no part of the surface.
+    Raises InputError if the map does not cover any part of the surface.
     """
     values = sample(map_, surface.vertices + PROBE * surface.normals, "nan")
     if np.isnan(values).all():
@@ -93,12 +93,12 @@ def by_map(surface: Surface, map_: Map, end: float | None = None) -> Colouring:
 def by_residues(
     surface: Surface, atoms: Atoms, values: Mapping[str, float], unit: str, end: float | None = None
 ) -> Colouring:
-    """Values of residues at the vertices that are nearest to their atoms; red above zero, as energies are coloured.
+    """Colour each vertex by the value of the residue with the nearest atom; positive values are red, as for energies.
 
-    values : by the residue's name, `A:LEU4` or `A:LEU:4`
+    values : by residue name, `A:LEU4` or `A:LEU:4`
 
-    Raises InputError for atoms without labels, a residue that the molecule lacks, and values for no residue at the
-    surface.
+    Raises InputError for atoms without labels, for a residue not in the molecule, and if no residue at the surface has
+    a value.
     """
     if atoms.labels is None:
         raise InputError("residue values need atoms with labels; these have none")
@@ -127,7 +127,7 @@ def by_residues(
 
 
 def _round_end(values: Floats) -> float:
-    """Choose the end of the colours: a round number."""
+    """Return a round number for the end of the colour range."""
     magnitudes = np.abs(values[~np.isnan(values)])
     end = float(np.percentile(magnitudes, _PERCENTILE)) or float(magnitudes.max()) or 1.0
     return float(f"{min(max(end, LEAST_END), MOST_END):.0e}")

@@ -1,4 +1,4 @@
-"""Direction from which a molecule is looked at."""
+"""View direction of a molecule."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from ..atoms import Floats
 
 
 def principal_axes(positions: Floats) -> Floats:
-    """Rows (3, 3) of length 1, right-handed: to the right, the longest extent of the positions; up; to the viewer, the
-    shortest."""
+    """Return right-handed view axes as unit rows (3, 3): right (longest extent), up, and towards the viewer."""
     centred = positions - positions.mean(axis=0)
     _, axes = np.linalg.eigh(centred.T @ centred)
     right, up = (_signed(axis) for axis in axes.T[:0:-1])
@@ -17,5 +16,5 @@ def principal_axes(positions: Floats) -> Floats:
 
 
 def _signed(axis: Floats) -> Floats:
-    """Return the axis or its opposite, whichever has its largest component positive: one way for one molecule."""
+    """Return the axis or its opposite, so that the largest component is positive and the view is reproducible."""
     return axis if axis[np.abs(axis).argmax()] > 0 else -axis

@@ -1,6 +1,6 @@
-"""One offline page of a molecule: its surface in colours, slices through the map, atoms.
+"""Offline HTML page of a molecule with its coloured surface, slices through the map, and atoms.
 
-plotly's wheel brings the JavaScript that draws it, which goes into the page.
+The page includes the JavaScript library from plotly's wheel.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from .packing import data_for_page, packed, packed_positions, packed_values
 from .surface import Surface
 
 _HERE = Path(__file__).parent
-_MOST_POINTS = 1_500_000  # of the map in a page: 4 MB
-_MOST_ATOMS = 30_000  # that a page shows one by one
+_MOST_POINTS = 1_500_000  # map points in a page, 4 MB
+_MOST_ATOMS = 30_000  # atoms drawn in a page
 _MARGIN = 3.0  # A, around the surface
-_LETTERS = 18  # of a line above the bar of colours
-_BEYOND = 20.0  # ends of the colours: what is beyond is written as that
+_LETTERS = 18  # per line above the colour bar
+_BEYOND = 20.0  # map values are clipped to this multiple of the colour range
 _ELEMENTS = {"H": "#ffffff", "C": "#909090", "N": "#3050f8", "O": "#ff0d0d", "S": "#e6c619", "P": "#ff8000"}
 _OTHER = "#b75fb8"
 
 
 def require_page(path: str | PathLike[str]) -> None:
-    """Raise where no page could be written: FormatError for a wrong suffix, InputError if plotly is missing."""
+    """Check that a page can be written. Raises FormatError for a wrong suffix, InputError if plotly is missing."""
     if not str(path).lower().endswith((".html", ".htm")):
         raise FormatError(f"{path}: unknown suffix; pages end in .html, pictures in .png{scripts_way(path)}")
     _library()
 
 
 def save_page(path: str | PathLike[str], page: str, inputs: Iterable[str | PathLike[str]] = ()) -> None:
-    """Write a page; inputs : files that must not be overwritten. Raises FormatError."""
+    """Write a page. inputs : files that must not be overwritten. Raises FormatError."""
     with replacing(file_path(path), file_paths("inputs", inputs)) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
@@ -51,7 +51,7 @@ def save_page(path: str | PathLike[str], page: str, inputs: Iterable[str | PathL
 def page_of(
     atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | None, title: str, about: str
 ) -> str:  # fmt: skip
-    """Write the page, HTML; map_ : for its slices, None for none; about : what the values are, in sentences
+    """Return the HTML page. map_ : map for slices, or None; about : description of the values
 
     Raises InputError if plotly is not installed.
     """
@@ -69,12 +69,12 @@ def page_of(
 
 
 def framed(page: str) -> str:
-    """A page within a frame, as notebooks show it."""
+    """Return a page in a frame, for notebooks."""
     return f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: 760px; border: 0"></iframe>'
 
 
 def _library() -> str:
-    """plotly.js."""
+    """Return the source of plotly.js."""
     offline = extra("plotly.offline", "a page")
     return str(offline.get_plotlyjs())
 
@@ -84,7 +84,7 @@ def _line(text: str) -> str:
 
 
 def _facts(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | None) -> str:
-    """Write the line below the title."""
+    """Return the line below the title."""
     of = f" of the {colouring.quantity} {colouring.place}" if colouring.place else ""
     facts = [
         f"{len(atoms):,} atoms",
@@ -104,7 +104,7 @@ def _facts(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | Non
 
 
 def _data(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | None) -> dict[str, object]:
-    """Collect the object that page.js draws."""
+    """Return the data for page.js."""
     used, names = np.unique(surface.nearest, return_inverse=True)
     axes = principal_axes(atoms.positions)
     return {
@@ -155,7 +155,7 @@ def _atoms(atoms: Atoms) -> dict[str, object]:
 
 
 def _stride(map_: Map) -> int:
-    """Choose the stride along each axis by which points of the map are in the page."""
+    """Return the stride along each axis for map points in the page."""
     stride = 1
     while np.prod([-(-n // stride) for n in map_.grid.shape]) > _MOST_POINTS:
         stride += 1

@@ -1,4 +1,4 @@
-"""A picture of a coloured surface, from the front and from the back. matplotlib draws what is around it."""
+"""Picture of a coloured surface from the front and the back, with labels drawn by matplotlib."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
 _WIDTH = 10.5  # inches
 _LEFT, _GAP, _RIGHT, _TOP, _BAR = 0.3, 0.3, 1.3, 0.65, 0.16
-_BELOW, _LINE = 0.45, 0.15  # of the panels: the word below each, and a line of text
+_BELOW, _LINE = 0.45, 0.15  # height of the word below each panel, and of a line of text
 _TALLEST, _LOWEST = 5.5, 1.5
 _DPI = 160
-_LETTERS = 165  # of a line below
+_LETTERS = 165  # per line below the panels
 _BACK = np.diag([-1.0, 1.0, -1.0])
 
 
 def save_picture(
     path: str | PathLike[str], figure: Figure, inputs: Iterable[str | PathLike[str]] = ()
 ) -> None:  # fmt: skip
-    """Write a figure as PNG; inputs : files that must not be overwritten. Raises FormatError."""
+    """Write a figure as PNG. inputs : files that must not be overwritten. Raises FormatError."""
     require_png(file_path(path))
     with replacing(path, file_paths("inputs", inputs)) as temporary:
         figure.savefig(temporary, format="png", dpi=_DPI, facecolor="white", metadata={"Software": "pele-ocl"})
 
 
 def picture_of(atoms: Atoms, surface: Surface, colouring: Colouring, title: str, about: str) -> Figure:
-    """Draw the surface along its shortest axis, and turned by half about the vertical; a bar of colours."""
+    """Draw the surface viewed along its shortest axis, from the front and the back, with a colour bar."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
     from matplotlib.figure import Figure
@@ -82,7 +82,7 @@ def picture_of(atoms: Atoms, surface: Surface, colouring: Colouring, title: str,
 
 
 def _sentences(about: str, colouring: Colouring) -> list[str]:
-    """Write the lines below: the values on the surface, and what they are."""
+    """Return the lines below the panels, which describe the values on the surface."""
     values = colouring.known
     where = f"{colouring.place[:1].upper()}{colouring.place[1:]}" if colouring.place else "On the surface"
     spans = f"{where}, values range from {_number(values.min())} to {_number(values.max())} {colouring.unit}".rstrip()

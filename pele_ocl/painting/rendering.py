@@ -1,7 +1,7 @@
-"""A shaded view of a surface as pixels, by a depth buffer.
+"""Rendering of a shaded surface with a depth buffer.
 
-Triangles of a molecular surface are a few pixels wide. Each is sampled at places no more than a pixel apart. The place
-nearest to the viewer gives the pixel its colour.
+Triangles of a molecular surface are a few pixels wide. Each is sampled at points less than a pixel apart. The sample
+closest to the viewer determines the colour of a pixel.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from .surface import Surface
 
-_LIGHT = np.array([-0.35, 0.5, 0.8]) / np.linalg.norm([-0.35, 0.5, 0.8])  # to the right, up, to the viewer
+_LIGHT = np.array([-0.35, 0.5, 0.8]) / np.linalg.norm([-0.35, 0.5, 0.8])  # right, up, towards the viewer
 _AMBIENT, _DIFFUSE, _GLOSS, _SHARPNESS = 0.45, 0.6, 0.12, 20.0
-_EDGE = 3.0  # A: where the surface behind a pixel's neighbour is that much nearer, an outline darkens the pixel
-_PARTS = 32  # of the triangles, by size: each has as many samples as its largest triangle asks for
+_EDGE = 3.0  # A, depth difference to a neighbouring pixel for the darkest outline
+_PARTS = 32  # groups of triangles by size; samples per triangle depend on the largest of a group
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Pixels of a view: width by height; scale : pixels an Angstrom; left, low : A, the lower left corner"""
+    """Pixels of a view. left, low : lower left corner, A; scale : pixels per Angstrom; width, height : pixels"""
 
     left: float
     low: float
@@ -33,16 +33,16 @@ class Frame:
 
     @classmethod
     def around(cls, flat: Floats, width: int, margin: float = 1.0) -> Frame:
-        """Around places (n, 2) A, with a margin, A."""
+        """Create a frame around points (n, 2) A, with a margin, A."""
         first, last = flat.min(axis=0) - margin, flat.max(axis=0) + margin
         scale = width / float(last[0] - first[0])
         return cls(float(first[0]), float(first[1]), scale, width, max(math.ceil((last[1] - first[1]) * scale), 1))
 
 
 def render(surface: Surface, rgb: Floats, axes: Floats, frame: Frame) -> Floats:
-    """Draw pixels (height, width, 3) from 0 to 1, white around the surface, the lowest row first.
+    """Render pixels (height, width, 3) from 0 to 1, with a white background, the lowest row first.
 
-    rgb : (n_vertices, 3) colours; axes : rows to the right, up and to the viewer
+    rgb : (n_vertices, 3) colours; axes : rows that point right, up and towards the viewer
     """
     turned, normals = surface.vertices @ axes.T, surface.normals @ axes.T
     facing = (surface.crosses @ axes[2]) > 0
@@ -69,7 +69,7 @@ def render(surface: Surface, rgb: Floats, axes: Floats, frame: Frame) -> Floats:
 
 
 def _weights(longest: float) -> Floats:
-    """Shares (m, 3) of the corners in each sample of a triangle, less than a pixel apart; longest : edge, pixels"""
+    """Return barycentric coordinates (m, 3) of samples less than a pixel apart. longest : longest edge, pixels"""
     n = int(np.ceil(longest / 0.8)) + 1
     a, b = np.meshgrid(np.arange(n + 1), np.arange(n + 1))
     a, b = a[a + b <= n], b[a + b <= n]
@@ -77,13 +77,13 @@ def _weights(longest: float) -> Floats:
 
 
 def _mixed(values: Floats, faces: NDArray[np.int32], weights: Floats) -> Floats:
-    """Values (n_vertices, k) at all samples of some triangles, (n_faces * m, k)."""
+    """Interpolate values (n_vertices, k) to all samples of the triangles, (n_faces * m, k)."""
     mixed: Floats = (weights @ values[faces]).reshape(-1, values.shape[1])
     return mixed
 
 
 def _shaded(rgb: Floats, normals: Floats) -> Floats:
-    """Colours (n, 3) in the light, by Lambert's and Blinn's rules."""
+    """Return shaded colours (n, 3), with Lambert diffuse and Blinn-Phong specular reflection."""
     unit = normals / np.maximum(np.linalg.norm(normals, axis=1), 1e-12)[:, None]
     half = _LIGHT + np.array([0.0, 0.0, 1.0])
     light = _AMBIENT + _DIFFUSE * np.maximum(unit @ _LIGHT, 0)
@@ -93,10 +93,10 @@ def _shaded(rgb: Floats, normals: Floats) -> Floats:
 
 
 def _outlined(colour: Floats, depth: Floats) -> Floats:
-    """Draw a dark line in the picture at the surface's ends and around its parts in front of others."""
+    """Darken pixels at depth discontinuities, to outline the surface and its parts."""
     padded = np.pad(depth, 1, constant_values=-np.inf)
     around = [padded[1:-1, :-2], padded[1:-1, 2:], padded[:-2, 1:-1], padded[2:, 1:-1]]
-    with np.errstate(invalid="ignore"):  # white minus white
+    with np.errstate(invalid="ignore"):  # background minus background
         steps = np.max([np.nan_to_num(near - depth, nan=0.0, posinf=_EDGE) for near in around], axis=0)
     colour = colour * (1 - 0.55 * np.clip(steps / _EDGE, 0, 1))[..., None]
     return colour

@@ -1,4 +1,4 @@
-"""Values of residues in a CSV file: the decomposition that `binding` and gmx_MMPBSA write, or two columns."""
+"""Residue values in CSV files: a decomposition written by `binding` or gmx_MMPBSA, or two columns."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..common.inputfile import InputFile, read_file
 from ..common.textfiles import lines
 
 _DECOMPOSITION = "energy decomposition analysis"
-_TOTAL = 16  # column of a decomposition: the name, and three numbers of each group before the total
+_TOTAL = 16  # column of the total in a decomposition, after the name and three numbers per group
 _Row = tuple[int, list[str]]
 
 
 @dataclass(frozen=True)
 class ResidueValues:
-    """values : by the residue's name, `A:LEU4` or `A:LEU:4`; unit, title : of the column, "" where it says none."""
+    """Residue values. values : by residue name, `A:LEU4` or `A:LEU:4`; unit, title : of the column, or ""."""
 
     values: dict[str, float]
     unit: str
@@ -27,12 +27,12 @@ class ResidueValues:
 
 
 def read_residue_values(path: str | PathLike[str]) -> ResidueValues:
-    """Read the values of a CSV file.
+    """Read residue values from a CSV file.
 
-    In a decomposition by residue these are the means of TOTAL in the section DELTAS, kcal/mol. In any other file they
-    are two columns under a line `residue,value` or `residue,value [unit]`; # begins a comment.
+    For a decomposition by residue, these are the means of TOTAL in the section DELTAS, kcal/mol. Other files have two
+    columns below a header `residue,value` or `residue,value [unit]`; # begins a comment.
 
-    Raises FormatError, with file and line, for what cannot be read, and for a decomposition by pairs.
+    Raises FormatError, with file and line, for an invalid file, and for a decomposition by pairs.
     """
     source = read_file(path)
     rows = list(_rows(source))
@@ -47,7 +47,7 @@ def read_residue_values(path: str | PathLike[str]) -> ResidueValues:
 
 
 def _rows(source: InputFile) -> Iterator[_Row]:
-    """Yield the rows with the line on which each ends; a quoted cell may have several lines."""
+    """Yield each row with the number of its last line, since quoted cells may span several lines."""
     reader = csv.reader(lines(source, "CSV"))
     try:
         for row in reader:
@@ -57,7 +57,7 @@ def _rows(source: InputFile) -> Iterator[_Row]:
 
 
 def _deltas(source: InputFile, rows: list[_Row]) -> Iterator[_Row]:
-    """Yield the rows of the section DELTAS as name and mean total."""
+    """Yield residue name and mean total of each row in the section DELTAS."""
     start = next((k for k, (_, row) in enumerate(rows) if row[:1] == ["DELTAS:"]), None)
     if start is None:
         raise FormatError(f"{source}: has no section DELTAS; give a decomposition of a binding energy")
@@ -68,7 +68,7 @@ def _deltas(source: InputFile, rows: list[_Row]) -> Iterator[_Row]:
             raise FormatError(f"{source}:{n}: a decomposition by pairs; write it by residue, with idecomp 1 or 2")
         if ":" in row[0].rstrip(":"):
             if len(row) <= _TOTAL:
-                raise FormatError(f"{source}:{n}: has {len(row)} columns; {_TOTAL + 1} or more are needed")
+                raise FormatError(f"{source}:{n}: has {len(row)} columns; expected {_TOTAL + 1} or more")
             yield n, [row[0].partition(":")[2], row[_TOTAL]]
 
 
@@ -76,7 +76,7 @@ def _values(source: InputFile, rows: Iterator[_Row]) -> dict[str, float]:
     found: dict[str, float] = {}
     for n, row in rows:
         if len(row) != 2:
-            raise FormatError(f"{source}:{n}: has {len(row)} columns; a residue and its value are needed")
+            raise FormatError(f"{source}:{n}: has {len(row)} columns; expected a residue and its value")
         name, text = row
         try:
             value = float(text)
@@ -88,5 +88,5 @@ def _values(source: InputFile, rows: Iterator[_Row]) -> dict[str, float]:
             raise FormatError(f"{source}:{n}: {name} has a value already")
         found[name] = value
     if not found:
-        raise FormatError(f"{source}: holds no values of residues")
+        raise FormatError(f"{source}: contains no values of residues")
     return found

@@ -1,6 +1,6 @@
-"""Session scripts of PyMOL, ChimeraX and VMD: a structure, its surface in colours of a map, its ramp with unit.
+"""Session scripts for PyMOL, ChimeraX and VMD, with a structure, its surface coloured by a map, and a colour bar.
 
-Each script finds its files beside itself, by relative paths; it moves to its folder where the program does not.
+Scripts refer to their files by relative paths, and change to their folder if the program does not.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ..formats import structure_suffix
 from ..formats.registry import COMPRESSED, map_suffix
 from .surface import PROBE
 
-_OTHER = re.compile(r"[^A-Za-z0-9_ .+/-]", re.ASCII)  # characters that no script holds; / is between folders
+_OTHER = re.compile(r"[^A-Za-z0-9_ .+/-]", re.ASCII)  # characters not allowed in scripts; / separates folders
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A structure and a map, paths from the script's folder; colours from -end to end, with the map's unit.
+    """A structure and a map, as paths relative to the script.
 
-    quantity : what the map's values are
+    end : the colours span -end to end, in the unit of the map; quantity : name of the map's values
     """
 
     structure: str
@@ -42,10 +42,10 @@ class Scene:
 
 @dataclass(frozen=True)
 class Viewer:
-    """A program that shows molecules.
+    """A molecular viewer.
 
-    name : as it writes itself; suffix : of its scripts; write : the script of a scene
-    maps, structures : suffixes that it reads, maps in the order of preference; gzip : whether structures may end in .gz
+    name : name of the program; suffix : suffix of its scripts; write : function that returns the script of a scene
+    maps, structures : supported suffixes, maps in order of preference; gzip : whether structures may end in .gz
     """
 
     name: str
@@ -56,14 +56,14 @@ class Viewer:
     gzip: bool = True
 
     def reads(self, structure: str | PathLike[str]) -> bool:
-        """Return whether the program reads a file of a molecule, by its suffix."""
+        """Return whether the program supports a structure file, by its suffix."""
         packed = Path(structure).suffix.lower()
         is_unpacked = packed not in COMPRESSED or (packed == ".gz" and self.gzip)
         return is_unpacked and structure_suffix(structure) in self.structures
 
 
 class SceneFiles(NamedTuple):
-    """Files of a scene: script, map and structure. is_own : whether the structure is to be written"""
+    """Files of a scene: script, map and structure. is_own : whether the structure must be written"""
 
     script: Path
     map_: Path
@@ -74,14 +74,14 @@ class SceneFiles(NamedTuple):
 def scene_files(
     program: str, structure: str | PathLike[str] | None, maps: Sequence[Path], is_whole: bool = True
 ) -> SceneFiles:  # fmt: skip
-    """Choose the script for a program, and which of `maps` it shows; the script is written next to that map.
+    """Choose the map and the file names for a script, which is written next to the map.
 
     If the program cannot read the structure, or only part of it is shown, a PDB file is written next to the map.
 
-    program : a key of PROGRAMS; structure : the file of the molecule, None of atoms
-    is_whole : whether all atoms of the file's first model are shown, and no others
+    program : a key of PROGRAMS; structure : the structure file, None for Atoms
+    is_whole : whether exactly the atoms of the first model in the file are shown
 
-    Raises FormatError if the program reads none of the maps. Names that no script can hold are refused, too.
+    Raises FormatError if the program supports none of the maps, and for file names not allowed in scripts.
     """
     of = PROGRAMS[program]
     fitting = [each for known in of.maps for each in maps if map_suffix(each) == known]
@@ -102,7 +102,7 @@ def scene_files(
 def require_scenes(
     programs: Sequence[str], structure: Path | None, maps: Sequence[Path], is_whole: bool = True
 ) -> tuple[Path, ...]:  # fmt: skip
-    """List the files that `write_scenes` will write. Raises FormatError for those that it cannot write."""
+    """Return the files that `write_scenes` will write. Raises FormatError if one cannot be written."""
     written = dict[Path, None]()
     for program in programs:
         choice("scene", program, tuple(PROGRAMS))
@@ -117,12 +117,12 @@ def write_scenes(
     programs: Sequence[str], structure: InputFile | None, atoms: Atoms, maps: Sequence[Path], end: float, unit: str,
     quantity: str = "potential", is_whole: bool = True,
 ) -> tuple[Path, ...]:  # fmt: skip
-    """Write the scripts of programs next to the map that each shows; return all files that were written.
+    """Write scripts for several programs, each next to its map. Returns all files written.
 
-    structure : the file of the molecule, None of atoms; atoms : written as a PDB file if a program needs one
+    structure : the structure file, None for Atoms; atoms : written as a PDB file if a program needs one
     end, unit, quantity : as in `write_scene`; is_whole : as in `scene_files`
 
-    Raises FormatError as `scene_files`, and where a file cannot be written.
+    Raises FormatError as in `scene_files`, and if a file cannot be written.
     """
     inputs, written = [] if structure is None else [structure], dict[Path, None]()
     for program in programs:
@@ -138,12 +138,12 @@ def write_scene(
     program: str, structure: str | PathLike[str], map_: Path, end: float, unit: str,
     inputs: Iterable[str | PathLike[str]] = (), quantity: str = "potential",
 ) -> Path:  # fmt: skip
-    """Write the script of a program next to a map file; return its path.
+    """Write the script for a program next to a map file. Returns its path.
 
-    end : of the colours, in the map's unit; inputs : files that are read, which the script must not be
-    quantity : what the map's values are, such as "screened Coulomb potential"
+    end : the colours span -end to end, in the unit of the map; inputs : files that must not be overwritten
+    quantity : name of the map's values, such as "screened Coulomb potential"
 
-    Raises FormatError as `scene_files` does, and where the script cannot be written.
+    Raises FormatError as in `scene_files`, and if the script cannot be written.
     """
     path = scene_files(program, structure, [map_]).script
     folder = path.parent.resolve()
@@ -158,9 +158,9 @@ def write_scene(
 
 
 def _relative(path: str | PathLike[str], folder: Path) -> str:
-    """Return the path from a folder, with slashes. Raises FormatError for a name that no script holds as it is.
+    """Return the path relative to a folder, with slashes. Raises FormatError for characters not allowed in scripts.
 
-    Programs obey some characters even within quotes and comments: PyMOL begins a command at each semicolon.
+    Some characters have a meaning even in quotes and comments: PyMOL begins a new command at each semicolon.
     """
     relative = PurePath(os.path.relpath(Path(path).resolve(), folder)).as_posix()
     if _OTHER.search(relative):
@@ -183,7 +183,7 @@ def _pymol(scene: Scene) -> list[str]:
         "show cartoon, molecule",
         "show sticks, molecule and not polymer and not solvent",
         f"ramp_new {ramp}, potential, [-{scene.end:g}, 0, {scene.end:g}], [red, white, blue]",
-        "set surface_ramp_above_mode, 1",  # the value at the probe's middle, solvent_radius outside the surface
+        "set surface_ramp_above_mode, 1",  # value at the probe's centre, solvent_radius outside the surface
         f"set solvent_radius, {PROBE:g}",
         f"set surface_color, {ramp}, molecule",
         "show surface, molecule and not solvent",

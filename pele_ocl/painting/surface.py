@@ -1,13 +1,13 @@
-"""Molecular surface: solvent-excluded, as a probe that rolls over the atoms leaves it (Richards 1977).
+"""Solvent-excluded molecular surface, defined by a rolling probe (Richards 1977).
 
-The probe's middle can be anywhere outside the balls of radius + probe around the atoms. It cannot reach points at least
-its radius within these balls. Both distances are taken on a grid. The first is to the atoms, the second to the vertices
-of the first surface.
+The centre of the probe can be anywhere outside spheres with the radius of atom plus probe. The surface consists of the
+points that are one probe radius inside the surface of this region. Both distances are computed on a grid: the first to
+the atoms, the second to the vertices of the surface that limits the probe's centre.
 
-The surface of value 0 in numbers on a grid is found by naive surface nets (Gibson, MICCAI 1998, 888). Every cell that
-the surface passes through has one vertex, the mean of its edges' points on the surface. Every edge of the grid that
-meets it gives a quadrilateral of the four cells around, which is two triangles. Unlike marching cubes it needs no table
-of cases, and its triangles are of even size.
+Isosurfaces are extracted by naive surface nets (Gibson, MICCAI 1998, 888). Each cell crossed by the surface has one
+vertex, the mean of the crossing points on its edges. Each crossed grid edge adds a quadrilateral between the four cells
+around it, divided into two triangles. Unlike marching cubes, this needs no table of cases, and triangles have similar
+sizes.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _NONE = np.int64(2**63 - 1)
 
 
 def nearest_ball(grid: Grid, centres: Floats, radii: Floats, reach: float) -> tuple[NDArray[np.float32], Ints]:
-    """Find the distance of each point to the nearest ball's surface, negative within, and which ball that is.
+    """Compute the distance of each grid point to the nearest sphere, negative inside, and the index of this sphere.
 
-    centres : (n, 3) A, at least max(radii) + reach + a step within the grid; radii : (n,) A, one ball or more
-    reach : A, how far from a ball its distance counts
+    centres : (n, 3) A, at least max(radii) + reach + one spacing from the grid's border; radii : (n,) A, n > 0
+    reach : largest distance considered, A
 
-    Returns (nz, ny, nx) A, `reach` where no ball is that near, and (nz, ny, nx), -1 there. Cost: n times the points of
-    a ball.
+    Returns distances (nz, ny, nx) A and indices (nz, ny, nx), which are `reach` and -1 without a sphere nearby. The
+    cost is n times the number of points in a sphere.
     """
     spacing, most = grid.spacing, float(radii.max())
     index = np.rint(grid.index(centres)).astype(np.int64)
     beside = centres - grid.position(index)
     strides = np.array([1, grid.shape[0], grid.shape[0] * grid.shape[1]])
     home, ball = index @ strides, np.arange(len(centres), dtype=np.int64)
-    # The least of distance and number as one integer: a float32 that is not negative sorts as its bits do.
+    # Distance and index as one integer for the minimum; nonnegative float32 numbers sort like their bits.
     least = np.full(len(grid), _NONE)
     for step in _steps(grid, most + reach):
         distance = np.linalg.norm(step * spacing - beside, axis=1) - radii
@@ -59,7 +59,7 @@ def nearest_ball(grid: Grid, centres: Floats, radii: Floats, reach: float) -> tu
 
 
 def _steps(grid: Grid, radius: float) -> NDArray[np.int64]:
-    """Steps (m, 3) from the point nearest to a place to all points within a radius of the place, A."""
+    """Return steps (m, 3) from the grid point nearest to any position to all points within a radius of it, A."""
     most = [math.ceil(radius / h + 0.5) for h in grid.spacing]
     steps = np.stack(np.meshgrid(*(np.arange(-n, n + 1) for n in most), indexing="ij"), -1).reshape(-1, 3)
     nearest = np.linalg.norm(np.maximum(np.abs(steps) - 0.5, 0) * grid.spacing, axis=1)
@@ -67,17 +67,17 @@ def _steps(grid: Grid, radius: float) -> NDArray[np.int64]:
     return within
 
 
-_CORNERS = list(product((0, 1), repeat=3))  # of a cell: z, y, x
+_CORNERS = list(product((0, 1), repeat=3))  # corners of a cell: z, y, x
 _EDGES = [(a, b) for a, b in product(_CORNERS, repeat=2) if sum(b) - sum(a) == 1 and all(np.subtract(b, a) >= 0)]
 
 
 def surface_net(values: NDArray[np.floating]) -> tuple[Floats, Ints]:
-    """Vertices and triangles of the surface between negative and other values.
+    """Extract the surface between negative and nonnegative values.
 
-    values : (nz, ny, nx), finite; a surface that leaves the grid ends there
+    values : (nz, ny, nx), finite; the surface is open at the border of the grid
 
-    Returns vertices (n_vertices, 3), fractional indices along x, y, z, and faces (n_faces, 3). The vertices of each
-    triangle go counter-clockwise, seen from the side of positive values.
+    Returns vertices (n_vertices, 3) as fractional indices along x, y, z, and faces (n_faces, 3). The vertices of each
+    triangle are counter-clockwise, seen from the side of positive values.
     """
     inside = values < 0
     cells = _crossed(inside)
@@ -89,7 +89,7 @@ def surface_net(values: NDArray[np.floating]) -> tuple[Floats, Ints]:
 
 
 def _crossed(inside: NDArray[np.bool_]) -> tuple[NDArray[np.intp], ...]:
-    """Find the cells whose corners are not all on one side, as three arrays of indices k, j, i."""
+    """Return the indices k, j, i of cells with corners on both sides of the surface."""
     n_inside = np.zeros(np.maximum(np.array(inside.shape) - 1, 0), np.uint8)
     for corner in _CORNERS:
         n_inside += inside[tuple(slice(at, at + n) for at, n in zip(corner, n_inside.shape, strict=True))]
@@ -97,7 +97,7 @@ def _crossed(inside: NDArray[np.bool_]) -> tuple[NDArray[np.intp], ...]:
 
 
 def _vertices(values: NDArray[np.floating], cells: tuple[NDArray[np.intp], ...]) -> Floats:
-    """Find the vertex of each cell, (n, 3) fractional indices along x, y, z."""
+    """Return the vertex of each cell, (n, 3) fractional indices along x, y, z."""
     low = np.stack(cells, axis=1)
     at = {corner: values[tuple((low + corner).T)].astype(np.float64) for corner in _CORNERS}
     total, count = np.zeros((len(low), 3)), np.zeros(len(low))
@@ -113,13 +113,13 @@ def _vertices(values: NDArray[np.floating], cells: tuple[NDArray[np.intp], ...])
 
 
 def _faces(inside: NDArray[np.bool_], number: Ints, axis: int) -> Ints:
-    """Make the triangles across the edges of the grid along an axis, 0 for z, if all four cells exist."""
+    """Return the triangles around crossed grid edges along an axis, 0 for z, if all four cells exist."""
     order = (axis, (axis + 1) % 3, (axis + 2) % 3)
     turned, cells = inside.transpose(order), number.transpose(order)
     before, behind = turned[:-1, 1:-1, 1:-1], turned[1:, 1:-1, 1:-1]
     n, m = before.shape[1:]
     around = [cells[:, i : i + n, j : j + m] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
-    # z, y, x are left-handed: this turn is clockwise as seen from further along the axis.
+    # z, y, x are left-handed: this order is clockwise when viewed against the axis.
     turns = ((~before & behind, around), (before & ~behind, around[::-1]))
     four = np.concatenate([np.stack([each[crossed] for each in turn], 1) for crossed, turn in turns])
     return np.concatenate([four[:, [0, 1, 2]], four[:, [0, 2, 3]]])
@@ -127,20 +127,20 @@ def _faces(inside: NDArray[np.bool_], number: Ints, axis: int) -> Ints:
 
 PROBE = 1.4  # A, a water molecule
 FINEST = 0.5  # A, spacing of the grid
-_UNKNOWN = 1.7  # A, radius of an atom without an element: carbon's
-_VERTICES = 60.0  # n^(2/3) times that is more than a compact molecule of n atoms has by steps of 1 A
-_MOST_POINTS = 30_000_000  # of the grid: 0.6 GB
+_UNKNOWN = 1.7  # A, radius of carbon, used for atoms without an element
+_VERTICES = 60.0  # times n^(2/3), upper limit of vertices at a spacing of 1 A for a compact molecule of n atoms
+_MOST_POINTS = 30_000_000  # grid points, 0.6 GB
 _COARSER = 1.25
 
 
 @dataclass(frozen=True, eq=False)
 class Surface(ReadOnlyArrays):
-    """Triangles around a molecule.
+    """Triangulated surface of a molecule.
 
     vertices : (n_vertices, 3) A
     faces : (n_faces, 3) vertices of each triangle, counter-clockwise from outside
-    nearest : (n_vertices,) the atom whose sphere is nearest
-    probe, spacing : A, of the rolling ball and of the grid
+    nearest : (n_vertices,) atom with the nearest sphere
+    probe, spacing : probe radius and grid spacing, A
     """
 
     vertices: Floats
@@ -151,19 +151,19 @@ class Surface(ReadOnlyArrays):
 
     @property
     def crosses(self) -> Floats:
-        """(n_faces, 3) A^2: outward, of twice the length of the triangle's area."""
+        """Cross products of edges, (n_faces, 3) A^2: outward normals with twice the area of the triangle as length."""
         a, b, c = (self.vertices[self.faces[:, k]] for k in range(3))
         crosses: Floats = np.cross(b - a, c - a)
         return crosses
 
     @property
     def area(self) -> float:
-        """A^2."""
+        """Surface area, A^2."""
         return float(np.linalg.norm(self.crosses, axis=1).sum() / 2)
 
     @cached_property
     def normals(self) -> Floats:
-        """(n_vertices, 3) of length 1, outward: the mean of the triangles around, by area."""
+        """Outward unit normals of vertices, (n_vertices, 3), area-weighted means over adjacent triangles."""
         total = np.zeros_like(self.vertices)
         for axis in range(3):
             for corner in range(3):
@@ -176,14 +176,14 @@ class Surface(ReadOnlyArrays):
 
 
 def molecular_surface(atoms: Atoms, most: int = 150_000) -> Surface:
-    """Make the solvent-excluded surface of all atoms, with van der Waals radii by element.
+    """Compute the solvent-excluded surface of all atoms, with van der Waals radii by element.
 
-    most : vertices; a molecule that would have more gets a coarser grid, and a probe of 1.5 steps at least
+    most : maximum number of vertices. For larger molecules, the grid is coarser, and the probe at least 1.5 spacings
 
-    Raises InputError if there is no atom.
+    Raises InputError if there are no atoms.
     """
     if not len(atoms):
-        raise InputError("there is no atom, and so no surface")
+        raise InputError("without atoms there is no surface")
     radii = element_radii(atoms)
     spacing = max(FINEST, (_VERTICES * len(atoms) ** (2 / 3) / most) ** 0.5)
     while True:
@@ -194,7 +194,7 @@ def molecular_surface(atoms: Atoms, most: int = 150_000) -> Surface:
 
 
 def surface_at(positions: Floats, radii: Floats, spacing: float) -> Surface | None:
-    """Make the surface of spheres (n, 3) and (n,) A by a grid of this spacing, A; None if it has too many points."""
+    """Compute the surface of spheres on a grid of this spacing, A. Returns None if there are too many grid points."""
     probe = max(PROBE, 1.5 * spacing)
     margin = float(radii.max()) + probe + 4 * spacing
     low, high = positions.min(axis=0) - margin, positions.max(axis=0) + margin
@@ -213,14 +213,14 @@ def surface_at(positions: Floats, radii: Floats, spacing: float) -> Surface | No
 
 
 def _onto(vertices: Floats, centres: Floats, radii: Floats) -> Floats:
-    """Move the vertices (n, 3) onto a sphere each, along its radius."""
+    """Project each vertex (n, 3) onto a sphere."""
     out = vertices - centres
     moved: Floats = centres + out * (radii / np.linalg.norm(out, axis=1))[:, None]
     return moved
 
 
 def element_radii(atoms: Atoms) -> Floats:
-    """Van der Waals radii (n,) A by element, from gemmi's table (Bondi's for the elements of life)."""
+    """Return van der Waals radii by element, (n,) A, from gemmi (Bondi radii for elements in biomolecules)."""
     if atoms.labels is None:
         return np.full(len(atoms), _UNKNOWN)
     symbols, which = np.unique(atoms.labels.elements, return_inverse=True)
@@ -229,7 +229,7 @@ def element_radii(atoms: Atoms) -> Floats:
 
 
 def _nearest(index: Floats, grid: Grid, owners: Ints, positions: Floats, radii: Floats) -> Ints:
-    """Find the nearest sphere of each vertex, among the spheres nearest to the corners of its cell."""
+    """Return the nearest sphere of each vertex, among the spheres nearest to the corners of its cell."""
     low, vertices = np.floor(index).astype(np.int64), grid.position(index)
     best, nearest = np.full(len(index), np.inf), np.zeros(len(index), np.int32)
     for corner in np.ndindex(2, 2, 2):

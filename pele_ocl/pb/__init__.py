@@ -148,7 +148,7 @@ def pb(
         from .apbs_run import run_apbs
 
         return run_apbs(read_file(what), device, show, progress)
-    arguments.number("ionic_strength", ionic_strength, "a number of mol/L, 0 to 20,")
+    arguments.number("ionic_strength", ionic_strength, "a number of mol/L, 0 to 20")
     if output is not None:
         require_map_suffix(arguments.file_path(output, "output"))
     if pqr is not None and arguments.file_path(pqr, "pqr").suffix.lower() != ".pqr":
@@ -216,7 +216,7 @@ def _wide_map(plan_of: Callable[..., PoissonBoltzmann]) -> Map:
     return found
 
 
-_ION = "a PBIon, or its charge, e, concentration, mol/L, and radius, A,"
+_ION = "a PBIon, or its charge, e, concentration, mol/L, and radius, A"
 
 
 def _model_of(

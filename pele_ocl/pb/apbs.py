@@ -191,12 +191,12 @@ class _Reader:
             if word.lower() == "quit":
                 break
             if word.lower() not in sections:
-                self._fail(line, f"there is no section {word!r}; sections are READ, ELEC, PRINT and QUIT")
+                self._fail(line, f"unknown section {word!r}; sections are READ, ELEC, PRINT and QUIT")
             sections[word.lower()](line)
         if not self._paths:
-            self._fail(1, "no molecule is read; a READ section with `mol pqr FILE` is needed")
+            self._fail(1, "no molecule is read; expected a READ section with `mol pqr FILE`")
         if not self._blocks:
-            self._fail(1, "there is no ELEC section, and so nothing to compute")
+            self._fail(1, "the file has no ELEC section, so there is nothing to compute")
         self._refuse_outputs()
         self._molecules = [self._read_molecule(path) for path in self._paths]
         calculations: list[ApbsCalculation] = []
@@ -239,7 +239,7 @@ class _Reader:
                 self._read_map_files(line, word.lower())
                 continue
             if word.lower() != "mol":
-                self._fail(line, f"`{word}` in READ is not done here; choose mol, {', '.join(MAPS)}")
+                self._fail(line, f"`{word}` in READ is not supported; choose mol, {', '.join(MAPS)}")
             kind = self._next("the format of a molecule")[1].lower()
             path = self._next("the file of a molecule")[1]
             if kind != "pqr":
@@ -309,7 +309,7 @@ class _Reader:
         elif key in ("lpbe", "npbe"):
             block.equation = key
         elif key in _OTHER_EQUATIONS:
-            self._fail(line, f"{word} ({_OTHER_EQUATIONS[key]}) is not done here; choose lpbe or npbe")
+            self._fail(line, f"{word} ({_OTHER_EQUATIONS[key]}) is not supported; choose lpbe or npbe")
         elif key in ("gcent", "cgcent", "fgcent"):
             first = self._next(f"a value of {word}")[1]
             more = self._values(word, 1 if first.lower() == "mol" else 2)
@@ -321,16 +321,16 @@ class _Reader:
         elif key == "usemap":
             kind, number = (each.lower() for each in self._values("usemap", 2))
             if kind not in MAPS:
-                self._fail(line, f"usemap {kind} is not done here; choose {', '.join(MAPS)}")
+                self._fail(line, f"usemap {kind} is not supported; choose {', '.join(MAPS)}")
             block.maps[kind] = line, int(self._number(line, "usemap", number))
         elif key == "writemat":
-            self._fail(line, f"{word} is not done here; leave it out")
+            self._fail(line, f"{word} is not supported; leave it out")
         elif key in _IGNORED:
             self._values(word, _IGNORED[key])
         elif key in counts:
             block.values[key] = line, self._values(word, counts[key])
         else:
-            self._fail(line, f"there is no keyword {word!r} in ELEC, or it is not known here")
+            self._fail(line, f"unknown keyword {word!r} in ELEC, or it is not supported")
 
     def _ion(self, line: int) -> PBIon:
         """Read `ion charge C conc M radius R`, or C M R without names as in older files."""
@@ -349,7 +349,7 @@ class _Reader:
         """Read `write QUANTITY FORMAT STEM`."""
         quantity, kind, stem = self._values("write", 3)
         if quantity.lower() not in WRITTEN:
-            self._fail(line, f"`write {quantity}` is not done here; choose {', '.join(WRITTEN)}")
+            self._fail(line, f"`write {quantity}` is not supported; choose {', '.join(WRITTEN)}")
         if kind.lower() not in FORMATS:
             self._fail(line, f"maps are not written as {kind}; choose dx or gz, for atompot flat")
         if (quantity.lower() == "atompot") != (kind.lower() == "flat"):
@@ -391,7 +391,7 @@ class _Reader:
         notes = list(block.notes)
         if block.solver == "mg-para":
             notes.append("mg-para is computed as mg-auto of the whole fine grid; digits differ from APBS's")
-        self._choice(values, "calcforce", ("no", "0"), " forces are not done here;")
+        self._choice(values, "calcforce", ("no", "0"), " forces are not supported;")
         energy = self._choice(values, "calcenergy", ("no", "total", "comps", "0", "1", "2"), "") or "no"
         surface = self._choice(values, "srfm", _SURFACES, "")
         boundary = self._choice(values, "bcfl", _BOUNDARIES, "")
@@ -460,7 +460,7 @@ class _Reader:
         line, (given,) = values[key]
         word = _NUMBERED.get(key, {}).get(given, given.lower())
         if word not in able:
-            self._fail(line, f"{key} {given} is not done here;{why} choose {', '.join(able)}")
+            self._fail(line, f"{key} {given} is not supported;{why} choose {', '.join(able)}")
         return word
 
     def _one(self, values: Mapping[str, tuple[int, list[str]]], key: str, default: float | None = None) -> float:
@@ -482,7 +482,7 @@ class _Reader:
         text = texts[-1]
         molecule = whole(text)
         if molecule is None or not 1 <= molecule <= len(self._paths):
-            self._fail(line, f"there is no molecule {text}; READ names {len(self._paths)}")
+            self._fail(line, f"unknown molecule {text}; READ names {len(self._paths)}")
         return molecule - 1
 
     def _centre(self, block: _Block, key: str) -> Floats:
@@ -497,7 +497,7 @@ class _Reader:
         """Create the grids of a block."""
         line, texts = block.values["dime"]
         if not all(5 <= (whole(text) or 0) <= 100_000 for text in texts):
-            self._fail(line, f"dime is {' '.join(texts)}; three numbers of points are needed, 5 or more")
+            self._fail(line, f"dime is {' '.join(texts)}; expected three numbers of points, 5 or more")
         wanted = tuple(map(int, texts))
         shape = lowered_shape(wanted)
         if shape != wanted:
@@ -524,7 +524,7 @@ class _Reader:
     def _tolerance(self, values: Mapping[str, tuple[int, list[str]]], notes: list[str]) -> float:
         etol = self._one(values, "etol", ETOL)
         if not 0 < etol < 1:
-            self._fail(values["etol"][0], f"etol is {etol:g}; a number between 0 and 1 is needed")
+            self._fail(values["etol"][0], f"etol is {etol:g}; expected a number between 0 and 1")
         if not TIGHTEST <= etol <= LOOSEST:
             taken = min(max(etol, TIGHTEST), LOOSEST)
             notes.append(f"etol {etol:g} became {taken:g}")
@@ -535,12 +535,12 @@ class _Reader:
         """Parse a PRINT statement: `elecEnergy 1 - 2 + name`."""
         if not words or words[0].lower() not in ("elecenergy", "energy"):
             what = words[0] if words else "nothing"
-            self._fail(line, f"`print {what}` is not done here; elecEnergy is printed alone")
+            self._fail(line, f"`print {what}` is not supported; elecEnergy is printed alone")
         names, terms, sign = [block.name for block in self._blocks], [], 1
         for place, word in enumerate(words[1:]):
             if place % 2:
                 if word not in ("+", "-"):
-                    self._fail(line, f"{word!r} stands in place of + or - in PRINT")
+                    self._fail(line, f"{word!r} is in place of + or - in PRINT")
                 sign = 1 if word == "+" else -1
                 continue
             if word in names:
@@ -548,7 +548,7 @@ class _Reader:
             elif 1 <= (whole(word) or 0) <= len(names):
                 index = int(word) - 1
             else:
-                self._fail(line, f"there is no calculation {word!r} to print")
+                self._fail(line, f"unknown calculation {word!r}")
             if self._blocks[index].solver == "mg-dummy":
                 self._fail(line, f"PRINT takes ELEC {names[index]}, which is mg-dummy and has no energy")
             terms.append((sign, index))

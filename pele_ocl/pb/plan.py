@@ -100,10 +100,10 @@ class PoissonBoltzmann(Settled):
         self.atoms = atoms
         self.reaction = arguments.flag("reaction", reaction)
         arguments.choice("solver", solver, tuple(SOLVERS))
-        arguments.number("spacing", spacing, "a number of A, 0.01 to 100,", least=0.01, most=100)
-        arguments.number("padding", padding, "a number of A, 1 to 10,000,", least=1, most=1e4)
+        arguments.number("spacing", spacing, "a number of A, 0.01 to 100", least=0.01, most=100)
+        arguments.number("padding", padding, "a number of A, 1 to 10,000", least=1, most=1e4)
         self.solver, self.tolerance = solver, arguments.number(
-            "tolerance", tolerance, "a number, 1e-14 to 0.1,", least=1e-14, most=0.1
+            "tolerance", tolerance, "a number, 1e-14 to 0.1", least=1e-14, most=0.1
         )  # fmt: skip
         self.given = arguments.instance("given", PBMaps() if given is None else given, PBMaps, "PBMaps")
         if reaction and not self.given.is_empty:
@@ -197,7 +197,7 @@ class PoissonBoltzmann(Settled):
         """
         states = arguments.numbers("charges", charges)
         if states.ndim != 2 or states.shape[1] != len(self.atoms) or not np.isfinite(states).all():
-            raise InputError(f"charges have shape {states.shape}; (s, {len(self.atoms)}) finite numbers are needed")
+            raise InputError(f"charges have shape {states.shape}; expected (s, {len(self.atoms)}) finite numbers")
         arguments.callback("progress", progress)
         moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
         problem = self._problem(moved)
@@ -233,9 +233,9 @@ class PoissonBoltzmann(Settled):
             arguments.whole_number("rows", rows, least=1)
         frames = arguments.numbers("conformations", conformations)
         if frames.ndim != 3 or frames.shape[1:] != self.solute.positions.shape:
-            raise InputError(f"conformations have shape {frames.shape}; (m, {len(self.atoms)}, 3) is needed")
+            raise InputError(f"conformations have shape {frames.shape}; expected (m, {len(self.atoms)}, 3)")
         if grids is not None and not isinstance(grids, tuple | list):
-            raise InputError(f"grids is {arguments.described(grids)}; a list of Grids is needed")
+            raise InputError(f"grids is {arguments.described(grids)}; expected a list of Grids")
         if grids is not None and len(grids) != len(frames):
             raise InputError(f"there are {len(grids)} grids for {len(frames)} conformations; give one for each")
         problems, results = list[PBProblem](), list[PBResult]()
@@ -364,7 +364,7 @@ class PoissonBoltzmann(Settled):
         if isinstance(grids, Grid):
             return (grids,)
         if not isinstance(grids, tuple | list):
-            raise InputError(f"grids is {arguments.described(grids)}; a Grid or a list of them is needed")
+            raise InputError(f"grids is {arguments.described(grids)}; expected a Grid or a list of them")
         return tuple(grids)
 
     def _coarser_grids(self, grids: tuple[Grid, ...], factor: int) -> tuple[Grid, ...]:
@@ -382,7 +382,7 @@ class PoissonBoltzmann(Settled):
         grids = (*self._around, *self.grids) if grids is None else grids
         if positions.shape != self.solute.positions.shape or not np.isfinite(positions).all():
             raise InputError(
-                f"positions have shape {positions.shape}; {self.solute.positions.shape} finite numbers are needed"
+                f"positions have shape {positions.shape}; expected {self.solute.positions.shape} finite numbers"
             )
         problem = PBProblem(replace(self.solute, positions=positions), self.model, grids, self.given)
         if self.reaction:

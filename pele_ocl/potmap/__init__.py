@@ -249,7 +249,7 @@ def potmap(
     if combine is not None and models == "one" and opens is None:
         raise KeywordError('`combine` belongs to `models="all"` and to trajectories')
     if options.field and outputs and not any(each.suffix.lower() == ".h5" for each in outputs):
-        raise KeywordError("the field needs a file that holds several maps: give `output` a name that ends in .h5")
+        raise KeywordError("the field needs a file for several maps: give `output` a name that ends in .h5")
     what = matched(what)
     if not isinstance(what, Atoms) and paths_of(what) is None:
         paths = arguments.file_paths("structures", what)

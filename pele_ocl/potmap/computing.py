@@ -132,7 +132,7 @@ def potmap_models(
         if result.error is not None and (worst is None or result.error.norm > worst.norm):
             worst = result.error
     if result is None or lowest is None or highest is None:
-        raise InputError(f"no model has a map: {next(iter(failed.values()))}" if failed else "there is no model to map")
+        raise InputError(f"no model has a map: {next(iter(failed.values()))}" if failed else "no models were given")
     found = zip(COMBINATIONS, (mean, lowest, highest, np.sqrt(squares / n)), strict=True)
     own = result.map
     maps = {

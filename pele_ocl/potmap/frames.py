@@ -219,7 +219,7 @@ class MapFrames:
     def result(self) -> PotmapResult:
         """Return the mean of all frames so far, with all statistics in `maps`. Raises InputError without frames."""
         if not self.n_frames:
-            raise InputError("there is no frame to make a map of")
+            raise InputError("no frames were given")
         for slab in self._slabs:
             slab.finish()
         while self._samples:
@@ -307,7 +307,7 @@ class AtomPotentials:
         values = np.concatenate(parts)
         for k in np.flatnonzero(~np.isfinite(values).all(axis=1)):
             atom = int(self.chosen[np.flatnonzero(~np.isfinite(values[k]))[0]])
-            errors.setdefault(int(k), f"another atom stands on {self._atoms.describe(atom)}")
+            errors.setdefault(int(k), f"another atom is at the position of {self._atoms.describe(atom)}")
         values[list(errors)] = np.nan
         return values, errors
 

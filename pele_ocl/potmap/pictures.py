@@ -24,7 +24,7 @@ from .result import PotmapResult
 def require_end(color_max: float | None) -> None:
     """Raise InputError for an invalid color_max."""
     if color_max is not None:
-        arguments.number("color_max", color_max, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
+        arguments.number("color_max", color_max, "a positive number, 1e-9 to 1e12", least=LEAST_END, most=MOST_END)
 
 
 def require_drawn(

@@ -427,7 +427,7 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap]) ->
     arguments.flag("field", options.field)
     given = arguments.described
     if not arguments.is_among(method, METHODS):
-        raise InputError(f"there is no method {given(method)}; choose {', '.join(METHODS)}")
+        raise InputError(f"unknown method {given(method)}; choose {', '.join(METHODS)}")
     fitting = [name for name, each in plan.variants.items() if method == each.method]
     if not arguments.is_among(variant, ("auto", *fitting)):
         raise InputError(
@@ -438,7 +438,7 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap]) ->
         if getattr(options, name) is not None and method != METHOD:
             raise KeywordError(f"`{name}` is of the method pb, not of {method}; choose that, or leave it out")
     if not arguments.is_among(precision, PRECISIONS):
-        raise InputError(f"there is no precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
+        raise InputError(f"unknown precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
     atoms.require((), "a potential map")
     _check_accuracy(method, options.accuracy, precision)
 
@@ -461,7 +461,7 @@ def _devices(
 
     chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
     if not chosen:
-        raise InputError("there is no device in the list of devices")
+        raise InputError("the list of devices is empty")
     devices = [get_device(choice) for choice in chosen]
     if variant is not None:
         devices = variant.devices_for(devices)

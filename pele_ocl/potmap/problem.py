@@ -57,7 +57,8 @@ def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str)
     i, j, k = (int(n) for n in point)
     x, y, z = grid.position(point)
     raise InputError(
-        f"grid point ({i}, {j}, {k}) at {x:g}, {y:g}, {z:g} A stands on {atoms.describe(atom)}, where the potential is "
+        f"grid point ({i}, {j}, {k}) at {x:g}, {y:g}, {z:g} A is at the position of {atoms.describe(atom)}, where "
+        "the potential is "
         "infinite; choose another spacing or origin, or give points near atoms the potential of a minimum distance "
         "(`min_distance=1`, say)"
     )

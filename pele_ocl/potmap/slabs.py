@@ -141,7 +141,7 @@ class MapSlab:
         return {name: queue.table(self.problem.axis_rests(d, firsts[d], self.shape[d])) for d, name in enumerate(names)}
 
     def arguments(self, n_atoms: int) -> dict[str, Any]:
-        """Return the kernels' MAP_ARGUMENTS."""
+        """Return the kernels' MAP_PARAMETERS."""
         (nx, ny, nz), (x, y, z) = self.shape, self.buffers
         return dict(law=self.problem.law, n_atoms=n_atoms, nx=nx, ny=ny, nz=nz, x=x, y=y, z=z, map=self.map)
 

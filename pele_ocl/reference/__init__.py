@@ -1,1 +1,1 @@
-"""Quantities in plain NumPy float64: their executable definition, and the oracle of the tests. No OpenCL here."""
+"""Reference implementation of all quantities in NumPy float64, without OpenCL, used by the tests."""

@@ -1,4 +1,4 @@
-"""Bonded terms and 1-4 pairs, defined; equation numbers of docs/theory/bonded.md."""
+"""Reference implementation of bonded terms and 1-4 pairs; equation numbers of docs/theory/bonded.md."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ class TermValues(NamedTuple):
 def bonded_terms(
     atoms: Atoms, model: SolventModel | None = None, cutoff: float | None = None, one_four: bool = True
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Compute by term energies (n,) kcal/mol of the atoms, which share each equally, and gradients (n, 3) kcal/mol/A.
+    """Compute per-atom energies (n,) kcal/mol and gradients (n, 3) kcal/mol/A of each bonded term.
 
-    For Lennard-Jones pairs with own parameters the term is what they add to the sum over all pairs.
+    The energy of a term is divided equally between its atoms. For Lennard-Jones pairs with pair-specific parameters,
+    the result is the correction to the sum over all pairs.
 
-    cutoff : A, of pairs; one_four : whether 1-4 pairs count
+    cutoff : of pairs, A; one_four : whether to include 1-4 pairs
     """
     per_atom: dict[str, Floats] = {}
     gradients: dict[str, Floats] = {}
@@ -75,7 +76,7 @@ def _parts(atoms: Atoms, model: SolventModel, cutoff: float | None, one_four: bo
 
 
 def distance(x: Floats) -> tuple[Floats, Floats]:
-    """Distances (m,) A of pairs (m, 2, 3) A, and their slopes (m, 2, 3)."""
+    """Return distances (m,) A of pairs (m, 2, 3) A, and their gradients (m, 2, 3)."""
     d = x[:, 0] - x[:, 1]
     r = np.linalg.norm(d, axis=1)
     along = d / r[:, None]
@@ -83,7 +84,7 @@ def distance(x: Floats) -> tuple[Floats, Floats]:
 
 
 def angle(x: Floats) -> tuple[Floats, Floats]:
-    """Eqs. 2 and 3: angles (m,) rad of three atoms (m, 3, 3) A, and slopes (m, 3, 3) rad/A."""
+    """Eqs. 2 and 3: angles (m,) rad of three atoms (m, 3, 3) A, and gradients (m, 3, 3) rad/A."""
     first, second = x[:, 0] - x[:, 1], x[:, 2] - x[:, 1]
     normal = np.cross(first, second)
     sine = np.linalg.norm(normal, axis=1)
@@ -95,7 +96,7 @@ def angle(x: Floats) -> tuple[Floats, Floats]:
 
 
 def torsion(x: Floats) -> tuple[Floats, Floats]:
-    """Eqs. 4 to 6: torsions (m,) rad of four atoms (m, 4, 3) A, and slopes (m, 4, 3) rad/A. Both are 0 on a line."""
+    """Eqs. 4 to 6: torsions (m,) rad of four atoms (m, 4, 3) A, and gradients (m, 4, 3) rad/A; 0 if collinear."""
     f, g, h = x[:, 0] - x[:, 1], x[:, 1] - x[:, 2], x[:, 3] - x[:, 2]
     a, b = np.cross(f, g), np.cross(h, g)
     a2, b2, length = (a**2).sum(axis=1), (b**2).sum(axis=1), np.linalg.norm(g, axis=1)
@@ -110,10 +111,13 @@ def torsion(x: Floats) -> tuple[Floats, Floats]:
 
 
 def spline_weights(t: Floats, size: int) -> tuple[Floats, Floats]:
-    """Weigh the values at 0, 1, ..., size - 1 in their periodic cubic spline at t, and slopes, (m, size)."""
+    """Return the weights of values at 0, ..., size - 1 in a periodic cubic spline at t, and their derivatives.
+
+    Both have shape (m, size).
+    """
     ring = np.eye(size)
     ahead, behind = np.roll(ring, 1, axis=1), np.roll(ring, -1, axis=1)
-    knots = np.linalg.solve(4 * ring + ahead + behind, 3 * (ahead - behind))  # slopes at the values
+    knots = np.linalg.solve(4 * ring + ahead + behind, 3 * (ahead - behind))  # derivatives at the knots
     cell = np.floor(t).astype(np.int64)
     u = (t - cell)[:, None]
     left, right = cell % size, (cell + 1) % size
@@ -134,7 +138,7 @@ def _harmonic(value: Floats, slopes: Floats, k: Floats, best: Floats) -> tuple[F
 
 
 def _cmaps(x: Floats, bonded: Bonded) -> tuple[Floats, Floats]:
-    """Eq. 7: the bicubic spline through a map."""
+    """Eq. 7: bicubic spline of a CMAP."""
     table = bonded.cmaps
     first, by_first = torsion(x[table.atoms[:, :4]])
     second, by_second = torsion(x[table.atoms[:, 4:]])
@@ -164,6 +168,6 @@ def _one_four(x: Floats, table: OneFourPairs, model: SolventModel, cutoff: float
 
 
 def _lennard_jones(r: Floats, sigma: Floats, epsilon: Floats) -> tuple[Floats, Floats]:
-    """Energies (m,) of pairs, and their derivatives by r."""
+    """Return energies (m,) of pairs, and their derivatives with respect to r."""
     s6 = (sigma / r) ** 6
     return 4 * epsilon * (s6**2 - s6), -4 * epsilon * (12 * s6**2 - 6 * s6) / r

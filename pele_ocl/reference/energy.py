@@ -1,4 +1,4 @@
-"""Whole implicit-solvent energy and its gradient, defined; equation numbers of docs/theory/energy.md."""
+"""Reference implementation of the total implicit-solvent energy; equation numbers of docs/theory/energy.md."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from .solvent import (
 )
 from .surface import surface_areas
 
-ROWS = 256  # atoms at a time, so that memory stays linear in atoms
+ROWS = 256  # atoms at a time, so that memory is linear in the number of atoms
 PAIR_TERMS = ("lennard_jones", "coulomb", "gb_pair")
 TERMS = (*PAIR_TERMS, "gb_self", "nonpolar")
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceEnergy:
-    """Result of the definition: by term, energies of the atoms, (n,) kcal/mol, and gradients, (n, 3) kcal/mol/A."""
+    """Reference result: per-atom energies, (n,) kcal/mol, and gradients, (n, 3) kcal/mol/A, of each term."""
 
     per_atom: dict[str, Floats]
     gradients: dict[str, Floats]
@@ -62,11 +62,12 @@ def energy(
     one_four: Literal["scale", "exclude"] = "scale",
     cutoff: float | None = None,
 ) -> ReferenceEnergy:
-    """Bonded terms, Lennard-Jones, Coulomb, GB and nonpolar energy, shared equally by their atoms, and their gradients.
+    """Compute all energy terms and their gradients; each energy is divided equally between its atoms.
 
-    fixed_radii : (n,) Born radii, A, that stay as they are; by default they follow the positions
-    one_four : what becomes of 1-4 pairs, whose Lennard-Jones and Coulomb energies are terms of their own; GB takes all
-    cutoff : A; pairs beyond count in no pair term, but in the Born radii
+    fixed_radii : (n,) constant Born radii, A; by default they depend on the positions
+    one_four : "scale" adds 1-4 Lennard-Jones and Coulomb energies as separate terms, "exclude" omits them; GB always
+        includes 1-4 pairs
+    cutoff : of pair terms, A; the Born radii have no cutoff
     """
     model = model or SolventModel()
     atoms = model.choose_radii(atoms)
@@ -77,7 +78,7 @@ def energy(
         born = np.full(n, np.nan) if in_vacuum else _born_of(atoms, model)
     of_surface = model.gb_model.of_surface
     if of_surface and fixed_radii is None:
-        fixed_radii = born  # which the gradient holds
+        fixed_radii = born  # constant in the gradient
     per_atom = {term: np.zeros(n) for term in PAIR_TERMS}
     gradients = {term: np.zeros((n, 3)) for term in TERMS}
     by_radius = {"gb_pair": np.zeros(n)}
@@ -97,7 +98,7 @@ def energy(
     more, more_gradients = bonded_terms(atoms, model, cutoff, one_four == "scale")
     if model.gb_model.own_dielectrics:
         _correct_dielectrics(atoms, model, born, cutoff, per_atom | more, gradients | more_gradients)
-    for terms_of, corrections in ((per_atom, more), (gradients, more_gradients)):  # of pairs with their own parameters
+    for terms_of, corrections in ((per_atom, more), (gradients, more_gradients)):  # for pairs with specific parameters
         if "lennard_jones" in corrections:
             terms_of["lennard_jones"] += corrections.pop("lennard_jones")
     if in_vacuum:
@@ -128,7 +129,7 @@ def energy(
 
 
 def _born_of(atoms: Atoms, model: SolventModel) -> Floats:
-    """Born radii, (n,) A."""
+    """Return Born radii, (n,) A."""
     return surface_born_radii(atoms, model) if model.gb_model.of_surface else born_radii_of(atoms, model)[1]
 
 
@@ -136,7 +137,7 @@ def _correct_dielectrics(
     atoms: Atoms, model: SolventModel, born: Floats, cutoff: float | None, per_atom: dict[str, Floats],
     gradients: dict[str, Floats],
 ) -> None:  # fmt: skip
-    """Add eq. 3 of docs/theory/sgb.md less what pairs have with one dielectric constant for all."""
+    """Add the difference between eq. 3 of docs/theory/sgb.md and pair terms with a uniform dielectric constant."""
     inverses, pairs, n = inverse_dielectrics(atoms, model), nonbonded_pairs(atoms), len(atoms)
     direct = model.coulomb_factor * np.outer(atoms.charges, atoms.charges)
     terms = {"coulomb": direct * _kept(n, np.arange(n), pairs.excluded)}
@@ -158,7 +159,7 @@ def _correct_dielectrics(
 
 
 def hct_slope(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, series_first: bool = False) -> Floats:
-    """Eq. 8: the derivative by r of the HCT term of `reference.solvent.hct_term`, 1/A^2."""
+    """Eq. 8: derivative of `reference.solvent.hct_term` with respect to r, 1/A^2."""
     begin, end, counts = sphere_ends(r, rho, s, rgb_max)
     lower, upper = 1 / begin, 1 / end
     slope = np.log(lower / upper) / (2 * r**2) - (1 + s**2 / r**2) * (lower**2 - upper**2) / 4
@@ -170,24 +171,24 @@ def hct_slope(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, s
 
 
 def neck_slope(r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]) -> Floats:
-    """Derive the neck integrals of `reference.solvent.neck_term` by r, 1/A^2."""
+    """Return the derivative of `reference.solvent.neck_term` with respect to r, 1/A^2."""
     x, size, there = necks_at(r, necks, kinds, others)
     slope: Floats = np.where(there, -size * (2 * x + 1.8 * x**5) / (1 + x**2 + 0.3 * x**6) ** 2, 0.0)
     return slope
 
 
 def radius_slope(psi: Floats, born: Floats, spheres: Spheres, model: SolventModel) -> Floats:
-    """Eq. 7: the derivative of a Born radius by its integral, A^2."""
+    """Eq. 7: derivative of a Born radius with respect to its integral, A^2."""
     return RADIUS_SLOPES[model.gb_model.function](psi, born, spheres, model)
 
 
 def hct_radius_slope(psi: Floats, born: Floats, spheres: Spheres, model: SolventModel) -> Floats:
-    """Derive eq. 13 of docs/theory/solvent.md."""
+    """Return the derivative of eq. 13 of docs/theory/solvent.md."""
     return born**2
 
 
 def obc_radius_slope(psi: Floats, born: Floats, spheres: Spheres, model: SolventModel) -> Floats:
-    """Derive eqs. 5 and 6 of docs/theory/solvent.md."""
+    """Return the derivative of eqs. 5 and 6 of docs/theory/solvent.md."""
     alpha, beta, gamma = coefficients(spheres, model)
     tanh = np.tanh(alpha * psi - beta * psi**2 + gamma * psi**3)
     slope: Floats = (
@@ -196,14 +197,14 @@ def obc_radius_slope(psi: Floats, born: Floats, spheres: Spheres, model: Solvent
     return slope
 
 
-# By the `function` of models, as RADIUS_FUNCTIONS.
+# By the `function` of models, like RADIUS_FUNCTIONS.
 RADIUS_SLOPES = {"GB_RADIUS_HCT": hct_radius_slope, "GB_RADIUS_OBC": obc_radius_slope}
 
 
 def _pairs(
     positions: Floats, cutoff: float | None
 ) -> Iterator[tuple[NDArray[np.intp], Floats, Floats, NDArray[np.bool_]]]:
-    """Yield rows of pairs: atoms i, vectors from all j, distances (1 from an atom to itself), and which count."""
+    """Yield rows of pairs: atoms i, vectors from all j, distances (1 for i = j), and a mask of pairs within cutoff."""
     for start in range(0, len(positions), ROWS):
         rows = np.arange(start, min(start + ROWS, len(positions)))
         d = positions[rows, None] - positions[None]
@@ -215,7 +216,7 @@ def _pairs(
 
 
 def _kept(n: int, rows: NDArray[np.intp], excluded: Ints) -> NDArray[np.bool_]:
-    """Mark the pairs of the rows that are not excluded, (rows, n)."""
+    """Return a mask of pairs that are not excluded, (rows, n)."""
     kept = np.ones((len(rows), n), bool)
     for i, j in (excluded.T, excluded.T[::-1]):
         here = (i >= rows[0]) & (i <= rows[-1])
@@ -243,7 +244,7 @@ def _coulomb(atoms: Atoms, rows: NDArray[np.intp], r: Floats, model: SolventMode
 def _gb_pair(
     atoms: Atoms, rows: NDArray[np.intp], r: Floats, born: Floats, model: SolventModel
 ) -> tuple[Floats, Floats, Floats]:
-    """Eqs. 4 and 5: energy, (dE/dr)/r and dE/dB of the rows' atoms."""
+    """Eqs. 4 and 5: energy, (dE/dr)/r and dE/dB for the atoms of the rows."""
     own, other = born[rows, None], born[None]
     charges = model.coulomb_constant * atoms.charges[rows, None] * atoms.charges[None]
     gauss = np.exp(-(r**2) / (4 * own * other))
@@ -266,7 +267,7 @@ def _gb_self_slope(charges: Floats, born: Floats, model: SolventModel) -> Floats
 
 
 def _chain_rule(atoms: Atoms, model: SolventModel, born: Floats, by_radius: dict[str, Floats]) -> dict[str, Floats]:
-    """Eq. 9: what the terms' derivatives by the Born radii add to their gradients."""
+    """Eq. 9: contribution of the derivatives with respect to Born radii to the gradients of terms."""
     spheres = model.spheres(atoms)
     rho, s, necks, options = spheres.rho, spheres.scaled, spheres.necks, (model.born_cutoff, model.series_first)
     psi, _ = born_radii_of(atoms, model)

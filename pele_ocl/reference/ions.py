@@ -1,4 +1,4 @@
-"""Greedy placement of ions, defined step by step; equation numbers of docs/theory/ions.md."""
+"""Reference implementation of greedy ion placement; equation numbers of docs/theory/ions.md."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from ..units import COULOMB_KCAL_A
 
 Bools = NDArray[np.bool_]
 
-# Squared distances up to this much beyond the limit count as within it, so that rounding never decides about points
-# that stand exactly at the limit.
+# Tolerance of squared distances, so that points exactly at the limit do not depend on rounding.
 ROUNDING = 1e-9
 
 
 def allowed_points(positions: Floats, grid: Grid, solute_distance: float) -> Bools:
-    """Eq. 1: the points farther than `solute_distance` (A) from every atom, (nz, ny, nx).
+    """Eq. 1: mask of points farther than `solute_distance` (A) from all atoms, (nz, ny, nx).
 
     positions : (n, 3) A
     """
@@ -33,7 +32,7 @@ def allowed_points(positions: Floats, grid: Grid, solute_distance: float) -> Boo
 
 
 def squared_distances(grid: Grid, point: Sequence[int]) -> Floats:
-    """Squared distances (nz, ny, nx) A^2 of all points from the one with indices `point` along x, y, z."""
+    """Return squared distances (nz, ny, nx) A^2 of all points from the point with the given indices along x, y, z."""
     x, y, z = (((np.arange(n) - i) * h) ** 2 for n, i, h in zip(grid.shape, point, grid.spacing, strict=True))
     squares: Floats = z[:, None, None] + y[:, None] + x
     return squares
@@ -47,14 +46,14 @@ def place_ions(
     ion_distance: float,
     dielectric: float = 1.0,
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Eqs. 2 to 4: ions one by one at the allowed point where each has the lowest energy.
+    """Eqs. 2 to 4: place ions one by one at the allowed point with the lowest energy.
 
     potential : (nz, ny, nx) kcal/mol/e, before the first ion
     charges : (m,) e, in the order of placement
-    ion_distance : A, between two ions
+    ion_distance : minimum distance between ions, A
 
-    Returns the points, (k, 3) indices along x, y, z, and the potentials before each ion, (k,) kcal/mol/e. Returns the
-    potential (nz, ny, nx) with all of them, too; k < m if no allowed point was left.
+    Returns the points, (k, 3) indices along x, y, z; the potentials before each ion, (k,) kcal/mol/e; and the potential
+    (nz, ny, nx) with all ions. k < m if no allowed point was left.
     """
     potential, allowed = potential.astype(np.float64), allowed.copy()
     points, before = [], []
@@ -67,6 +66,6 @@ def place_ions(
         before.append(potential[z, y, x])
         r2 = squared_distances(grid, (int(x), int(y), int(z)))
         allowed &= r2 > ion_distance**2 * (1 + ROUNDING)
-        r2[z, y, x] = np.inf  # an ion adds nothing where it stands itself
+        r2[z, y, x] = np.inf  # no contribution at the position of the ion itself
         potential += COULOMB_KCAL_A / dielectric * charge / np.sqrt(r2)
     return np.array(points, np.intp).reshape(-1, 3), np.array(before), potential

@@ -1,4 +1,4 @@
-"""Nonbonded energy and gradient over a pair list, defined; equation numbers of docs/theory/nonbond.md."""
+"""Reference implementation of nonbonded terms over a pair list; equation numbers of docs/theory/nonbond.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..gb_models.solvent_model import SolventModel
 
-BLOCK = 1 << 18  # pairs at a time, so that memory stays bounded
+BLOCK = 1 << 18  # pairs at a time, to limit memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +34,12 @@ def nonbond(
     sigma2: Floats | None = None,
     charge_products: Floats | None = None,
 ) -> ReferenceNonbonded:
-    """Eqs. 1 to 6 over the pairs (first[p], second[p]), radii held fixed.
+    """Eqs. 1 to 6 over the pairs (first[p], second[p]), with constant Born radii.
 
-    one_four : (p,) pairs that are scaled by atoms.one_four
-    born_radii : (n,) A; without them there is no GB term
-    internal_dielectrics : (n,) of each atom; by default the model's solute dielectric
-    sigma2, charge_products : (p,) A^2 and e^2 in place of what the atoms give
+    one_four : (p,) mask of pairs scaled by atoms.one_four
+    born_radii : (n,) A; None for no GB term
+    internal_dielectrics : (n,) per atom; by default the solute dielectric of the model
+    sigma2, charge_products : (p,) A^2 and e^2, which replace values from the atoms
     """
     model = model or SolventModel()
     inside = np.full(len(atoms), model.solute_dielectric) if internal_dielectrics is None else internal_dielectrics
@@ -67,7 +67,7 @@ def nonbond(
 def pair_terms(
     atoms: Atoms, first: NDArray[np.int32], second: NDArray[np.int32]
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """Eqs. 1 to 3 of each pair, Lennard-Jones and Coulomb in vacuum: energies, kcal/mol, and (dE/dr)/r."""
+    """Eqs. 1 to 3: energies, kcal/mol, and (dE/dr)/r of each pair, for Lennard-Jones and for Coulomb in vacuum."""
     r2 = ((atoms.positions[first] - atoms.positions[second]) ** 2).sum(axis=1)
     ones = np.ones(len(first))
     charges = atoms.charges[first] * atoms.charges[second]

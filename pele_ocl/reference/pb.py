@@ -1,7 +1,7 @@
-"""Poisson-Boltzmann by finite differences, defined step by step; equation numbers: docs/theory/poisson-boltzmann.md.
+"""Reference finite-difference Poisson-Boltzmann solver; equation numbers of docs/theory/poisson-boltzmann.md.
 
-Arrays are (nz, ny, nx). An edge leads from its node to the next one along its axis; arrays of edges are
-(3, nz, ny, nx), axis x first, and edges that lead out of the grid are not used.
+Arrays are (nz, ny, nx). An edge connects a node to the next one along an axis. Arrays of edges are (3, nz, ny, nx),
+with x first; edges beyond the border of the grid are not used.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from ..atoms import Floats
 from ..grid import Grid
 from ..pb_model import SMALL, PBModel, PBProblem, PBSolute
 
-PIECES = 64  # that an edge is cut into where its share of solvent is counted
+PIECES = 64  # parts of an edge, to determine its fraction in solvent
 ALL_PIECES = np.uint64(2**64 - 1)
-LARGEST_EXPONENT = 85.0  # of an ion's Boltzmann factor, as in APBS
-LEAST_PRODUCT = np.float32(1e-12)  # of splines: smaller ones are left as they are, as in APBS
-NEAREST = 1e-2  # A: the singular potential of an atom is taken no closer
+LARGEST_EXPONENT = 85.0  # in the Boltzmann factor of an ion, as in APBS
+LEAST_PRODUCT = np.float32(1e-12)  # smaller products of splines are not multiplied further, as in APBS
+NEAREST = 1e-2  # A, smallest distance at which the singular potential of an atom is evaluated
 
 Codes = NDArray[np.uint8]
 Bools = NDArray[np.bool_]
 
 
 def rounded(x: float) -> int:
-    """Round to the nearest whole number, halves upwards."""
+    """Round to the nearest integer, with halves rounded up."""
     return int(np.floor(x + 0.5))
 
 
 def unit_points(wanted: float) -> Floats:
-    """Points of a unit sphere in rings, (m, 3); m is near `wanted`."""
+    """Return points on a unit sphere in rings, (m, 3), with m close to `wanted`."""
     n_rings = rounded(np.sqrt(np.pi * wanted / 4))
     points = []
-    for ring in range(n_rings):  # the first has no points and the south pole no ring, as in APBS
+    for ring in range(n_rings):  # the first ring is empty, and there is none at the south pole, as in APBS
         theta = np.pi / n_rings * ring
         around = rounded(np.sin(theta) * 2 * n_rings)
         for k in range(around):
@@ -46,7 +46,7 @@ def unit_points(wanted: float) -> Floats:
 
 
 def probe_points(solute: PBSolute, model: PBModel) -> Floats:
-    """Centres of probes that touch an atom and overlap none, (m, 3) A; eq. 4, for edges by shares 4a, too."""
+    """Return centres of probes that touch an atom without overlap, (m, 3) A; eq. 4, and 4a for the surface "edges"."""
     if model.probe < SMALL:
         return np.empty((0, 3))
     reach = solute.radii.max() + max(model.probe, model.ion_radius) + 0.5
@@ -66,10 +66,10 @@ def probe_points(solute: PBSolute, model: PBModel) -> Floats:
 
 
 def circle_points(solute: PBSolute, model: PBModel) -> Floats:
-    """Centres of probes that touch two atoms and overlap none, (m, 3) A, the ones that touch three among them; eq. 4a.
+    """Return centres of probes that touch two or three atoms without overlap, (m, 3) A; eq. 4a.
 
-    They are on the circles where two spheres r + R meet. Parts of a circle that no other sphere holds have points at
-    both ends, and between them as far apart as points of the density are, or nearer.
+    They lie on the intersection circles of spheres with radii r + R. Exposed arcs have points at both ends, and evenly
+    spaced points between them, at most as far apart as the density requires.
     """
     radii, found, turn = solute.radii + model.probe, [np.empty((0, 3))], 2 * np.pi
     for a, b in combinations(range(len(radii)), 2):
@@ -86,7 +86,7 @@ def circle_points(solute: PBSolute, model: PBModel) -> Floats:
         to = solute.positions[others] - middle
         x, y = to @ u, to @ v
         reach, least = np.hypot(x, y), (radius**2 + (to**2).sum(axis=1) - radii[others] ** 2) / (2 * radius)
-        if (least <= -reach).any():  # all of it is held
+        if (least <= -reach).any():  # completely buried
             continue
         cuts = least < reach
         halves, middles = np.arccos(least[cuts] / reach[cuts]), np.arctan2(y[cuts], x[cuts])
@@ -103,7 +103,7 @@ def circle_points(solute: PBSolute, model: PBModel) -> Floats:
 
 
 def mark(marked: NDArray[Any], origin: Floats, spacing: Floats, centres: Floats, radii: Floats, value: float) -> None:
-    """Set what lies within spheres, their surface included, to a value. origin : (3,) of the first point of `marked`"""
+    """Set all points within or on spheres to a value. origin : (3,) position of the first point of `marked`"""
     shape = marked.shape[::-1]
     for centre, radius in zip(centres - origin, radii, strict=True):
         first = np.maximum(0, np.ceil((centre - radius) / spacing - 0.5).astype(int))
@@ -111,18 +111,18 @@ def mark(marked: NDArray[Any], origin: Floats, spacing: Floats, centres: Floats,
         if (first >= end).any():
             continue
         x, y, z = (centre[a] - spacing[a] * np.arange(first[a], end[a]) for a in range(3))
-        # In this order of arithmetic points exactly on a sphere count as APBS counts them.
+        # This order of operations gives the same result as APBS for points exactly on a sphere.
         within = ((z * z)[:, None, None] + (y * y)[:, None]) + x * x <= radius * radius
         marked[first[2] : end[2], first[1] : end[1], first[0] : end[0]][within] = value
 
 
 def strictly_inside(grid: Grid, positions: Floats) -> Bools:
-    """Find the positions inside a grid and not on its border, (n,) True or False."""
+    """Return a mask (n,) of positions inside a grid, excluding its border."""
     return np.asarray(np.all((positions > grid.origin) & (positions < grid.last), axis=1))
 
 
 def middle_codes(problem: PBProblem, grid: Grid, probes: Floats) -> Codes:
-    """Find if edges' middles lie in solvent, 0 or 1, (3, nz, ny, nx); eq. 5."""
+    """Return 1 for edges with midpoints in solvent and 0 for others, (3, nz, ny, nx); eq. 5."""
     solute, model = problem.solute, problem.model
     codes = np.ones((3, *grid.shape[::-1]), np.uint8)
     taken = strictly_inside(grid, solute.positions) & (solute.radii > SMALL)
@@ -135,7 +135,7 @@ def middle_codes(problem: PBProblem, grid: Grid, probes: Floats) -> Codes:
 
 
 def smoothed_counts(codes: Codes) -> tuple[Codes, Codes]:
-    """Count the nine middles within a step of each, as many as exist, and as many as lie in solvent; eq. 6."""
+    """Count, for each edge, the existing neighbouring midpoints (up to nine), and those in solvent; eq. 6."""
     counts, solvents = np.zeros_like(codes), np.zeros_like(codes)
     padded = np.pad(codes.astype(np.int8), ((0, 0), (1, 1), (1, 1), (1, 1)), constant_values=-1)
     inner = [slice(1, -1)] * 3
@@ -159,7 +159,7 @@ def smoothed_counts(codes: Codes) -> tuple[Codes, Codes]:
 
 
 def covered_pieces(grid: Grid, axis: int, centres: Floats, radii: Floats) -> NDArray[np.uint64]:
-    """Find the PIECES of each edge along an axis with their midpoints in a sphere, as bits, (nz, ny, nx)."""
+    """Return the PIECES of each edge along an axis with midpoints in a sphere, as bits, (nz, ny, nx)."""
     shape, spacing = grid.shape, grid.spacing
     pieces = np.zeros(shape[::-1], np.uint64)
     across = [a for a in range(3) if a != axis]
@@ -170,7 +170,7 @@ def covered_pieces(grid: Grid, axis: int, centres: Floats, radii: Floats) -> NDA
             continue
         along = (centre[axis] - spacing[axis] * np.arange(first[axis], end[axis])) / spacing[axis]
         u, v = (centre[a] - spacing[a] * np.arange(first[a], end[a]) for a in across)
-        room = radius * radius - ((v * v)[:, None] + u * u)  # across[0] runs fastest
+        room = radius * radius - ((v * v)[:, None] + u * u)  # across[0] is the fastest axis
         half = np.sqrt(np.maximum(room, 0)) / spacing[axis]
         t = along.reshape([-1 if a == axis else 1 for a in (2, 1, 0)])
         wide = np.expand_dims(half, 2 - axis)
@@ -186,7 +186,7 @@ def covered_pieces(grid: Grid, axis: int, centres: Floats, radii: Floats) -> NDA
 
 
 def edge_codes(problem: PBProblem, grid: Grid, probes: Floats) -> Codes:
-    """Count an edge's PIECES in solvent, (3, nz, ny, nx); eq. 7."""
+    """Return the number of PIECES of each edge in solvent, (3, nz, ny, nx); eq. 7."""
     solute, model = problem.solute, problem.model
     taken = solute.radii > SMALL
     codes = np.empty((3, *grid.shape[::-1]), np.uint8)
@@ -198,7 +198,7 @@ def edge_codes(problem: PBProblem, grid: Grid, probes: Floats) -> Codes:
 
 
 def spline_products(origin: Floats, grid: Grid, centres: Floats, radii: Floats, model: PBModel) -> Floats:
-    """Products over spheres of a step from 0 within to 1 without, (nz, ny, nx); eq. 8."""
+    """Return products over spheres of smooth steps from 0 inside to 1 outside, (nz, ny, nx); eq. 8."""
     window = model.window
     values = np.ones(grid.shape[::-1])
     for centre, radius in zip(centres - origin, radii, strict=True):
@@ -219,7 +219,7 @@ def spline_products(origin: Floats, grid: Grid, centres: Floats, radii: Floats, 
 
 
 def dielectrics(problem: PBProblem, grid: Grid, probes: Floats) -> Floats:
-    """Dielectric constants of the edges, (3, nz, ny, nx); eqs. 5 to 8."""
+    """Return the dielectric constants of edges, (3, nz, ny, nx); eqs. 5 to 8."""
     solute, model = problem.solute, problem.model
     inner, outer = model.solute_dielectric, model.solvent_dielectric
     if model.is_uniform:
@@ -245,13 +245,13 @@ def dielectrics(problem: PBProblem, grid: Grid, probes: Floats) -> Floats:
 
 
 def harmonic(share: Floats, model: PBModel) -> Floats:
-    """Put both parts of edges in series: dielectric constants for a share of each in solvent; eq. 7."""
+    """Return harmonic averages of the dielectric constants. share : fraction of an edge in solvent; eq. 7"""
     constants: Floats = 1 / ((1 - share) / model.solute_dielectric + share / model.solvent_dielectric)
     return constants
 
 
 def accessible(problem: PBProblem, grid: Grid) -> Floats:
-    """Share of ions' access to each node, 0 to 1, (nz, ny, nx); eq. 9."""
+    """Return the ion accessibility of each node, 0 to 1, (nz, ny, nx); eq. 9."""
     solute, model = problem.solute, problem.model
     if not model.has_salt:
         return np.zeros(grid.shape[::-1])
@@ -267,7 +267,7 @@ def accessible(problem: PBProblem, grid: Grid) -> Floats:
 
 
 def spline(t: Floats, degree: int) -> Floats:
-    """Evaluate a B-spline that is not 0 between 0 and degree + 1; eq. 11."""
+    """Evaluate a B-spline with support from 0 to degree + 1; eq. 11."""
     if degree == 1:
         tent: Floats = np.maximum(0, 1 - np.abs(t - 1))
         return tent
@@ -276,10 +276,10 @@ def spline(t: Floats, degree: int) -> Floats:
 
 
 def node_charges(problem: PBProblem, grid: Grid) -> Floats:
-    """Charges on the nodes, (nz, ny, nx) e; eqs. 10 and 11."""
+    """Return the charges assigned to nodes, (nz, ny, nx) e; eqs. 10 and 11."""
     solute, charges = problem.solute, np.zeros(grid.shape[::-1])
     degree = {"spl0": 1, "spl2": 2, "spl4": 4}[problem.model.charges]
-    reach = degree // 2  # spacings
+    reach = degree // 2  # in spacings
     for position, charge in zip(solute.positions, solute.charges, strict=True):
         beyond = reach * grid.spacing
         if ((position <= grid.origin - beyond) | (position >= grid.last + beyond)).any():
@@ -292,7 +292,7 @@ def node_charges(problem: PBProblem, grid: Grid) -> Floats:
                 index = np.arange(max(low - reach, 0), min(high + reach, grid.shape[axis] - 1) + 1)
                 weights.append(spline((degree + 1) / 2 + (index - place), degree))
             else:
-                index = np.array([low, low + 1])  # the second has no weight where both are one
+                index = np.array([low, low + 1])  # the second weight is 0 for a charge exactly on a node
                 weights.append(np.array([1 - (place - low), place - low]))
             indices.append(index)
         np.add.at(
@@ -304,20 +304,20 @@ def node_charges(problem: PBProblem, grid: Grid) -> Floats:
 
 
 def border(grid: Grid) -> Bools:
-    """Nodes of the six faces of a grid, (nz, ny, nx)."""
+    """Return a mask of the border nodes of a grid, (nz, ny, nx)."""
     border = np.ones(grid.shape[::-1], np.bool_)
     border[1:-1, 1:-1, 1:-1] = False
     return border
 
 
 def node_positions(grid: Grid, nodes: Bools) -> Floats:
-    """Positions of nodes, (m, 3) A."""
+    """Return the positions of nodes, (m, 3) A."""
     positions: Floats = grid.origin + np.argwhere(nodes)[:, ::-1] * grid.spacing
     return positions
 
 
 def screened_spheres(problem: PBProblem, points: Floats) -> Floats:
-    """Potential of every atom as a sphere in salt water, (m,) kT/e; eq. 12."""
+    """Return the potential of all atoms as charged spheres in salt solution, (m,) kT/e; eq. 12."""
     model, potential = problem.model, np.zeros(len(points))
     solute, kappa = problem.solute, problem.model.kappa
     for position, charge, radius in zip(solute.positions, solute.charges, solute.radii, strict=True):
@@ -328,7 +328,7 @@ def screened_spheres(problem: PBProblem, points: Floats) -> Floats:
 
 
 def screened_molecule(problem: PBProblem, points: Floats) -> Floats:
-    """Potential of one sphere with the molecule's charge, dipole and quadrupole, (m,) kT/e; eq. 13."""
+    """Return the potential of a sphere with the molecule's charge, dipole and quadrupole, (m,) kT/e; eq. 13."""
     solute, model, kappa = problem.solute, problem.model, problem.model.kappa
     from_middle = solute.positions - solute.middle
     radius = (np.sqrt((from_middle**2).sum(axis=1)) + solute.radii).max()
@@ -354,7 +354,7 @@ def screened_molecule(problem: PBProblem, points: Floats) -> Floats:
 
 
 def interpolated(values: Floats, grid: Grid, points: Floats) -> Floats:
-    """Values of a grid at points inside, (m,), from the eight nodes around each; eq. 14."""
+    """Interpolate values trilinearly at points inside a grid, (m,); eq. 14."""
     place = (points - grid.origin) / grid.spacing
     last = np.array(grid.shape) - 1
     low = np.clip(np.floor(place), 0, last).astype(int)
@@ -370,19 +370,19 @@ def interpolated(values: Floats, grid: Grid, points: Floats) -> Floats:
 
 @dataclass(eq=False)
 class Level:
-    """Equation on one grid, and its solution. potential : (nz, ny, nx) kT/e, with values at the border"""
+    """Discretized equation on one grid, and its solution. potential : (nz, ny, nx) kT/e, with boundary values"""
 
     grid: Grid
     eps: Floats
     access: Floats
     charges: Floats
     potential: Floats
-    edges: Floats = field(init=False)  # eps times face area over length
-    salt: Floats = field(init=False)  # solvent dielectric times kappa^2 times volume, where ions come
+    edges: Floats = field(init=False)  # eps times face area divided by length
+    salt: Floats = field(init=False)  # solvent dielectric times kappa^2 times volume, 0 if not accessible
     volume: float = field(init=False)
 
     def discretise(self, model: PBModel) -> Level:
-        """Weigh edges and nodes; eq. 3."""
+        """Compute the coefficients of edges and nodes; eq. 3."""
         self.volume = float(np.prod(self.grid.spacing))
         self.edges = self.eps * (self.volume / self.grid.spacing**2)[:, None, None, None]
         self.salt = self.access * model.screening * self.volume
@@ -390,7 +390,7 @@ class Level:
 
 
 def level_of(problem: PBProblem, grid: Grid, probes: Floats, parent: Level | None) -> Level:
-    """Make the equation on a grid. parent : gives the values at the border; None for the model's own."""
+    """Set up the equation on a grid. parent : source of boundary values; None for those of the model"""
     model, potential, edge = problem.model, np.zeros(grid.shape[::-1]), border(grid)
     points = node_positions(grid, edge)
     if parent is not None:
@@ -406,7 +406,7 @@ INNER = (slice(1, -1),) * 3
 
 
 def applied(edges: Floats, salt: Floats, values: Floats) -> Floats:
-    """Apply the linear operator of eq. 3 at the inner nodes; 0 at the border, whose values count."""
+    """Apply the linear operator of eq. 3 at the inner nodes, using boundary values; the result is 0 at the border."""
     out = np.zeros_like(values)
     for axis in range(3):
         own = 2 - axis
@@ -421,14 +421,14 @@ def applied(edges: Floats, salt: Floats, values: Floats) -> Floats:
 
 
 def border_of(values: Floats) -> Bools:
-    """Find the border of an array of nodes."""
+    """Return a mask of the border of an array of nodes."""
     found = np.ones(values.shape, np.bool_)
     found[INNER] = False
     return found
 
 
 def diagonal(edges: Floats, salt: Floats) -> Floats:
-    """Find the operator's diagonal; 1 at the border."""
+    """Return the diagonal of the operator, with 1 at the border."""
     total = salt.copy()
     for axis in range(3):
         own = 2 - axis
@@ -441,7 +441,7 @@ def diagonal(edges: Floats, salt: Floats) -> Floats:
 
 
 def conjugate_gradients(edges: Floats, salt: Floats, right: Floats, tolerance: float) -> Floats:
-    """Solve the linear equation with zeros at the border, to a residual smaller than `tolerance` by its norm."""
+    """Solve the linear equation with zero boundary values, to a residual norm below `tolerance`."""
     inverse, x, r = 1 / diagonal(edges, salt), np.zeros_like(right), right.copy()
     z = inverse * r
     p, rz = z.copy(), float((r * z).sum())
@@ -457,7 +457,7 @@ def conjugate_gradients(edges: Floats, salt: Floats, right: Floats, tolerance: f
 
 
 def ion_terms(model: PBModel, potential: Floats) -> tuple[Floats, Floats]:
-    """Find the charge of ions in a potential and its slope, in units of kappa^2; u and 1 if linear; eq. 2."""
+    """Return the ion charge in a potential and its derivative, in units of kappa^2; u and 1 if linear; eq. 2."""
     if not model.is_nonlinear:
         return potential, np.ones_like(potential)
     value, slope = np.zeros_like(potential), np.zeros_like(potential)
@@ -470,7 +470,7 @@ def ion_terms(model: PBModel, potential: Floats) -> tuple[Floats, Floats]:
 
 
 def residual(level: Level, model: PBModel) -> Floats:
-    """Find the residual of eq. 3 at the inner nodes."""
+    """Return the residual of eq. 3 at the inner nodes."""
     lacks = level.charges * model.charge_factor - applied(level.edges, np.zeros_like(level.salt), level.potential)
     lacks -= level.salt * ion_terms(model, level.potential)[0]
     lacks[border_of(lacks)] = 0
@@ -478,7 +478,7 @@ def residual(level: Level, model: PBModel) -> Floats:
 
 
 def solve(level: Level, model: PBModel, tolerance: float = 1e-12) -> None:
-    """Find the potential, to a relative residual; one step of Newton's method solves the linear equation."""
+    """Solve for the potential by Newton's method, to a relative residual. The linear equation needs one step."""
     start = level.potential.copy()
     level.potential[INNER] = 0
     first = np.sqrt((residual(level, model) ** 2).sum())
@@ -508,9 +508,9 @@ def solve(level: Level, model: PBModel, tolerance: float = 1e-12) -> None:
 
 
 def energy_terms(level: Level, problem: PBProblem, outside: Grid | None = None) -> Floats:
-    """Charges in the potential, the field's energy and the ions' pressure, (3,) kT; eqs. 15 to 18.
+    """Return the energies of fixed charges, field and ions (osmotic pressure), (3,) kT; eqs. 15 to 18.
 
-    outside : only what lies outside this grid counts
+    outside : only include the region outside this grid
     """
     solute, model, grid, u = problem.solute, problem.model, level.grid, level.potential
     counts = np.ones(u.shape)
@@ -532,7 +532,7 @@ def energy_terms(level: Level, problem: PBProblem, outside: Grid | None = None) 
         upper = tuple(slice(1, None) if k == 2 - axis else slice(0, -1) for k in range(3))
         squares = ((u[lower] - u[upper]) / grid.spacing[axis]) ** 2
         strained += float((level.eps[axis][lower] * 0.5 * (counts[lower] + counts[upper]) * squares).sum())
-    pressed, reached = 0.0, level.access > SMALL  # elsewhere exponentials may overflow
+    pressed, reached = 0.0, level.access > SMALL  # avoids overflow of exponentials elsewhere
     for ion in model.ions:
         factor = 0.5 * model.screening / model.ionic_strength * ion.concentration
         pressed += float(((counts * level.access)[reached] * factor * np.expm1(-ion.charge * u[reached])).sum())
@@ -541,12 +541,12 @@ def energy_terms(level: Level, problem: PBProblem, outside: Grid | None = None) 
 
 
 def total(terms: Floats, model: PBModel) -> float:
-    """Energy of its terms, kT; eq. 15 or 16."""
+    """Return the total energy from its terms, kT; eq. 15 or 16."""
     return float(terms[0] - terms[1] - terms[2]) if model.is_nonlinear else float(0.5 * terms[0])
 
 
 def energies(problem: PBProblem, tolerance: float = 1e-12) -> list[float]:
-    """Total electrostatic energy on each grid, kT, self energies of charges on the grid included."""
+    """Return the total electrostatic energy on each grid, kT, including the self energies of charges on the grid."""
     probes = probe_points(problem.solute, problem.rolled)
     parent: Level | None = None
     around, found = np.zeros(3), []

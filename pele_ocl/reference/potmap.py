@@ -1,4 +1,4 @@
-"""Potential maps in NumPy float64: their definition. docs/theory/potmap.md has the equations."""
+"""Reference implementation of potential maps; equations in docs/theory/potmap.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BLOCK = 4_000_000
 
 
 def potential(r2: Floats, model: PotentialModel) -> Floats:
-    """Potential of a unit charge in e/A at squared distances r2 [A^2] of any shape, the dielectric left out."""
+    """Return the potential of a unit charge, e/A, at squared distances r2 [A^2] of any shape, without dielectric."""
     r = np.sqrt(np.maximum(r2, model.min_distance**2))
     value: Floats = np.exp(-model.kappa * r) / (r * r if model.distance_dependent else r)
     if model.cutoff is not None:
@@ -25,7 +25,7 @@ def potential(r2: Floats, model: PotentialModel) -> Floats:
 
 
 def slope(r2: Floats, model: PotentialModel) -> Floats:
-    """-(d potential / dr) / r in e/A^3. Times the vector from charge to point it is a unit charge's field."""
+    """Return -(d potential / dr) / r in e/A^3; multiplied by the vector from charge to point, it is the field."""
     r = np.sqrt(np.maximum(r2, model.min_distance**2))
     power = 2 if model.distance_dependent else 1
     bare = np.exp(-model.kappa * r) / r**power
@@ -40,20 +40,20 @@ def slope(r2: Floats, model: PotentialModel) -> Floats:
 
 
 def potmap(atoms: Atoms, grid: Grid, model: PotentialModel | None = None) -> Floats:
-    """Electrostatic potential at the points of a grid, (nz, ny, nx) in kcal/mol/e. Cost: atoms * points."""
+    """Compute the electrostatic potential on a grid, (nz, ny, nx) in kcal/mol/e, at a cost of atoms times points."""
     values: Floats = _summed(atoms, grid, model or PotentialModel(), False)[0]
     return values
 
 
 def field(atoms: Atoms, grid: Grid, model: PotentialModel | None = None) -> Floats:
-    """Compute the electric field, minus the potential's gradient: (3, nz, ny, nx) in kcal/mol/e/A, along x, y and z."""
+    """Compute the electric field, the negative gradient of the potential: (3, nz, ny, nx) in kcal/mol/e/A."""
     components: Floats = _summed(atoms, grid, model or PotentialModel(), True)[1:]
     return components
 
 
 def _summed(atoms: Atoms, grid: Grid, model: PotentialModel, with_field: bool) -> Floats:
-    """Potential and, if asked for, the three components of the field, (1 or 4, nz, ny, nx)."""
-    # From the grid's origin: far from zero, sums with it would lose digits.
+    """Return the potential and, if requested, the three components of the field, (1 or 4, nz, ny, nx)."""
+    # Relative to the grid's origin, to avoid a loss of digits far from zero.
     x, y, z = (h * np.arange(n) for h, n in zip(grid.spacing, grid.shape, strict=True))
     points = np.stack(np.meshgrid(z, y, x, indexing="ij")[::-1], axis=-1).reshape(-1, 3)
     positions = atoms.positions - grid.origin

@@ -1,4 +1,4 @@
-"""PELE's SGB models, defined; equation numbers of docs/theory/sgb.md."""
+"""Reference implementation of PELE's SGB models; equation numbers of docs/theory/sgb.md."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ..atoms import Atoms, Floats
 from ..gb_models.solvent_model import SolventModel
 from ..gb_models.surface import sgb_figures, unit_points
 
-MIDDLE, STEEPNESS, LENGTH = 0.4, 12.0, 1.5  # of the switch of SGB/NP: b, c, and a (A)
+MIDDLE, STEEPNESS, LENGTH = 0.4, 12.0, 1.5  # parameters b, c and a (A) of the SGB/NP switching function
 
 
 def exposed_points(positions: Floats, radii: Floats) -> NDArray[np.bool_]:
-    """Eq. 1: the points of each atom's sphere that are in no other one, (n, points); no point of a radius 0.
+    """Eq. 1: mask of exposed points on each atom's sphere, (n, points); none for atoms with radius 0.
 
     positions (n, 3) A, radii (n,) A
     """
@@ -45,7 +45,7 @@ def surface_born_radii(atoms: Atoms, model: SolventModel) -> Floats:
 
 
 def areas(atoms: Atoms, model: SolventModel) -> Floats:
-    """Areas of the atoms that a probe reaches, (n,) A^2."""
+    """Return the solvent-accessible areas of atoms, (n,) A^2."""
     bare = sgb_figures(atoms, model.gb)[:, 1]
     radii = np.where(bare > 0, bare + model.probe_radius, 0.0)
     found: Floats = 4 * np.pi * radii**2 * exposed_points(atoms.positions, radii).mean(axis=1)
@@ -53,7 +53,7 @@ def areas(atoms: Atoms, model: SolventModel) -> Floats:
 
 
 def nonpolar_sgb(atoms: Atoms, born: Floats, model: SolventModel) -> Floats:
-    """Eq. 4: the nonpolar energy of each atom, (n,) kcal/mol."""
+    """Eq. 4: nonpolar energy of each atom, (n,) kcal/mol."""
     _, _, gamma, alpha = sgb_figures(atoms, model.gb).T
     switch = 1 / (1 + np.exp(-STEEPNESS * (LENGTH / born - MIDDLE)))
     energy: Floats = gamma * areas(atoms, model) + alpha * switch

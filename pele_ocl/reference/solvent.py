@@ -1,4 +1,4 @@
-"""Born radii and implicit-solvent energy, defined; equation numbers of docs/theory/solvent.md."""
+"""Reference implementation of Born radii and solvent energies; equation numbers of docs/theory/solvent.md."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..gb_models import Necks, Spheres
 from ..gb_models.necks import REACH
 from ..gb_models.solvent_model import SolventModel
 
-ROWS = 256  # atoms at a time, so that memory stays linear in atoms
-SANDER_TERMS = 5  # of sander's series
+ROWS = 256  # atoms at a time, so that memory is linear in the number of atoms
+SANDER_TERMS = 5  # terms of the series in sander
 
 
 def sphere_ends(r: Floats, rho: Floats, s: Floats, rgb_max: float | None) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Find the ends of spheres for atoms, A, and tell which count, as in `hct_term`."""
+    """Return the integration limits of spheres, A, and a mask of spheres that contribute, as in `hct_term`."""
     limit = np.inf if rgb_max is None else rgb_max
     begin, end = np.maximum(rho, np.abs(r - s)), np.minimum(r + s, limit)
     counts = (rho < end) & (begin < limit)
@@ -27,11 +27,11 @@ def sphere_ends(r: Floats, rho: Floats, s: Floats, rgb_max: float | None) -> tup
 def sander_terms(
     r: Floats, rho: Floats, s: Floats, rgb_max: float | None, slope: bool
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """sander's HCT terms (1/A), or their slopes by r (1/A^2), where it has others than eq. 2, and the pairs with them.
+    """Return HCT terms (1/A) of sander, or derivatives (1/A^2), and a mask of pairs for which they differ from eq. 2.
 
-    It takes twice the series of eq. 4, cut after SANDER_TERMS terms, wherever r > 4s, before it looks for overlaps. The
-    pairs are of s < 0, all of them, and of spheres with r > 4s that overlap with the atom. The sphere is within rgb_max
-    (A) as a whole; of s < 0 others count as nothing.
+    sander uses twice the series of eq. 4, truncated after SANDER_TERMS terms, if r > 4s, even for overlapping spheres.
+    The mask contains all pairs with s < 0, and overlapping spheres with r > 4s that lie completely within rgb_max (A).
+    For s < 0, the term is 0 if the sphere is not completely within rgb_max.
     """
     k = np.arange(1, SANDER_TERMS + 1)
     factors = 2 * k / (2 * k + 1)
@@ -43,10 +43,10 @@ def sander_terms(
 
 
 def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, series_first: bool = False) -> Floats:
-    """Eq. 2: HCT term of spheres of scaled radius s at distances r, for offset radii rho, A; 1/A.
+    """Eq. 2: HCT term, 1/A, of spheres with scaled radius s at distance r, for offset radii rho, A.
 
-    rgb_max : A, within which of an atom spheres count; None for all of them
-    series_first : whether to ask for far spheres before overlaps, as sander does, of SolventModel
+    rgb_max : cutoff of spheres, A; None for no cutoff
+    series_first : whether to use the series before checking for overlaps, as in sander; see SolventModel
     """
     begin, end, counts = sphere_ends(r, rho, s, rgb_max)
     lower, upper = 1 / begin, 1 / end
@@ -68,20 +68,20 @@ def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, se
 def necks_at(
     r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Find r - d0 (A) and m0 (1/A) of the necks between atoms of these kinds at distances r; mark existing ones."""
+    """Return r - d0 (A), m0 (1/A) and a mask of necks between atoms of these kinds at distances r."""
     there = r < necks.radii[kinds] + necks.radii[others] + REACH
     return r - necks.distances[others, kinds], necks.sizes[others, kinds], there
 
 
 def neck_term(r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]) -> Floats:
-    """Eq. 1 of docs/theory/gb-models.md: what atoms of these kinds take from others at distances r, 1/A."""
+    """Eq. 1 of docs/theory/gb-models.md: neck integrals between atoms of these kinds at distances r, 1/A."""
     x, size, there = necks_at(r, necks, kinds, others)
     term: Floats = np.where(there, size / (1 + x**2 + 0.3 * x**6), 0.0)
     return term
 
 
 def _distances(positions: Floats, atoms: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], Floats]]:
-    """Rows of the distance matrix for the given atoms, ROWS at a time; infinite for an atom and itself."""
+    """Yield rows of the distance matrix for the given atoms, ROWS at a time; infinite on the diagonal."""
     for start in range(0, len(atoms), ROWS):
         rows = atoms[start : start + ROWS]
         r = np.linalg.norm(positions[rows, None] - positions[None], axis=2)
@@ -95,7 +95,7 @@ def hct_radius(psi: Floats, spheres: Spheres, model: SolventModel) -> Floats:
 
 
 def coefficients(spheres: Spheres, model: SolventModel) -> tuple[Floats, Floats, Floats]:
-    """alpha, beta and gamma of atoms, (n,) each."""
+    """Return alpha, beta and gamma of atoms, (n,) each."""
     constants = model.radius_constants if spheres.constants is None else spheres.constants
     alpha, beta, gamma, _ = np.broadcast_to(constants, (len(spheres.radii), 4)).T
     return alpha, beta, gamma
@@ -109,7 +109,7 @@ def obc_radius(psi: Floats, spheres: Spheres, model: SolventModel) -> Floats:
     return born
 
 
-# By the `function` of models: the macro that selects the same in kernels.
+# By the `function` of models, the macro that selects the same function in kernels.
 RADIUS_FUNCTIONS = {"GB_RADIUS_HCT": hct_radius, "GB_RADIUS_OBC": obc_radius}
 
 
@@ -126,7 +126,7 @@ def born_radii(
 
 
 def born_radii_of(atoms: Atoms, model: SolventModel, rows: NDArray[np.intp] | None = None) -> tuple[Floats, Floats]:
-    """psi and Born radii (A) of the given atoms, by default of all, in any GB model."""
+    """Return psi and Born radii (A) of the given atoms, by default of all, for any GB model."""
     return _radii_of(atoms.positions, model.spheres(atoms), model, np.arange(len(atoms)) if rows is None else rows)
 
 
@@ -154,7 +154,7 @@ def _radii_of(
 
 
 def gb_distance(r: Floats, born_i: Floats, born_j: Floats) -> Floats:
-    """Eq. 7: the effective distance f of two charges, A."""
+    """Eq. 7: effective distance f of two charges, A."""
     product = born_i * born_j
     f: Floats = np.sqrt(r**2 + product * np.exp(-(r**2) / (4 * product)))
     return f
@@ -173,7 +173,7 @@ def gb_self(charges: Floats, born: Floats, model: SolventModel) -> Floats:
 
 
 def gb_pair(positions: Floats, charges: Floats, born: Floats, model: SolventModel) -> Floats:
-    """Eq. 10: half the pair energies of each atom, so that each pair counts once in their sum, (n,) kcal/mol."""
+    """Eq. 10: half of the pair energies of each atom, (n,) kcal/mol, so that the sum counts every pair once."""
     energy = np.empty(len(charges))
     for rows, r in _distances(positions, np.arange(len(charges))):
         apart = np.isfinite(r)
@@ -184,6 +184,6 @@ def gb_pair(positions: Floats, charges: Floats, born: Floats, model: SolventMode
 
 
 def nonpolar(radii: Floats, born: Floats, model: SolventModel) -> Floats:
-    """Eq. 11: the ACE surface term of each atom, (n,) kcal/mol."""
+    """Eq. 11: ACE surface term of each atom, (n,) kcal/mol."""
     energy: Floats = 4 * np.pi * model.ace_tension * (radii + model.probe_radius) ** 2 * (radii / born) ** 6
     return energy

@@ -1,4 +1,4 @@
-"""LCPO surface areas, defined; equation numbers of docs/theory/surface.md."""
+"""Reference implementation of LCPO surface areas; equation numbers of docs/theory/surface.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..gb_models.solvent_model import SolventModel
 
 
 def surface_areas(atoms: Atoms, model: SolventModel) -> tuple[Floats, Floats]:
-    """Surface areas of the atoms, (n,) A^2, and the gradient of their sum, (n, 3) A. Memory n^2."""
+    """Return surface areas of atoms, (n,) A^2, and the gradient of their sum, (n, 3) A. Memory scales as n^2."""
     radii, *p = lcpo_parameters(atoms, model.lcpo_unknown, model.lcpo_rule).T
     heavy = np.flatnonzero(radii)
     reach = radii[heavy] + model.probe_radius
@@ -20,10 +20,10 @@ def surface_areas(atoms: Atoms, model: SolventModel) -> tuple[Floats, Floats]:
     near = (r < reach[:, None] + reach) & ~np.eye(len(heavy), dtype=bool)
     r[~near] = 1.0
     squares = reach[:, None] ** 2 - reach**2
-    # Eq. 2: area of the row's sphere that the column's buries, and its slope.
+    # Eq. 2: area of the row's sphere buried by the column's sphere, and its derivative.
     buried = np.where(near, 2 * np.pi * reach[:, None] * (reach[:, None] - r / 2 - squares / (2 * r)), 0.0)
     slope = np.where(near, np.pi * reach[:, None] * (squares / r**2 - 1), 0.0)
-    met = near * (near.astype(float) @ buried.T)  # what common neighbours bury of the column's sphere
+    met = near * (near.astype(float) @ buried.T)  # area of the column's sphere buried by common neighbours
     # Eq. 1.
     areas = 4 * np.pi * p1 * reach**2 + p2 * buried.sum(axis=1) + p3 * met.sum(axis=1) + p4 * (buried * met).sum(axis=1)
     # Eq. 3.

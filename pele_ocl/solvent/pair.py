@@ -38,8 +38,8 @@ class Molecule:
     atoms4 : (n, 4) x, y, z relative to the molecule's centre, and scaled radius, A; also on the host, for new positions
     rho, radii : (n,) offset and intrinsic radius, A
     psi, born : (n,) results: argument of the radius function, Born radius, A
-    terms : TERM_ARGUMENTS of cl/solvent/term.clh
-    constants : RADIUS_CONSTANTS of cl/physics/gb_radius.clh
+    terms : Spheres of cl/solvent/term.clh
+    constants : RADIUS_PARAMETER of cl/physics/gb_radius.clh
     macros : build definitions of kernels that compute Born integrals or radii
     """
 

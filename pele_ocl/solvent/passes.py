@@ -169,7 +169,7 @@ class SolventPasses(TiledPasses):
 
     @property
     def columns(self) -> Arguments:
-        """COLUMN_ARGUMENTS of cl/common/tiles.clh."""
+        """Return COLUMN_PARAMETERS of cl/common/tiles.clh."""
         return self.named("x", "y", "z") if self.layout.width > 1 else {}
 
     @property

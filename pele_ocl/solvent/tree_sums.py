@@ -100,7 +100,7 @@ class TreeSums:
         """Bind the launches that write Born sums (n_conformations, n_parts, n_slots) to the buffer `sums`."""
         levels = passes.queue.upload(self.firsts, np.int32)
         most = tolerance(self.accuracy, self.model)
-        walk = dict(  # TREE_ARGUMENTS of cl/solvent/tree.clh
+        walk = dict(  # TREE_PARAMETERS of cl/solvent/tree.clh
             n_tiles=len(self.tiles), n_boxes=self.firsts[-1], trunk_level=len(self.counts) - 1, levels=levels,
             tolerance=most, atoms=passes.buffers["spheres"], rho=passes.spheres.rho, counts=passes.spheres.counts,
             sums=passes.buffers[sums], **passes.reaches,

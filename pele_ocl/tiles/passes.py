@@ -23,7 +23,7 @@ PLACED = ("spheres", "points", "x", "y", "z", "series", "origins", "extents")  #
 
 
 def place_arguments(encoding: Encoding, spheres: SphereTables, buffers: Mapping[str, Array]) -> Arguments:
-    """PLACE_ARGUMENTS of cl/common/place.clh."""
+    """PLACE_PARAMETERS of cl/common/place.clh."""
     return dict(
         origin_step=encoding.origin_step, order=spheres.order, largest_s=spheres.largest_s, s=spheres.scaled,
         charges=spheres.charges, coefficients=spheres.coefficients, **{name: buffers[name] for name in PLACED},
@@ -61,7 +61,7 @@ class TiledPasses(Passes):
         )  # fmt: skip
 
     def place_arguments(self) -> Arguments:
-        """PLACE_ARGUMENTS of cl/common/place.clh."""
+        """PLACE_PARAMETERS of cl/common/place.clh."""
         return place_arguments(self.encoding, self.spheres, self.buffers)
 
     def each_slot(
@@ -76,7 +76,7 @@ class TiledPasses(Passes):
 
     @property
     def reaches(self) -> Arguments:
-        """Reaches of the spheres, and NECK_ARGUMENTS of cl/physics/neck.clh if the model has necks."""
+        """Reaches of the spheres, and NECK_PARAMETERS of cl/physics/neck.clh if the model has necks."""
         necks = self.spheres.necks
         return dict(reaches=self.spheres.reaches, **(necks.arguments if necks else {}))
 
@@ -91,7 +91,7 @@ class TiledPasses(Passes):
         return self.model.radius_definitions
 
     def solvent_constants(self) -> Arguments:
-        """Arguments RADIUS_CONSTANTS and `solvent` of kernels over single atoms, cl/energy/terms.clh."""
+        """Arguments RADIUS_PARAMETER and `solvent` of kernels over single atoms, cl/energy/terms.clh."""
         model, vector4 = self.model, self.queue.vector4
         return dict(
             radius_constants=self.spheres.constants or vector4(*model.radius_constants),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NeckTables:
-    """Buffers of neck parameters, NECK_ARGUMENTS.
+    """Buffers of neck parameters, NECK_PARAMETERS.
 
     n_kinds : number of atom kinds; the last kind has no necks
     kinds : (n_slots,) kind of each slot

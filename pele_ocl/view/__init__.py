@@ -1,4 +1,4 @@
-"""A molecule in pictures: its surface in colours of a potential, of any map or of its residues, and slices."""
+"""Pages and pictures of molecules with surfaces coloured by a potential, another map, or residue values."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
 
 __all__ = ["METHODS", "View", "draw_surface", "view", "write_page"]
 
-METHODS = ("pb", "screened")  # of the potential that is computed
-ROOM = 298.15  # K, of the screened potential
-_PADDING, _FINEST = 10.0, 0.5  # A, of the map that is computed
+METHODS = ("pb", "screened")  # methods for the potential
+ROOM = 298.15  # K, temperature of the screened potential
+_PADDING, _FINEST = 10.0, 0.5  # A, padding and smallest spacing of a computed map
 _MOST_POINTS, _COARSER = {"pb": 5_000_000, "screened": 16_000_000}, 1.25
 _PICTURE = ".png"
 Path_ = str | PathLike[str]
@@ -68,9 +68,9 @@ class View(Framed):
     """A molecule with a coloured surface.
 
     shown : Painted, the data of a page or a picture
-    source : the file of the structure, None if atoms were given; inputs : all files that were read
-    settings : of a computed potential, by name; empty without one
-    result : its PotmapResult, or None; heard : notes reported while it was made
+    source : the structure file, None for Atoms; inputs : all input files
+    settings : settings of a computed potential, empty without one
+    result : PotmapResult of a computed potential, or None; heard : notes reported during the computation
 
     >>> page = pele_ocl.view("data/structures/trialanine.pdb", method="screened")
     >>> page.facts()["unit"]
@@ -92,7 +92,7 @@ class View(Framed):
 
     @property
     def map(self) -> Map | None:
-        """The map on the surface, None with values of residues."""
+        """The map used to colour the surface, None for residue values."""
         return self.shown.map_
 
     def __repr__(self) -> str:
@@ -106,14 +106,14 @@ class View(Framed):
         )
 
     def _repr_html_(self) -> str:
-        """The page, in a notebook; a picture where plotly is not installed."""
+        """Return the page for a notebook, or a picture if plotly is not installed."""
         try:
             return self.shown.framed_page()
         except InputError:
             return self.shown.framed_picture()
 
     def table(self) -> Report:
-        """Vertices of the surface with their values."""
+        """Return a table with the vertices of the surface and their values."""
         surface, of = self.shown.surface, self.shown.colouring
         columns = {
             **{axis: Column(surface.vertices[:, k], "A") for k, axis in enumerate("xyz")},
@@ -122,7 +122,7 @@ class View(Framed):
         return Report(one_line(self.shown.title), columns, self.facts())
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the text that the command prints: the surface, its values and their colours."""
+        """Return a text report with the surface, its values and their colours."""
         surface, of = self.shown.surface, self.shown.colouring
         place = f", {of.outside:g} A outside the surface" if of.outside else ""
         lines = [
@@ -138,7 +138,7 @@ class View(Framed):
         return "\n".join(lines)
 
     def facts(self) -> dict[str, Any]:
-        """Area and values of the surface, by name."""
+        """Return a summary of the area and the values of the surface."""
         shown, colouring, known = self.shown, self.shown.colouring, self.shown.colouring.known
         return {
             "n_atoms": len(shown.atoms),
@@ -157,12 +157,12 @@ class View(Framed):
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the surface, as printed as JSON, without seconds."""
+        """Return the JSON record of the surface, without timings."""
         record = {**record_head(self.source), **self.facts(), **notes_of(self.atoms)}
         return with_notes({**record, **({"settings": dict(self.settings)} if self.settings else {})}, self.heard)
 
     def save(self, path: Path_, *, inputs: Iterable[Path_] = ()) -> None:
-        """Write a page, .html, or a picture, .png; inputs : files that must not be overwritten
+        """Write a page, .html, or a picture, .png. inputs : files that must not be overwritten
 
         Raises InputError if plotly or matplotlib is not installed, and FormatError for another suffix.
         """
@@ -191,22 +191,22 @@ def view(
     reading: Reading | None = None,
     **read: Unpack[ReadingOptions],
 ) -> View:
-    """Show a molecule as a page or a picture, with its surface coloured by a potential, another map or residues.
+    """Create a page or a picture of a molecule, with its surface coloured by a potential, another map or residues.
 
-    A page is one file that opens in any browser without a network. It shows slices through the map and names of atoms
-    under the mouse. Pages need plotly, pictures matplotlib. In a notebook the result is displayed.
+    A page is a single file that opens in any browser, also offline. It shows slices through the map, and atom names
+    under the mouse pointer. Pages need plotly, pictures need matplotlib. Notebooks display the result.
 
-    what : Atoms, or the path of a structure, which needs no force field with `map` or `residue_values`
+    what : Atoms, or the path of a structure. No force field is needed with `map` or `residue_values`
     output : files to write, .html or .png
-    map : a Map, a result with one, or a file from any program; by default the potential is computed, in kT/e with 0.15
-        mol/L of salt. from_unit : its unit, if the file does not name it
-    residue_values : instead, values by names of residues such as `A:LEU4`, in `unit`; or a file of them, a
-        decomposition of `binding`, .csv, or lines residue,value
+    map : a Map, a result with a map, or a map file from any program. By default, the potential is computed in kT/e with
+        0.15 mol/L of salt. from_unit : unit of a map file that does not contain one
+    residue_values : alternatively, values by residue name, such as `A:LEU4`, in `unit`; or a CSV file with a
+        decomposition from `binding`, or lines residue,value
     method : "pb" for the Poisson-Boltzmann potential, the default, or "screened" for the screened Coulomb potential
-    color_max : the colours span -color_max to color_max; by default 5 with pb, 2 with screened, else a round number
+    color_max : the colours span -color_max to color_max; by default 5 for pb, 2 for screened, otherwise a round number
         that fits the values
     device, progress : as in `potmap`
-    reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
+    reading, read : options for reading files: a jobs.Reading, or its keywords `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
 
     Returns a View. Raises InputError for options that cannot be combined, for a map that does not cover the surface and
@@ -219,7 +219,7 @@ def view(
     """
     if map is not None and residue_values is not None:
         raise KeywordError("choose one of `map` and `residue_values`")
-    shown_map: Any = getattr(map, "map", map)  # of a result
+    shown_map: Any = getattr(map, "map", map)  # map of a result
     if from_unit is not None and (shown_map is None or isinstance(shown_map, Map)):
         raise KeywordError("`from_unit` is about the file of `map`")
     if method is not None and not (shown_map is residue_values is None):
@@ -227,7 +227,7 @@ def view(
     if method is not None:
         arguments.choice("method", method, METHODS)
     if color_max is not None:
-        arguments.number("color_max", color_max, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
+        arguments.number("color_max", color_max, "a positive number, 1e-9 to 1e12", least=LEAST_END, most=MOST_END)
     outputs = (output,) if isinstance(output, str | PathLike) else arguments.file_paths("output", output)
     for path in outputs:
         if arguments.file_path(path, "output").suffix.lower() == _PICTURE:
@@ -238,7 +238,7 @@ def view(
         require_map_suffix(arguments.file_path(shown_map, "map"))
     reads = reading_of(reading, read)
     if isinstance(what, Atoms) and read:
-        given_molecule(what, reading, read)  # which refuses it
+        given_molecule(what, reading, read)  # raises the error
     with heard_notes() as heard:
         if shown_map is not None:
             shown, inputs = _of_map(_unparameterised(what, reads), shown_map, from_unit, color_max)
@@ -263,7 +263,7 @@ def _unread(what: Atoms | Path_) -> InputFile | None:
 
 
 def _unparameterised(what: Atoms | Path_, reads: Reading) -> Given:
-    """Take atoms as they are, or read names and positions of a file."""
+    """Return the given Atoms, or read a file without parameters."""
     if isinstance(what, Atoms):
         return Given(what)
     source = read_file(what)
@@ -275,7 +275,7 @@ def _titled(given: Given, name: str) -> str:
 
 
 def _of_map(given: Given, map_: Map | Path_, from_unit: str | None, end: float | None) -> tuple[Painted, list[Path]]:
-    """Paint the molecule in the colours of a map."""
+    """Colour the molecule by a map."""
     if isinstance(map_, Map):
         require_map(map_)
         name = map_.title or "map"
@@ -293,7 +293,7 @@ def _of_map(given: Given, map_: Map | Path_, from_unit: str | None, end: float |
 def _of_residues(
     given: Given, values: Mapping[str, float] | Path_, unit: str, end: float | None
 ) -> tuple[Painted, list[Path]]:
-    """Paint the molecule in the colours of its residues."""
+    """Colour the molecule by residue values."""
     if isinstance(values, Mapping):
         title = _titled(given, "values of residues")
         return painted(given.atoms, residue_values=values, unit=unit, end=end, title=title), []
@@ -312,7 +312,7 @@ def _of_residues(
 def _computed(
     given: Given, method: str, end: float | None, device: Device | int | str | None, progress: Progress | None
 ) -> tuple[Painted, PotmapResult]:
-    """Paint the molecule in the colours of the potential of its charges."""
+    """Colour the molecule by the computed potential of its charges."""
     atoms, spacing = given.atoms, _FINEST
     while len(grid := Grid.around(atoms, _PADDING, spacing)) > _MOST_POINTS[method]:
         spacing *= _COARSER

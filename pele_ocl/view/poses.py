@@ -1,6 +1,6 @@
-"""One offline page of many poses: a plot whose points can be chosen, the chosen pose, and a table.
+"""Offline HTML page of many poses: an interactive plot, the selected pose, and a table.
 
-The page needs no library and no network. It shows energy against rmsd, or any two columns.
+The page needs no library and no network. The plot shows energy against RMSD, or any two columns.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ..painting.orientation import principal_axes
 from ..painting.packing import data_for_page
 
 _HERE = Path(__file__).parent
-_STEP = 0.01  # A between two positions that the page tells apart
-_TRACE_STEP = 8.0  # A at most between neighbours in a trace: 3.8 of C-alpha, 5 to 7 of phosphorus
-_REACH = 327.0  # A from the middle that it can show
+_STEP = 0.01  # A, resolution of positions in the page
+_TRACE_STEP = 8.0  # A, largest distance of neighbours in a trace: 3.8 for C-alpha, 5 to 7 for phosphorus
+_REACH = 327.0  # A, largest distance from the centre
 
 
 @dataclass(frozen=True)
 class Column:
-    """Numbers of all poses, (m,), None or NaN where there is none; label : with the unit, for axes and the table."""
+    """Values for all poses, (m,), None or NaN if missing. label : name with unit, for axes and the table"""
 
     label: str
     values: ArrayLike
@@ -49,16 +49,16 @@ def save_poses_page(
     about: str = "",
     near: float = 5.0,
 ) -> None:
-    """Write the page of m poses; failed poses are left out by the caller.
+    """Write a page of m poses. The caller excludes failed poses.
 
-    ligand : its atoms; poses : (m, n, 3) A of all atoms; names : of the poses
-    columns : by short names; axes : the two columns that the plot begins with; rows are ordered by the second one
-    near : residues with an atom within this distance of the ligand in any pose are shown, A
+    ligand : indices of its atoms; poses : (m, n, 3) A, all atoms; names : names of the poses
+    columns : by short name; axes : the two columns of the initial plot; rows are sorted by the second one
+    near : show residues with an atom within this distance of the ligand in any pose, A
 
     Raises InputError if there is no pose.
     """
     if not len(poses):
-        raise InputError("there is no pose to show")
+        raise InputError("no poses to show were given")
     values = {name: np.asarray(column.values, np.float64) for name, column in columns.items()}
     order = np.argsort(np.where(np.isfinite(values[axes[1]]), values[axes[1]], np.inf), kind="stable").tolist()
     data = {
@@ -87,19 +87,19 @@ def save_poses_page(
 
 
 def script_of(path: Path) -> str:
-    """Read the script of a page that shows molecules, with what draws these."""
+    """Return the script of a page, together with the script that draws molecules."""
     return "\n".join(file.read_text(encoding="utf-8") for file in (_HERE / "molecule.js", path))
 
 
 def scene_of(
     atoms: Atoms, ligand: NDArray[np.integer], poses: Floats, near: float = 5.0
 ) -> dict[str, object]:  # fmt: skip
-    """Collect what a page shows of poses, (m, n, 3) A: atoms near the ligand, and the trace; parameters as above."""
+    """Return the data of poses for a page: atoms near the ligand, and the trace. Parameters as in save_poses_page."""
     return _molecule(atoms, ligand, poses, _shown(atoms, ligand, poses, near))
 
 
 def _shown(atoms: Atoms, ligand: NDArray[np.integer], poses: Floats, near: float) -> NDArray[np.intp]:
-    """Choose the atoms of the page: the ligand's, and heavy atoms of residues near it in any pose."""
+    """Return the atoms in the page: the ligand, and heavy atoms of residues near it in any pose."""
     close = np.zeros(len(atoms), bool)
     for positions in poses:
         low, high = positions[ligand].min(axis=0) - near, positions[ligand].max(axis=0) + near
@@ -116,7 +116,7 @@ def _shown(atoms: Atoms, ligand: NDArray[np.integer], poses: Floats, near: float
 
 
 def _trace_atoms(atoms: Atoms, ligand: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Atoms of the trace of chains and strands, which shows where a ligand is that is far from all residues."""
+    """Return the trace atoms of proteins and nucleic acids, to show the position of a ligand far from all residues."""
     if atoms.labels is None:
         return np.empty(0, np.intp)
     is_carbon = (atoms.labels.names == "CA") & (atoms.labels.elements == "C")
@@ -125,7 +125,7 @@ def _trace_atoms(atoms: Atoms, ligand: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def _trace(atoms: Atoms, ligand: NDArray[np.integer], positions: Floats) -> NDArray[np.intp]:
-    """Pairs of neighbours in the trace, (m, 2)."""
+    """Return pairs of neighbours in the trace, (m, 2)."""
     trace = _trace_atoms(atoms, ligand)
     apart = np.sqrt(((positions[trace[1:]] - positions[trace[:-1]]) ** 2).sum(axis=1))
     pairs: NDArray[np.intp] = np.stack([trace[:-1], trace[1:]], axis=1)[apart < _TRACE_STEP]
@@ -135,7 +135,7 @@ def _trace(atoms: Atoms, ligand: NDArray[np.integer], positions: Floats) -> NDAr
 def _molecule(
     atoms: Atoms, ligand: NDArray[np.integer], poses: Floats, shown: NDArray[np.intp]
 ) -> dict[str, object]:  # fmt: skip
-    """Collect the atoms of the page: positions of each pose, elements, bonds, labels of residues."""
+    """Return the atoms of the page: positions in each pose, elements, bonds and residue labels."""
     places = np.full(len(atoms), -1)
     places[shown] = np.arange(len(shown))
     bonds = places[atoms.bonds]

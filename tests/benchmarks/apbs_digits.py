@@ -1,9 +1,9 @@
-"""Digits of `apbs` and of `pele-ocl pb` on the same input files.
+"""Comparison of energies from `apbs` and `pele-ocl pb` for the same input files.
 
 python tests/benchmarks/apbs_digits.py [FILE.in ...]     without files: examples of APBS, and inputs made of them
 
-Both read a copy with `etol 1e-12` in every ELEC section and without what it writes. A row is an input: how many
-energies are printed, and their largest relative difference. Examples of APBS are the installed package's.
+Both read a copy with `etol 1e-12` in every ELEC section and without output files. The table has one row per input, with
+the number of energies and their largest relative difference. The examples of the installed APBS package are used.
 """
 
 from __future__ import annotations

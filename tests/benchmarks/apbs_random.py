@@ -1,11 +1,11 @@
-"""Digits of `apbs` and of `pele-ocl pb` on random inputs of small molecules.
+"""Comparison of energies from `apbs` and `pele-ocl pb` for random inputs of small molecules.
 
 python tests/benchmarks/apbs_random.py [COUNT] [--seed N]     by default 100 inputs, the first of seed 0
 
-Molecules are pieces of APBS's examples, or up to twelve spheres; the inputs have one or two ELEC sections with any of
-the keywords that are honoured. A line is an input whose numbers differ by more than the bars. The last lines count the
-inputs, and how many `apbs` did not converge in: by its io.mc, or as it warns of the nonlinear equation. Examples are
-the installed package's.
+Molecules are parts of APBS examples, or up to twelve spheres. Inputs have one or two ELEC sections with any of the
+supported keywords. Inputs with differences above the limits are printed. The last lines contain the number of inputs,
+and of those for which `apbs` did not converge, according to io.mc or its warning about the nonlinear equation. The
+examples of the installed APBS package are used.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Kernel times of two checkouts beside each other, and how many times longer the second takes.
+"""Comparison of kernel times of two checkouts.
 
     python tests/benchmarks/before_after.py BEFORE AFTER [--device D] [--quick] [--calls]     (more: --help)
 
-BEFORE and AFTER are folders of checkouts. Each gets a process of its own; the two take turns, a short measurement each,
-so that both meet the same machine. "ratio" is the median over the pairs of turns, +- its standard error; "quiet" is the
-ratio of the lower quartiles, which other work on the machine disturbs least. A case whose two ratios are both above
---bound is measured once more, three times as long; where they stay above it, it is marked and the exit code is 1. Both
+BEFORE and AFTER are folders of checkouts. Each runs in a separate process; the two alternate short measurements, so
+that both are affected equally by the machine. "ratio" is the median over pairs of measurements, +- its standard error;
+"quiet" is the ratio of the lower quartiles, which is least affected by other programs. A case with both ratios above
+--bound is measured again, three times as long. If they are still above it, it is marked and the exit code is 1. Both
 use the built-in rules (no tuning file).
 
-"kernels" are by the device's clock (Born radii and energy for solvent). For energy they are one of many evaluations
-that follow one another, as in `bench energy`. With --calls, evaluations of a kept plan are timed, too: by the clock on
-the wall, arrays in and out.
+"kernels" are device times (Born radii and energy for solvent); for energy, the time of one of many consecutive
+evaluations, as in `bench energy`. With --calls, evaluations of an existing plan are also timed, by wall time including
+the transfer of arrays.
 """
 
 from __future__ import annotations

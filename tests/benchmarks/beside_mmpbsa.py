@@ -1,17 +1,18 @@
-"""MM/GBSA by MMPBSA.py and by `pele-ocl mmpbsa`: processor time of both commands, in turns, and their results.
+"""Comparison of MM/GBSA by MMPBSA.py and `pele-ocl mmpbsa`: processor times and results.
 
 python beside_mmpbsa.py FOLDER [--frames 20] [--runs 3] [--peers FILE]
 python beside_mmpbsa.py FOLDER FOLDER ... [--runs 3] [--peers FILE]     # one minimized structure of each
 
-FOLDER has com.parm7, rec.parm7, lig.parm7 and com.rst7, as parity_build.py makes them. The frames are the coordinates
-with noise of 0.02 A. Both read the same input, igb 5 with LCPO surfaces and use_sander = 1, and write a table; each run
-has its own folder.
-Times are of the processor, user and system, of the whole command with all that it starts, so that other programs do
-not count: MMPBSA.py computes on one core, pele-ocl on all cores of the device. Byte code of both is cached, as for
-installed packages, and pele-ocl runs once before it is timed. FILE is a shell file that puts AmberTools on the PATH.
+FOLDER contains com.parm7, rec.parm7, lig.parm7 and com.rst7, as created by parity_build.py. The frames are the
+coordinates with noise of 0.02 A. Both programs use the same input, igb 5 with LCPO surfaces and use_sander = 1, and
+write a table; each run uses a separate folder.
 
-Of several folders each complex is minimized first, which is not timed. MMPBSA.py then takes a command for each complex,
-as each has topologies of its own; `pele-ocl binding` takes all of them in one.
+Times are user and system processor times of the complete command and its child processes, which do not depend on other
+programs. MMPBSA.py uses one core, pele-ocl all cores of the device. Byte code of both is cached, as for installed
+packages, and pele-ocl runs once before it is timed. FILE is a shell script that adds AmberTools to the PATH.
+
+With several folders, each complex is first minimized, which is not timed. MMPBSA.py needs one command per complex,
+because topologies differ; `pele-ocl binding` computes all of them in one command.
 """
 
 from __future__ import annotations

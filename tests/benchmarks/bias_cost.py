@@ -1,4 +1,4 @@
-"""Cost of biases, calls and exchanges a step of many peptides, beside the same steps without them.
+"""Cost per step of biases, calls and exchanges for many peptides, compared with steps without them.
 
 python tests/benchmarks/bias_cost.py [--device D] [--replicas 4096] [--structure hexapeptide.pdb] [--steps 2000]
     [--rounds 5] [--cases metadynamics,shared,opes,gyration,rmsd,calls,temperature,hamiltonian,restraint,scales]

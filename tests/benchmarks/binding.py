@@ -1,15 +1,15 @@
-"""Time binding energies beside OpenMM and beside the published time of MMPBSA.py.
+"""Time of binding energies, compared with OpenMM and with the published time of MMPBSA.py.
 
     python tests/benchmarks/binding.py [--device D] [--frames 200] [--openmm CPU|CUDA|none] [--openmm-frames 5]
         [--systems]
 
-A complex of two proteins (chains D and G of data/structures/ruvab.pdb.gz, 5,658 atoms) in 200 frames, igb 5: OBC II, no
-cutoff, and here with LCPO surfaces, which OpenMM's script has not. OpenMM computes what a user's script does: a Context
-each of complex, receptor and ligand, positions set and the energy asked for frame by frame. MMPBSA.py's time is that of
-its paper (Miller et al., J. Chem. Theory Comput. 8, 3314 (2012)): 25.4 minutes for 200 frames of 5,910 atoms, on one
-core of another machine. Times are by the wall clock, with everything around; kernels are compiled before.
+The system is a complex of two proteins (chains D and G of data/structures/ruvab.pdb.gz, 5,658 atoms) in 200 frames,
+igb 5 (OBC II) without cutoff. pele-ocl also computes LCPO surfaces, unlike the OpenMM script, which uses a Context for
+each of complex, receptor and ligand, and sets positions and computes the energy frame by frame. The time of MMPBSA.py
+is taken from its paper (Miller et al., J. Chem. Theory Comput. 8, 3314 (2012)): 25.4 minutes for 200 frames of 5,910
+atoms, on one core of another machine. Times are total wall times, without compilation of kernels.
 
---systems times the three systems one by one, too, and the complex without its surface and without its solvent.
+--systems also times the three systems separately, and the complex without surface and without solvent.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Calls of kept plans beside OpenMM's, on the wall clock, in turns: positions in and arrays out, all NumPy.
+"""Wall time of evaluations of existing plans with NumPy arrays, compared with OpenMM.
 
 python tests/benchmarks/calls.py [PLATFORM [SYSTEM ...]] times energy, nonbond and solvent of systems, by default of
-three, against a platform of OpenMM, CUDA where none is named: with new positions in every call, and with the positions
-that its context keeps. All is made ready first. Then each call has short turns, all over the time of the measurement
-and in an order that is drawn anew for each round, so that what else the host does meets all alike.
+three, compared with a platform of OpenMM, by default CUDA, with new positions in every call and with unchanged
+positions. After initialization, the calls are timed in short turns and in a new random order for each round, so that
+other programs on the host affect all of them equally.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reciprocal square roots a second of a device, and how many of them a potential map takes.
+"""Peak rate of reciprocal square roots of a device, compared with the rate in a potential map.
 
-python tests/benchmarks/ceiling.py DEVICE [POINTS [ATOMS]] times a kernel that does nothing but roots and, in the same
-run, the map of POINTS^3 points (256) and ATOMS atoms (16,384) in float32, one root for each point and atom.
+python tests/benchmarks/ceiling.py DEVICE [POINTS [ATOMS]] times a kernel with only reciprocal square roots and, in the
+same run, the map of POINTS^3 points (256) and ATOMS atoms (16,384) in float32, one root for each point and atom.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Command lines of two checkouts side by side: exit codes, text, JSON and the files that they write.
+"""Comparison of command lines between two checkouts: exit codes, text, JSON and output files.
 
     python tests/benchmarks/command_lines.py BEFORE AFTER [--only WORD] [--list]
 

@@ -1,8 +1,8 @@
-"""Comparison of tables with MMPBSA.py's of its own tests: python compare_mmpbsa.py FOLDER [--markdown].
+"""Comparison of tables with those in the tests of MMPBSA.py: python compare_mmpbsa.py FOLDER [--markdown].
 
 FOLDER is AmberTools/test/mmpbsa_py, or a folder above it, as public copies of AmberTools have it. Each test has a
-script Run.*, which holds its mmpbsa.in and its options: they are run as they stand, with `pele-ocl binding --mmpbsa` in
-place of MMPBSA.py. Where a copy lacks sol.top, a topology of names alone stands in for it: the complex, and water.
+script Run.* with its mmpbsa.in and options. These are run unchanged, with `pele-ocl binding --mmpbsa` instead of
+MMPBSA.py. If sol.top is missing, it is replaced by a topology with only names, of the complex and water.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Energy and gradient on a CPU by its number of cores, beside the arithmetic that these cores can do at most.
+"""Time of energy and gradient on a CPU by number of cores, compared with peak arithmetic performance.
 
 python tests/benchmarks/cores.py [--device pocl] [--cores 1,2,4,8,16] [--systems ubiquitin,src3]
 
 prints, for each number of threads of PoCL, milliseconds of a call and how many times faster than one thread it is. The
 first line of each is a kernel that only multiplies and adds independent vectors. Processors that share the units of a
-core between two threads (as many rented ones do, without saying so) gain nothing there from the second thread, and no
-kernel that keeps the units busy gains more than this kernel does. Each number of threads has a process of its own.
+core between two threads, as many cloud machines do, do not benefit from the second thread in this test, and no other
+compute-bound kernel benefits more. Each number of threads is measured in a separate process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Count what each rung of the ladders does for an evaluation, by the instructions that a simulator executes.
+"""Count the operations per evaluation of each rung of the ladders, in a simulator.
 
 oclgrind must be installed:
 

@@ -1,9 +1,9 @@
-"""Command `pele-ocl minimize` on a folder of designs, from its start to its end: reading, minimizing, writing.
+"""Total time of `pele-ocl minimize` for a folder of designs: reading, minimizing, writing.
 
 python tests/benchmarks/designs.py [--count 1000] [--system ubiquitin] [--noise 0.1] [--tolerance 1] [--device NAME]
 
-writes so many copies of a shipped structure with noise on their positions, and runs the command on all of them in a
-process of its own, once on a few, so that kernels are built, and once on all.
+writes copies of a shipped structure with noise added to positions, and runs the command in a separate process: first on
+a few of them, to build kernels, and then on all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Alanine dipeptide at 300 K: shares of the basins of phi and psi, plain, from replica exchange, and OpenMM's.
+"""Alanine dipeptide at 300 K: populations of phi and psi basins from plain dynamics, replica exchange, and OpenMM.
 
 python tests/benchmarks/dipeptide.py shares [--device D] [--platform CPU] [--nanoseconds 4] [--replicas 16]
     [--discard 100] [--plain] [--openmm 1]
@@ -13,19 +13,18 @@ python tests/benchmarks/dipeptide.py map [--device D] [--replicas 4096] [--secon
 All use Amber99SB with OBC2, steps of 2 fs but for `map`, friction 1/ps, bonds to hydrogen held. The first picoseconds
 of each replica do not count.
 
-`shares` prints those of ours and of OpenMM's, begun extended, with errors from replicas, from ladders and from 20
-blocks of OpenMM's. There are as many ladders as replicas, and nanoseconds are at 300 K. 0 nanoseconds leave one of
-them out.
+`shares` prints the populations in pele-ocl and OpenMM, starting extended, with errors from replicas, ladders and 20
+blocks in OpenMM. There are as many ladders as replicas, and nanoseconds are at 300 K; 0 skips one of the programs.
 
-`passages` begins a share of the replicas at phi > 0, --right, the others at phi < 0. It counts the passages from one to
-the other, whose rates k give the share of phi > 0, k_in / (k_in + k_out), wherever the replicas began. With --processes
-they are OpenMM's, one in each process.
+`passages` starts a fraction --right of the replicas at phi > 0, the others at phi < 0. It counts the transitions
+between these. Their rates k determine the population of phi > 0, k_in / (k_in + k_out), independent of the starting
+points. With --processes, it uses OpenMM, with one replica per process.
 
-`rungs` prints the mean energy and the shares at each temperature of a ladder, from exchange and from plain replicas at
-this temperature; there are as many replicas of each as ladders, of which a share begins at phi > 0.
+`rungs` prints the mean energy and the populations at each temperature of a ladder, from replica exchange and from plain
+replicas at this temperature. There are as many plain replicas as ladders, and a fraction starts at phi > 0.
 
-`map` draws the map of phi and psi at 300 K from exchange of so many replicas in all, steps of 4 fs, hydrogens of 3 Da:
-what the first second of the clock gives from the first step on, and the second half of so many seconds.
+`map` draws the map of phi and psi at 300 K from replica exchange with --replicas in total, steps of 4 fs and hydrogens
+of 3 Da: after the first second of wall time, including all steps, and from the second half of --seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Free energy of phi and psi of alanine dipeptide in GBn2 by several methods, each from two starts, beside each other.
+"""Free energy surface of alanine dipeptide in GBn2 by several methods, each from two starting points.
 
 python tests/benchmarks/dipeptide_surfaces.py run FILE [--device D] [--replicas 8192] [--seconds 440] [--seed 1]
     [--methods plain,temperature,rest2,umbrella,metadynamics,opes] [--gb gbn2]

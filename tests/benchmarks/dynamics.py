@@ -1,4 +1,4 @@
-"""Dynamics beside OpenMM: speed, drift of the energy, temperature of each atom.
+"""Comparison of dynamics with OpenMM: speed, energy drift, and temperature of each atom.
 
 python tests/benchmarks/dynamics.py speed [--device D] [--platform CPU] [--cases ubiquitin:1,FILE.pdb:64]
 python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases hexapeptide:8:5,ubiquitin:2:2]
@@ -7,17 +7,18 @@ python tests/benchmarks/dynamics.py drift [--device D] [--platform CPU] [--cases
 python tests/benchmarks/dynamics.py temperature [--device D] [--replicas 128] [--picoseconds 40] [--friction 1]
     [--timestep 4 --hydrogen-mass 3] [--openmm 0]
 
-All use Amber99SB with OBC2, all pairs, bonds to hydrogen held in `speed` and `temperature`. `speed` prints steps a
-second of one replica of OpenMM's and of all of ours, by the wall's clock and by the processor's, in turns, the best of
-each, and the memory that rows take. On a machine that does other work, too, the processor's is the one to compare.
+All use Amber99SB with OBC2, all pairs, and constrained bonds to hydrogen in `speed` and `temperature`. `speed` prints
+steps per second of one replica in OpenMM and of all replicas in pele-ocl, by wall and by processor time, the best of
+alternating runs, and the memory used by rows. If other programs run on the machine, compare processor times.
 Populations of alanine dipeptide are in dipeptide.py.
 
-`drift` prints the slopes of lines through the total energy of several runs, with the error of their mean, and the
-deviations from them; cases are structure:runs:picoseconds, which --settled more go before, and --figure draws them for
-light and for dark pages.
-OpenMM's CUDA platform computes in mixed precision there, in single precision elsewhere. `temperature` prints the
-kinetic temperature of a peptide of 96 atoms, of all atoms and the one farthest off, with errors from replicas;
-velocities are those after friction and noise, half a kick before the positions', less the centre's.
+`drift` prints the slopes of linear fits to the total energy of several runs, with the error of their mean, and the
+deviations from the fits. Cases are structure:runs:picoseconds, after --settled ps of equilibration. --figure draws them
+for light and dark pages. The CUDA platform of OpenMM uses mixed precision here, and single precision elsewhere.
+
+`temperature` prints the kinetic temperature of a peptide of 96 atoms, over all atoms and for the atom with the largest
+deviation, with errors from replicas. Velocities are taken after friction and noise, half a kick before the positions,
+without the motion of the centre of mass.
 """
 
 from __future__ import annotations

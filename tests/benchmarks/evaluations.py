@@ -1,4 +1,4 @@
-"""One checkout's evaluations for before_after.py: cases and counts come on stdin, answers go to stdout, JSON lines."""
+"""Process for before_after.py that times one checkout; reads cases and counts from stdin, writes JSON to stdout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ligands that find their pockets: how many seeds of an adaptive search reach the native pose, in how many epochs.
+"""Adaptive search of ligand poses: number of seeds that reach the native pose, and epochs needed.
 
 python tests/benchmarks/explore_science.py CONTROL COMPLEX.pdb NATIVE.pdb [--templates PATH]... [--obc FILE]...
     [--gb obc2] [--data DIR] [--device D] [--seeds 10] [--first-seed 1] [--explorers 50] [--epochs 25] [--steps 4]

@@ -1,12 +1,13 @@
-"""Steps an hour of explorers, and where a step's time goes.
+"""Steps per hour of explorers, and time of the stages of a step.
 
 python tests/benchmarks/explore_steps.py [COMPLEX.pdb --ligand SELECTION [--templates PATH]... [--obc FILE]...]
     [--gb obc2] [--device D] [--explorers 8] [--steps 4] [--tolerance 0.2] [--functions 0]
 
-prints seconds by stage, by the clock, of all processor cores and of this process's own thread, and steps per hour. The
-thread is Python: with OpenCL on CPUs it waits while others compute. Moves are the ones of pele_platform's induced fit:
-modes every fourth step, side chains every second. Without a file it takes ubiquitin with trialanine at its surface. The
-structure is minimized first, which is not counted. --functions lists so many functions by the time in them.
+prints wall time, processor time of all cores, and processor time of the main thread for each stage, and steps per hour.
+The main thread runs Python; with OpenCL on CPUs, it waits while other threads compute. Moves are those of induced fit
+in pele_platform: modes every fourth step, side chains every second step. The default system is ubiquitin with
+trialanine at its surface. The structure is first minimized, which is not timed. --functions prints this number of
+functions, sorted by time.
 """
 
 from __future__ import annotations

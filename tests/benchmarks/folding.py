@@ -1,4 +1,4 @@
-"""CLN025, a hairpin of ten residues (YYDPETGTWY), folded from an extended chain by solute tempering.
+"""Folding of CLN025, a hairpin of ten residues (YYDPETGTWY), from an extended chain by solute tempering.
 
 python tests/benchmarks/folding.py prepare FOLDER
 python tests/benchmarks/folding.py run FOLDER [--device D] [--seeds 10] [--ladders 8] [--seconds 200] [--json FILE]

@@ -1,9 +1,9 @@
-"""A whole force field with GBn2 beside OpenMM's: time of an evaluation with full gradient, and what bonded terms take.
+"""Evaluation time of a complete force field with GBn2, compared with OpenMM, and the time of bonded terms.
 
 python tests/benchmarks/forcefield.py [PLATFORM [SYSTEM,... [DEVICE ...]]] builds amber14-all with implicit/gbn2.xml, no
-cutoff, in OpenMM, takes the same system over by pele_ocl.from_openmm, and times both in turns: OpenMM in steps of
-molecular dynamics, ours in evaluations that leave positions and results on the device. PLATFORM is CUDA where none is
-named, all shipped systems are taken where none is, and several devices take turns with OpenMM:
+cutoff, in OpenMM, converts the same system by pele_ocl.from_openmm, and times both in turns: OpenMM in steps of
+molecular dynamics, pele-ocl in evaluations with positions and results on the device. By default, PLATFORM is CUDA, and
+all shipped systems are used. Several devices are measured in turn with OpenMM:
 
     python tests/benchmarks/forcefield.py CPU ubiquitin intel pocl
 """

@@ -1,12 +1,12 @@
-"""Frames a second of a trajectory in a file and in memory, and the memory that the file takes.
+"""Frames per second of a trajectory in a file and in memory, and the memory used with a file.
 
 python tests/benchmarks/frames.py [FRAMES [DEVICE]] writes 332 atoms of ubiquitin, moved at random, to an HDF5 file, and
-takes energies of all frames: by evaluate_batch from an array, and by energy_over from the file to another file. The
-time of a call is all of it, from the first file that is opened to the last that is closed; those of the three are taken
-in turns, and medians are shown. What kernels take to compile is not in them, and frames are in the system's page cache.
+computes energies of all frames: by evaluate_batch from an array, and by energy_over from the file to another file. The
+time of a call includes opening and closing all files. The three are timed in turn, and medians are shown. Times do not
+include compilation of kernels, and frames are in the page cache of the system.
 
-The memory is the program's largest before any frame is read, and after all frames went once from file to file; only
-then the array is made.
+The memory is the peak memory of the program before any frame is read, and after all frames have been processed once
+from file to file; the array is created afterwards.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Frozen atoms: time of an evaluation with full gradient where all but the surroundings of a point never move.
+"""Evaluation time with full gradient if all atoms except those around a point are frozen.
 
-python tests/benchmarks/frozen.py [SYSTEM [DEVICE]] freezes the atoms of a shipped structure, src3 where none is named,
-that are farther than some radius from the atom nearest to its middle; positions and results stay on the device.
+python tests/benchmarks/frozen.py [SYSTEM [DEVICE]] freezes the atoms of a shipped structure, by default src3,
+that are farther than some radius from the atom closest to its centre; positions and results stay on the device.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Screen good molecules among hostile ones, and see that each is a row and that the good ones do not notice.
+"""Screen valid molecules together with invalid ones, and check that each has a row and valid ones are not affected.
 
 python tests/benchmarks/hostile_ligands.py [-n N] [--seed S] [--keep FOLDER]
 

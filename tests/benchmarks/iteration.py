@@ -1,9 +1,9 @@
-"""Cost of an iteration of L-BFGS beyond its evaluation: microseconds of its launches, one after the other.
+"""Cost of an L-BFGS iteration in addition to the evaluation, by kernel, in microseconds.
 
 python tests/benchmarks/iteration.py [--systems ubiquitin,src3,ruvab] [--count 200] [--device NAME]
 
-Each structure begins from 0.1 A of noise, Amber99SB with OBC II. First so many evaluations are timed, then as many
-iterations, without waiting in between, and the host's part of both; then each kernel by the device's clock.
+Each structure starts with 0.1 A of noise, using Amber99SB with OBC II. --count evaluations are timed, and the same
+number of iterations, both without waiting in between, and the host time of both; then each kernel by device time.
 """
 
 from __future__ import annotations

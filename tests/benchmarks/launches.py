@@ -1,10 +1,10 @@
-"""Time that a launch costs the host, by the kernel's number of buffers, and the floor of a call.
+"""Host time of a kernel launch by number of buffers, and the minimum time of a call.
 
-python tests/benchmarks/launches.py [DEVICE] launches an empty kernel many times over into a queue that takes no times.
-The floor of a call is what no plan can go below: positions of n atoms to the device, launches of an empty kernel,
-results of n atoms back, one call after the other. It is timed by three ways to the device: through host memory that the
-device reads and fills by itself, as plans do it; from and to NumPy's own memory; and without copies that are asked for,
-in memory that the kernel and, mapped, the host use in turn.
+python tests/benchmarks/launches.py [DEVICE] launches an empty kernel many times in a queue without profiling.
+The minimum time of a call includes the transfer of positions of n atoms to the device, launches of an empty kernel, and
+the transfer of results of n atoms back, in consecutive calls. It is measured for three methods of transfer: through
+host memory accessed by the device, as used by plans; from and to NumPy arrays; and without explicit copies, in mapped
+memory used by kernel and host in turn.
 """
 
 from __future__ import annotations

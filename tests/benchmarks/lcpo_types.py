@@ -1,4 +1,4 @@
-"""LCPO parameters that AMBER's programs give each atom type: python lcpo_types.py [--sander] [-o TABLE.csv].
+"""LCPO parameters of each atom type in AMBER programs: python lcpo_types.py [--sander] [-o TABLE.csv].
 
 For every type of GAFF, GAFF2, ff14SB with OL3 and ions, for names in CGenFF's style, and for every number of bonds, a
 small molecule is written: an atom of that type with carbons and hydrogens around it. `cpptraj surf` measures its area,

@@ -1,4 +1,4 @@
-"""Energies of ligands, all terms, beside a live sander with the same topology and positions.
+"""Comparison of all energy terms of ligands with sander for the same topology and positions.
 
 python tests/benchmarks/ligands_sander.py [-o TABLE.md]
 

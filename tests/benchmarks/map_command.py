@@ -1,10 +1,10 @@
-"""Wall clock of a whole command: `pele-ocl potmap` of a PQR file by a mesh, from start to end.
+"""Wall time of the command `pele-ocl potmap` for a PQR file with the mesh method.
 
 python tests/benchmarks/map_command.py [ATOMS[,...] [SUFFIX[,...] [RUNS]]]
 
 A ball of atoms as dense as a protein, 10,000 and 100,000 by default; a map of 256^3 points, 0.5 A apart, to 1e-4, as
-.mrc by default. The first run, which may compile kernels, does not count; of RUNS others, 5 by default, the median and
-the fastest are told. On the device that `pele-ocl` takes by default, or PELE_OCL_DEVICE names.
+.mrc by default. The first run, which may compile kernels, is ignored; the median and the fastest of RUNS others, 5 by
+default, are printed. The device is the default device of `pele-ocl`, or PELE_OCL_DEVICE.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Frames a second of maps over a trajectory, and what of each frame's time is the host's; beside maps one by one.
+"""Frames per second of maps over a trajectory, and the host time per frame, compared with single maps.
 
 python tests/benchmarks/map_frames.py [FRAMES [DEVICE [METHODS]]] moves ubiquitin at random, turns it, and makes the
-mean map of 128^3 points, 0.5 A apart, of all frames, superposed, with so many of the methods, all by default.
+mean map of 128^3 points, 0.5 A apart, over all superposed frames, with the given methods, by default all.
 """
 
 from __future__ import annotations

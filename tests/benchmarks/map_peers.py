@@ -1,11 +1,12 @@
-"""A map by the mesh beside periodic, smoothed ones: the method of VMD's PMEPot by scipy.fft, and torch-pme.
+"""Comparison of mesh maps with periodic, smoothed maps: the method of PMEPot in VMD by scipy.fft, and torch-pme.
 
 python tests/benchmarks/map_peers.py DEVICE [POINTS [SPACING]]
 
 The peers compute the reciprocal part of a smooth particle-mesh Ewald sum (Aksimentiev & Schulten, Biophys. J. 88, 3745
 (2005)): every charge is a Gaussian, of Ewald factor 0.25 1/A as PMEPot has it, and the box is repeated without end.
-The map is their mesh. Ours is the potential of point charges, once. So each has an error against its own definition,
-by norm at 1,000 points: ours against direct sums, theirs against the sum over all waves. "from open" is the norm of
+The map is their mesh. pele-ocl computes the potential of point charges without periodicity. Therefore each error is
+relative to a different definition, by norm at 1,000 points: for pele-ocl, direct sums, for the peers, the sum over all
+waves. "from open" is the norm of
 their difference from the potential of point charges at those points that are 12 A or more from all atoms, where a
 Gaussian is a point: what the repeated box changes. The molecule is neutral ubiquitin, in a box of POINTS times SPACING
 A, 256 and 0.5 by default. Times are the best of five calls, by the clock on the wall, tables made before.

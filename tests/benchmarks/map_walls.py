@@ -1,4 +1,4 @@
-"""Cost of a map beyond its kernels: wall clock of `potmap` to the NumPy array, its kernels, and what the host does.
+"""Overhead of a map: wall time of `potmap` up to the NumPy array, kernel time, and host time by stage.
 
 python tests/benchmarks/map_walls.py DEVICE [SYSTEM[,SYSTEM...] [CALLS [METHOD[,METHOD...] [walls]]]]
 

@@ -1,4 +1,4 @@
-"""Maps by the mesh beside direct sums: wall clock, kernels, memory, and the measured error.
+"""Comparison of mesh maps with direct sums: wall time, kernel time, memory, and measured error.
 
 python tests/benchmarks/mesh.py DEVICE SYSTEM[,SYSTEM...] [POINTS [ACCURACY[,...] [SPACING [LEVELS[,...]]]]]
 

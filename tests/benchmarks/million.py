@@ -2,7 +2,7 @@
 
 python tests/benchmarks/million.py DEVICE FILE.cif
 
-The file is made where it is not there: 32 copies of the shipped RuvAB, 967,000 atoms in all. The first evaluation
+The file is created if it does not exist: 32 copies of the shipped RuvAB, 967,000 atoms in all. The first evaluation
 builds the kernels and makes the buffers.
 """
 

@@ -1,13 +1,13 @@
-"""Minimization beside OpenMM's LocalEnergyMinimizer: wall time, iterations, and the energies in which both end.
+"""Comparison of minimization with OpenMM's LocalEnergyMinimizer: wall time, iterations, and final energies.
 
 python tests/benchmarks/minimize.py [--platform CUDA] [--systems ubiquitin,src3] [--noise 0.1] [--tolerance 1,10]
     [--starts 5] [--skip 3] [--batch 1000] [--device NAME] [--field gbsaobc] [--limit SECONDS]
 
-builds Amber99SB with OBC II, no cutoff, in OpenMM, takes the same system over by from_openmm, and minimizes both
-from the same positions, noise of so many A on the structure. Energies and root mean square gradients are computed
-in float64 by us at the ends of both. Each of several starts has a line, then their means have one; --skip leaves the
-first starts out, where they were measured before. --batch minimizes so many starts of each system together. --limit
-ends OpenMM after so many seconds, as CPUs need it: the ratio is then the least that it can be.
+builds Amber99SB with OBC II, no cutoff, in OpenMM, converts the same system by from_openmm, and minimizes both from the
+same positions, with --noise added in A. Final energies and rms gradients of both are computed by pele-ocl in float64.
+There is a line for each start, and one with the means; --skip omits the first starts, if they were measured before.
+--batch minimizes this number of starts of each system together. --limit stops OpenMM after this time, which may be
+needed on CPUs; the ratio is then a lower bound.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Models of many topologies and sizes minimized by one call, beside OpenMM's LocalEnergyMinimizer one after another.
+"""Minimization of models with many topologies and sizes in one call, compared with OpenMM's LocalEnergyMinimizer.
 
 python tests/benchmarks/mixed.py [--count 1000] [--residues 100,400] [--noise 0.1] [--tolerance 1] [--sample 10]
     [--platform CUDA] [--field implicit] [--one-by-one] [--device NAME]
 
-cuts so many chains of so many residues out of the shipped structures, each another one, and moves their atoms by noise.
-All of them go through one call of minimize_many, whose time has the preparation of every model in it; --one-by-one lets
-no two share the device. `--sample` of them, from the smallest to the largest, go through OpenMM's minimizer, whose time
-is given with and without the making of its Context. Energies at the ends of the sample are computed in float64 by us.
+cuts --count different chains of --residues residues out of the shipped structures, and adds noise to positions. All are
+minimized in one call of minimize_many, whose time includes the preparation of every model; with --one-by-one, they do
+not share the device. --sample of them, from the smallest to the largest, are minimized by OpenMM, whose time is printed
+with and without the creation of its Context. Final energies of the sample are computed by pele-ocl in float64.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Multilevel summation beside the mesh and direct sums at the same accuracy: wall clock, kernels, measured error.
+"""Comparison of multilevel summation with mesh and direct sums at equal accuracy: wall and kernel time, and error.
 
 python tests/benchmarks/msm.py DEVICE SYSTEM[,SYSTEM...] [POINTS [ACCURACY[,...]]]
 

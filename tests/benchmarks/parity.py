@@ -1,14 +1,13 @@
-"""Every term that MMPBSA.py, sander and pbsa print, beside ours.
+"""Comparison of all energy terms with MMPBSA.py, sander and pbsa.
 
 python parity.py FOLDER [-o docs/parity.md] [--peers FILE] [--kept] [--pbsa]
 
-FOLDER has a folder for each complex, as parity_build.py makes them: com.parm7, rec.parm7, lig.parm7, com.rst7 and
-leap.in, whose radii say which GB model is run. MMPBSA.py computes with sander (use_sander = 1) on NetCDF frames
-(netcdf = 1), so that no digits are lost in text; its own &gb, with saltcon 0.1. sander computes the complex with
-gbsa = 1. pbsa solves the complexes of OF_PB and their parts as MMPBSA.py's &pb has it, at two spacings. FILE is a shell
-file that puts AmberTools on the PATH, where it is not there already. With --kept outputs of AmberTools, and
-ours of &pb, that FOLDER has from a run before are taken. --pbsa makes the section about pbsa alone, in a page that is
-there already.
+FOLDER contains a folder for each complex, as created by parity_build.py: com.parm7, rec.parm7, lig.parm7, com.rst7 and
+leap.in, whose radii determine the GB model. MMPBSA.py uses sander (use_sander = 1) and NetCDF frames (netcdf = 1), so
+that no digits are lost in text, and a &gb section with saltcon 0.1. sander computes the complex with gbsa = 1. pbsa
+solves the complexes of OF_PB and their parts as in &pb of MMPBSA.py, at two spacings. FILE is a shell script that adds
+AmberTools to the PATH, if necessary. With --kept, outputs of AmberTools, and of pele-ocl for &pb, from an earlier run
+are reused. --pbsa only updates the section about pbsa in an existing page.
 """
 
 from __future__ import annotations

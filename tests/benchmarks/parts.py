@@ -1,6 +1,6 @@
-"""Gain by each part of the fast kernels: Born radii and a potential map with one thing taken away.
+"""Contribution of each optimization in the fast kernels for Born radii and potential maps, by removing one at a time.
 
-python tests/benchmarks/parts.py DEVICE... prints a table in Markdown, a column a device, float32.
+python tests/benchmarks/parts.py DEVICE... prints a Markdown table with one column per device, in float32.
 """
 
 from __future__ import annotations

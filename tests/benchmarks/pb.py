@@ -1,18 +1,18 @@
-"""Poisson-Boltzmann: the ladder of solvers, iterations by size, errors, and APBS beside it.
+"""Poisson-Boltzmann: ladder of solvers, iterations by size, errors, and comparison with APBS.
 
 python tests/benchmarks/pb.py ladder [--points N] [--picture PNG]   iterations and seconds to each residual, by solver
 python tests/benchmarks/pb.py sizes [N ...]                          iterations of mgcg by points along an edge
 python tests/benchmarks/pb.py fasciculin [SPACING ...]               fasciculin 2 against its limit of fine grids
 python tests/benchmarks/pb.py errors                                 against closed forms, by spacing
-python tests/benchmarks/pb.py limits [STRUCTURE ...]                 told errors against limits of fine grids
+python tests/benchmarks/pb.py limits [STRUCTURE ...]                 estimated errors against limits of fine grids
 python tests/benchmarks/pb.py states [STRUCTURE]                     two charge states together and one by one
 python tests/benchmarks/pb.py frames [STRUCTURE] [--frames N]        a complex, its receptor and its ligand in N frames,
                                                                      with what the host does for each
 python tests/benchmarks/pb.py part [PADDING ...]                     a ligand on the complex's grid, and on part of it
 python tests/benchmarks/pb.py peer [STRUCTURE] [--points N]          `apbs`, if it is installed, on the same problem
 
-Each prints a Markdown table. --device D chooses the device. Seconds on CPUs are of all cores together, and of the
-process alone, so other programs on the machine hardly count; on GPUs they are of the clock.
+Each prints a Markdown table. --device D selects the device. Times on CPUs are processor times of this process over all
+cores, which hardly depend on other programs; on GPUs they are wall times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stated errors of Poisson-Boltzmann energies beside the true ones, of proteins and nucleic acids.
+"""Comparison of estimated and true errors of Poisson-Boltzmann energies for proteins and nucleic acids.
 
 python tests/benchmarks/pb_errors.py [FILE ...]     rows of a Markdown table; without files of the twelve below
 

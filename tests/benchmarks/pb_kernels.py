@@ -1,4 +1,4 @@
-"""Seconds of a Poisson-Boltzmann solution by kernel and by grid, on the device's clock, and what the host adds.
+"""Device time of a Poisson-Boltzmann solution by kernel and by grid, and host overhead.
 
 python tests/benchmarks/pb_kernels.py [STRUCTURE] [POINTS] [--whole] [--device D]     by default ubiquitin, 161
 python tests/benchmarks/pb_kernels.py [STRUCTURE] --frames N [--device D]     N frames in one set of launches

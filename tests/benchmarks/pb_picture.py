@@ -1,10 +1,10 @@
-"""Potentials at the vertices of molecular surfaces, as `view` colours them: its own map beside one of `apbs`.
+"""Comparison of potentials at surface vertices, as used by `view` for colours, with those from `apbs`.
 
 python tests/benchmarks/pb_picture.py [STRUCTURE ...]     by default ubiquitin, and APBS's lysozyme and B-DNA
 
 `apbs` gets the same charges and radii in an input as pdb2pqr's --apbs-input writes it: mg-auto, a fine grid 20 A longer
-than the molecule, a coarse one of 1.7 times its lengths, smol, spl2, sdh, and `view`'s salt. A row has the correlation
-of both, and the slope of ours against theirs.
+than the molecule, a coarse one of 1.7 times its lengths, smol, spl2, sdh, and `view`'s salt. Each row contains the
+correlation of both, and the slope of pele-ocl as a function of `apbs`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Random input files of APBS, and how far the energies here are from those of `apbs` in the same folder.
+"""Comparison of energies with `apbs` for random APBS input files.
 
 python tests/benchmarks/pb_random.py [--count 400] [--first 0] [--seed 1] [--folder FOLDER] [--seconds S]
 
-Molecules of 1 to 80 spheres without regard for chemistry: overlapping, at places with few digits, some without a radius
-or a charge. Grids, equations, surfaces, charges, borders and salts of every kind that both programs compute; most are
-nonlinear. --first leaves out the inputs before it, so that several processes share them. Needs `apbs` on the path. A
-line for each input that differs by more than 1e-6, that one program alone refuses, or whose energy is no number; then
-the counts. Inputs that `apbs` does not converge for do not count, nor those that take it more than S processor
-seconds, which are named.
+Molecules are 1 to 80 random spheres: overlapping, at positions with few digits, some without radius or charge. Inputs
+have all kinds of grids, equations, surfaces, charges, boundaries and salts supported by both programs; most are
+nonlinear. --first skips the inputs before it, so that several processes can divide them. Needs `apbs` on the PATH.
+Prints a line for each input that differs by more than 1e-6, is rejected by only one program, or has a NaN energy, and
+then the counts. Inputs for which `apbs` does not converge, or takes more than S seconds of processor time, are
+ignored; the latter are printed.
 """
 
 from __future__ import annotations

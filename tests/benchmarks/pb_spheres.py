@@ -1,4 +1,4 @@
-"""Stated errors of Poisson-Boltzmann energies beside the true ones: random charges in spheres.
+"""Comparison of estimated and true errors of Poisson-Boltzmann energies for random charges in spheres.
 
 python tests/benchmarks/pb_spheres.py [--seed 100000] [--count 300] [--spacing H] [-o FILE.csv]
 

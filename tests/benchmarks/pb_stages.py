@@ -1,9 +1,10 @@
-"""Seconds of `pele-ocl pb molecule.in` by its stages, Python's start among them.
+"""Processor time of `pele-ocl pb molecule.in` by stage, including the start of Python.
 
 python tests/benchmarks/pb_stages.py [STRUCTURE] [POINTS]     by default src3, 161 along each edge
 
-The command runs three times, each in a process of its own; the last two find their kernels kept, and the faster one
-counts. Seconds are the processor's, of all threads: other programs hardly count. A stage is without those within it.
+The command runs three times in separate processes. The last two use cached kernels, and the faster one is reported.
+Processor times are summed over all threads and hardly depend on other programs. Nested stages are excluded from a
+stage.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ours and every peer that is installed, side by side: python tests/benchmarks/peers.py --help."""
+"""Comparison of pele-ocl with all installed peers: python tests/benchmarks/peers.py --help."""
 
 from __future__ import annotations
 

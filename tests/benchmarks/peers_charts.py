@@ -1,4 +1,4 @@
-"""Charts of docs/performance.md that compare us with peers, from its tables: python tests/benchmarks/peers_charts.py"""
+"""Charts of docs/performance.md that compare pele-ocl with peers: python tests/benchmarks/peers_charts.py"""
 
 from __future__ import annotations
 

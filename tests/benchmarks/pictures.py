@@ -1,4 +1,4 @@
-"""Surfaces, pages and pictures of molecules of many sizes: triangles, MB and seconds of one core.
+"""Surfaces, pages and pictures of molecules of many sizes: number of triangles, MB, and processor time.
 
 python tests/benchmarks/pictures.py [ATOMS ...]
 

@@ -1,9 +1,9 @@
-"""Savings by the preconditioner of minimization, with one thing changed at a time.
+"""Effect of the preconditioner in minimizations, changing one option at a time.
 
 python tests/benchmarks/preconditioner.py [--systems hexapeptide,ubiquitin] [--tolerance 1] [--starts 5] [--device NAME]
 
-minimizes each structure, Amber99SB with OBC II, from so many starts with 0.1 A of noise, and prints means: iterations,
-evaluations, seconds, and the energy at the end.
+minimizes each structure, using Amber99SB with OBC II, from --starts starting points with 0.1 A of noise, and prints the
+mean number of iterations and evaluations, time, and final energy.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Prepare all structures of a folder, and tell which of them `energy` accepts.
+"""Prepare all structures of a folder, and check which of them `energy` accepts.
 
 python tests/benchmarks/prepare.py FOLDER [--limit 600] [--options "--keep-hetero"] [--ready FOLDER]
 
-FOLDER holds .pdb and .cif files, also with .gz. Each is prepared by a process of its own, and `energy` reads what
-it wrote. A row of a Markdown table is printed as soon as it is known: the residues and atoms of the ready file, the
-mean length of bonds to hydrogen in it, the seconds that `prepare` took, and what stopped it or what it warns of.
+FOLDER contains .pdb and .cif files, also with .gz. Each is prepared in a separate process, and `energy` reads the
+result. A row of a Markdown table is printed for each: number of residues and atoms, mean length of bonds to hydrogen,
+time of `prepare`, and errors or warnings.
 
 --limit : seconds that a structure may take
 --options : options of `prepare`

@@ -1,4 +1,4 @@
-"""Chart of README.md: how many times as fast as other programs, each bar of one run, from the tables and pages.
+"""Chart of README.md with speed-ups over other programs, taken from tables and pages.
 
 python tests/benchmarks/readme_chart.py draws docs/figures/beside.png
 """

@@ -1,4 +1,4 @@
-"""Whole `pele-ocl relax` beside AlphaFold's protocol by OpenMM, model by model, preparation included.
+"""Comparison of `pele-ocl relax` with AlphaFold's protocol in OpenMM for each model, including preparation.
 
 python tests/benchmarks/relax.py MODEL.pdb... [--platform CPU] [--rounds 3] [--like alphafold] [--no-peer] [--heavy]
 

@@ -1,4 +1,4 @@
-"""Rows a second of the text files of results of frames, by one core, without the disk.
+"""Rows per second written to text files with results of frames, by one core, without disk access.
 
 python tests/benchmarks/rows.py [ROWS] makes CSV and JSON lines of ten terms a row.
 """

@@ -1,4 +1,4 @@
-"""What minimizing rows takes: classes and files that a call enters, commands of the device, and memory that it keeps.
+"""Cost of minimizing rows: classes and files used by a call, device commands, and memory.
 
 python tests/benchmarks/rows_minimized.py [--device D] [--rows 32] [--list] minimizes the hexapeptide alone, as one of
 eight rows and as eight rows, each warm, and then rows of ubiquitin. Counted are classes whose methods run, files of the

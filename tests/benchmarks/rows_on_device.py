@@ -1,4 +1,4 @@
-"""Evaluations of structures that stay on the device, beside batches that pass by the host.
+"""Evaluation of structures that stay on the device, compared with batches transferred from the host.
 
 python tests/benchmarks/rows_on_device.py [--device D] [--rows 4096,512] prints, for peptide and protein, microseconds a
 structure: of an ensemble whose rows stay where they are, of calls of evaluate_batch, and of rows that are written,

@@ -1,4 +1,4 @@
-"""Processor seconds of an evaluation with PELE's default solvent, and of one at held Born radii.
+"""Processor time of an evaluation with PELE's default solvent, and of one with fixed Born radii.
 
 python tests/benchmarks/sgb.py [COMPLEX.pdb [--pele-data DIR]...] [--device D] [--evaluations 3]
 

@@ -1,4 +1,4 @@
-"""Energies and gradients of public PELE runs beside PELE's print.
+"""Comparison of energies and gradients of public PELE runs with the output of PELE.
 
 python tests/benchmarks/sgb_pele.py RUN... [--ligand SELECTION] [--gb vdgbnp] [--salt 0.15] [--rows 2] [--device D]
 

@@ -1,9 +1,9 @@
-"""Starts with noise all over: how many places end strained, with bonds restored first and without.
+"""Minimization from noisy starts: number of strained atoms at the end, with and without restoring bonds first.
 
 python tests/benchmarks/shaken.py [--system src3] [--starts 60] [--noise 0.3] [--tolerance 10] [--device NAME]
 
-minimizes the same starts both ways, to so many kJ/mol/nm, and counts the atoms at the vertex of an angle that costs
-more than 15 kcal/mol in the end.
+minimizes the same starts with both methods, to --tolerance kJ/mol/nm, and counts the atoms at the vertex of an angle
+with more than 15 kcal/mol at the end.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Kernels of molecules that share launches: microseconds of each, for one molecule.
+"""Kernel times per molecule, in microseconds, if molecules share launches.
 
 python tests/benchmarks/shared_launches.py [--count 30] [--residues 160,400] [--row 1 --parts 256] [--history 8]
     [--equal] [--device NAME]
 
-The models are those of mixed.py. --row and --parts are the layout of `squares` in place of the rule's, --history is how
-many pairs of steps L-BFGS keeps. --equal gives all of them the topology of the middle one: they share launches as
-conformations do.
+The models are those of mixed.py. --row and --parts replace the default layout of `squares`; --history is the number of
+pairs of steps stored by L-BFGS. With --equal, all have the topology of the middle one, and share launches like
+conformations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Remove the side chains around the ligands of structures, build them anew, and compare them with the file's.
+"""Remove side chains around the ligands of structures, rebuild them, and compare them with the original ones.
 
     python tests/benchmarks/side_chains.py FILES... [--prepared FOLDER] [--radius 6] [--device D] [--solvent obc2]
 

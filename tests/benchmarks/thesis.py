@@ -1,4 +1,4 @@
-"""Tables of the thesis and the lecture, measured again: a C program beside OpenCL kernels, on molecules of their sizes.
+"""Tables of the thesis and the lecture: a C program compared with OpenCL kernels, for molecules of similar sizes.
 
 python tests/benchmarks/thesis.py [--device D] [--systems NAME,...] [--runs 3] [--only born,pairs,maps] [-o FILE]
     [--list src3,ruvab] [--chart FILE.png] [--sizes-chart FILE.png] [--seconds 20]

@@ -1,4 +1,4 @@
-"""Work of each step of the one launch that an energy takes on PoCL, and what so many cores would make of it.
+"""Work in each step of the single launch for an energy on PoCL, and the expected time for a number of cores.
 
 python tests/benchmarks/tickets.py [--system ubiquitin] [--cores 16]
 

@@ -1,4 +1,4 @@
-"""Steps of a flow for alanine dipeptide that torch trains on its energy, 256 samples each, and OpenMM's host loop.
+"""Training steps of a normalizing flow for alanine dipeptide in torch, compared with a host loop over OpenMM.
 
 python tests/benchmarks/torch_training.py [--steps 10000] [--openmm-steps 3] [--platform CPU] [--device D]
 

@@ -1,4 +1,4 @@
-"""Born radii by all pairs and by the tree in turns: times, their ratio, and the error against float64.
+"""Born radii by all pairs and by the tree: times, their ratio, and the error compared with float64.
 
 python tests/benchmarks/tree.py DEVICE SYSTEM[,SYSTEM...] [PRECISION[,...] [ACCURACY[,...] [RUNS [SETTING=N...]]]]
 

@@ -1,10 +1,10 @@
-"""Energy and gradient with Born radii from all pairs and over the tree: times in turns, and the changes.
+"""Energy and gradient with Born radii from all pairs and from the tree: times and differences.
 
 python tests/benchmarks/tree_energy.py DEVICE SYSTEM[,SYSTEM...] [RUNS]
 
 Systems are those of tests/benchmarks/tree.py in tests/data. "evaluate" is the wall clock of Energy.evaluate() in
 float32, the best of the runs, without the measurement of the error, which "error" has; the differences are from all
-pairs in float64. Below stands what each kernel took.
+pairs in float64. The times of kernels are printed below.
 """
 
 from __future__ import annotations

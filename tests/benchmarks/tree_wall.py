@@ -1,4 +1,4 @@
-"""Whole evaluations by all pairs and by the tree in turns, on the wall clock: when is the tree faster?
+"""Wall time of evaluations by all pairs and by the tree.
 
 python tests/benchmarks/tree_wall.py DEVICE SYSTEM[,SYSTEM...] [WHAT[,WHAT...] [RUNS]]
 

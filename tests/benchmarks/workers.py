@@ -1,15 +1,14 @@
-"""Time frames on one worker process and on two.
+"""Time of frames with one and with two worker processes.
 
 python tests/benchmarks/workers.py [--independent] [--system ubiquitin] [--frames 2560] [--runs 3]
 
-The energies of frames, with no gradient, by workers that a Dask scheduler has; each has one core of PoCL, or a GPU of
-its own, which `--system ruvab --frames 24000 --runs 1` keeps busy. The clock runs from the first task to the last
-result, without the start of the processes; the shortest of the runs counts, as other programs, or other guests of the
-machine, take time from any of them. With it stands the processor time of the scheduler and of the command, which the
-workers' cores lack.
+Energies of frames, without gradients, are computed by workers of a Dask scheduler. Each has one core with PoCL, or a
+GPU, which `--system ruvab --frames 24000 --runs 1` keeps busy. The time is measured from the first task to the last
+result, without the start of processes. The shortest of the runs is printed, because other programs or virtual machines
+may disturb them, with the processor time of the scheduler and the command, which is not available to workers.
 
---independent times what the machine has at most: the same frames in one process that knows of no other, and in two
-such at once, each on a core of its own.
+--independent measures the upper limit of the machine: the same frames in one independent process, and in two at the
+same time, each on a separate core.
 """
 
 from __future__ import annotations

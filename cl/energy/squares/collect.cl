@@ -6,8 +6,9 @@
 #include "energy/squares/collect.clh"
 
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
-void collect(const int n_tiles, const RingSteps ring, COLLECT_ARGUMENTS(restrict)) {
+void collect(const int n_tiles, const RingSteps ring, LAYERS_PARAMETERS) {
     SERVES_ROWS(collect)
     local real4 scratch[TILE * (SHARES > 2 ? SHARES : 2)];
-    collect_tile(get_group_id(0), n_tiles, scratch, ring, COLLECTED);
+    const Layers of_launch = LAYERS_GIVEN;
+    collect_tile(get_group_id(0), scratch, ring, &of_launch);
 }

@@ -35,21 +35,21 @@ kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void joined(
     const int n_tiles,
     const int n_atoms,
-    const int n_results,                          // COLLECT_ARGUMENTS
+    const int n_results,                          // Layers, energy/squares/collect.clh
     const real step,                              // A of a coordinate's unit
-    const coordinate origin_step,                 // PLACE_ARGUMENTS
-    const int tiles_per_chunk,                    // BORN_ARGUMENTS
+    const coordinate origin_step,                 // Placing, common/place.clh
+    const int tiles_per_chunk,                    // BornChunks, solvent/born_chunk.clh
     const Reaches reaches,
-    NECK_ARGUMENTS(restrict)
-    RADIUS_CONSTANTS(restrict),                   // physics/gb_radius.clh
-    const real4 solvent,                          // of radii_of_row
+    NECK_PARAMETERS
+    RADIUS_PARAMETER,                       // physics/gb_radius.clh
+    const real4 solvent,                          // SingleAtoms, energy/terms.clh
     const PairModel model,
     const RingSteps ring,                         // of the pair energies
 #if TERMS_FIRST
-    BONDED_ARGUMENTS(restrict),
+    BONDED_PARAMETERS,
 #endif
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
-    // Constants of the molecule: PLACE_ARGUMENTS, ATOM_ARGUMENTS, PAIR_SQUARES_ARGUMENTS and CHAIN_SQUARES_ARGUMENTS have them.
+    // Constants of the molecule: Placing, SingleAtoms, PairSquares and ChainSquares have them.
     global const int *restrict order,
     global const int *restrict counts,
     global const real *restrict largest_s,
@@ -73,12 +73,12 @@ void joined(
     global real4 *series,
     global real4 *origins,
     global real4 *extents,
-    global real *sums,                            // BORN_ARGUMENTS
+    global real *sums,                            // BornChunks
     global real4 *traits,
     global real4 *singles,
     global real *born,
     global real *largest_born,
-    global real4 *layers,                         // COLLECT_ARGUMENTS
+    global real4 *layers,                         // Layers
     global real4 *energies,
     global real4 *totals,
     global int *arrivals,
@@ -89,7 +89,7 @@ void joined(
     local Memory memory;
     local int drawn;
     global const real *rho = parameters;
-    const int first_frozen = n_tiles, first_frozen_pair = n_tiles;  // where atoms are frozen, launches are apart
+    const int first_frozen = n_tiles;  // where atoms are frozen, launches are apart
     const int lane = get_local_id(0), share = get_local_id(1), item = share * TILE + lane;
     const bool first = item == 0;
     counters += (size_t)get_global_id(2) * COUNTERS * COUNTER_STEP;
@@ -100,7 +100,10 @@ void joined(
     const int n_lots = (n_tiles + SHARES - 1) / SHARES;
     if (ticket < n_lots) {
         const int tile = ticket * SHARES + share;
-        place_tile(tile, lane, tile < n_tiles, memory.place + share, n_tiles, n_atoms, step, positions, PLACED);
+        const Placing placing = {
+            n_tiles, n_atoms, step, origin_step, positions, order, largest_s, s, charges, coefficients, spheres, points, x, y, z,
+            series, origins, extents};
+        place_tile(tile, lane, tile < n_tiles, memory.place + share, &placing);
         PUBLISH();
         if (first) count_done(COUNTER(PLACED_TILES), min(SHARES, n_tiles - ticket * SHARES));
         return;
@@ -109,26 +112,33 @@ void joined(
 #if TERMS_FIRST
     const int n_bonded = bonded_groups(n_atoms);
     if (ticket < n_bonded) {
-        add_bonded(ticket, item, &memory.bonded, n_atoms, n_results, step, positions, results, BONDED_PASSED);
+        const Bonded bonded = {
+            n_atoms, n_results, n_energies, first_energy, n_terms, per_atom, n_slots, step, cutoff2, positions, kind_starts,
+            members, places, details, constants, slot_starts, all_slots, results};
+        add_bonded(ticket, item, &memory.bonded, &bonded);
         PUBLISH();
         if (first) count_done(COUNTER(BONDED_GROUPS), 1);
         return;
     }
     ticket -= n_bonded;
 #endif
-    const int n_rows = rows_of(n_tiles), n_chunks = born_chunks(n_tiles, tiles_per_chunk);
+    const int n_rows = rows_of(n_tiles), n_chunks = number_of_chunks(n_tiles, tiles_per_chunk);
     if (ticket < n_rows * n_chunks) {
         const int row = ticket % n_rows * ROW;
         if (first) wait_for(COUNTER(PLACED_TILES), n_tiles);
         TAKE_OVER();
-        add_chunk(row, ticket / n_rows, &memory.radii.sums, BORN_PASSED);
-        if (!radii_of_row(
-                row, n_tiles, n_chunks, &memory.radii, sums, solvent, radius_constants, arrivals, OF_ATOMS)) return;
+        const BornChunks chunks = {
+            n_tiles, first_frozen, tiles_per_chunk, reaches, NECKS_GIVEN, spheres, COLUMNS_GIVEN, rho, series, origins, extents,
+            counts, sums};
+        const SingleAtoms atoms = {radius_constants, solvent, parameters, traits, singles, born, largest_born};
+        add_chunk(row, ticket / n_rows, &memory.radii.sums, &chunks);
+        if (!radii_of_row(row, &memory.radii, &chunks, arrivals, &atoms)) return;
         PUBLISH();
         if (first) count_done(COUNTER(ROWS_WITH_RADII), 1);
         return;
     }
     ticket -= n_rows * n_chunks;
+    const Layers to = LAYERS_GIVEN;
     int n_collected;
     if (ticket < n_rows * ring.n_chunks) {
         if (first) wait_for(COUNTER(ROWS_WITH_RADII), n_rows);
@@ -136,8 +146,9 @@ void joined(
         if (first) wait_for(COUNTER(BONDED_GROUPS), n_bonded);
 #endif
         TAKE_OVER();
-        n_collected = add_pairs(
-            ticket % n_rows, ticket / n_rows, n_tiles, &memory.pair, PAIR_SQUARES_PASSED, ring, COLLECTED);
+        const PairSquares pairs = {
+            first_frozen, model, points, traits, origins, extents, largest_born, counts, special_starts, specials, masks};
+        n_collected = add_pairs(ticket % n_rows, ticket / n_rows, &memory.pair, &pairs, ring, &to);
 #if CHAIN
         if (n_collected == 0) return;
         PUBLISH();
@@ -155,11 +166,12 @@ void joined(
 #endif
         }
         TAKE_OVER();
+        const ChainSquares chain = {
+            first_frozen, reaches, NECKS_GIVEN, spheres, weights, rho, slopes, slope_columns, origins, extents};
         RingSteps last_ring = ring;
         last_ring.starts_totals = 0;
         last_ring.then = KEEP_RESULTS;
-        n_collected = add_chain(
-            ticket % n_rows, ticket / n_rows, n_tiles, &memory.chain, CHAIN_SQUARES_PASSED, last_ring, COLLECTED);
+        n_collected = add_chain(ticket % n_rows, ticket / n_rows, &memory.chain, &chain, last_ring, &to);
     }
 #endif
     // Whoever has the last results leaves the counters as they were: no other group looks at them any more.

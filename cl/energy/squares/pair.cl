@@ -6,11 +6,25 @@
 
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void pair_squares(
-    const int n_tiles, PAIR_SQUARES_ARGUMENTS(restrict), const RingSteps ring, COLLECT_ARGUMENTS(restrict),
-    global const int2 *restrict dispatch)  // (n_rows * n_chunks) row and chunk of each group, those that take longest first
+    const int n_tiles,
+    const int first_frozen_pair,                // PairSquares, energy/squares/pair.clh
+    const PairModel model,
+    global const real4 *restrict points,
+    global const real4 *restrict origins,
+    global const real4 *restrict extents,
+    global const real *restrict largest_born,
+    global const int *restrict special_starts,
+    global const int *restrict specials,
+    global const SAME_BITS *restrict masks,
+    const RingSteps ring,
+    LAYERS_PARAMETERS,                          // Layers, energy/squares/collect.clh
+    global const int2 *restrict dispatch)       // (n_rows * n_chunks) row and chunk of each group, those that take longest first
 {
     SERVES_ROWS(pair_squares)
     local PairMemory memory;
     const int2 own = dispatch[get_group_id(0) + rows_of(n_tiles) * get_group_id(1)];
-    add_pairs(own.x, own.y, n_tiles, &memory, PAIR_SQUARES_PASSED, ring, COLLECTED);
+    const PairSquares pairs = {
+        first_frozen_pair, model, points, traits, origins, extents, largest_born, counts, special_starts, specials, masks};
+    const Layers to = LAYERS_GIVEN;
+    add_pairs(own.x, own.y, &memory, &pairs, ring, &to);
 }

@@ -8,16 +8,7 @@
 #endif
 
 #if TERMS_FIRST
-// Places a slot, by a work-item that looks at all atoms of the tile by itself: no barrier, which not every group would
-// come to.
-INLINE void place_alone(
-    int i, int n_tiles, int n_atoms, real step, global const coordinate *positions, PLACE_ARGUMENTS()) {
-    coordinate lowest[3], highest[3];
-    bound_tile(i / TILE, n_atoms, positions, order, lowest, highest);
-    place_slot(i, n_tiles, n_atoms, step, positions, lowest, highest, PLACED);
-}
-
-#define TILES_PLACED const int n_tiles, PLACE_ARGUMENTS(restrict),
+#define TILES_PLACED const int n_tiles, PLACE_PARAMETERS,
 #else
 #define TILES_PLACED
 #endif
@@ -30,16 +21,27 @@ void bonded_terms(
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
     global real *restrict results,                // energy/results.clh
     TILES_PLACED
-    BONDED_ARGUMENTS(restrict))
+    BONDED_PARAMETERS)
 {
     SERVES_ROWS(bonded_terms)
     local BondedMemory memory;
     const int item = get_local_id(0), group = get_group_id(0);
 #if TERMS_FIRST
     if (group >= bonded_groups(n_atoms)) {
+        // Each of its work-items looks at all atoms of the tile by itself: no barrier, which not every group would come to.
         const int i = (group - bonded_groups(n_atoms)) * ITEMS + item;
-        if (i < n_tiles * TILE) place_alone(i, n_tiles, n_atoms, step, positions, PLACED);
+        const Placing placing = {
+            n_tiles, n_atoms, step, origin_step, positions, order, largest_s, s, charges, coefficients, spheres, points, x, y, z,
+            series, origins, extents};
+        if (i < n_tiles * TILE) {
+            coordinate lowest[3], highest[3];
+            bound_tile(i / TILE, lowest, highest, &placing);
+            place_slot(i, lowest, highest, &placing);
+        }
     }
 #endif
-    add_bonded(group, item, &memory, n_atoms, n_results, step, positions, results, BONDED_PASSED);
+    const Bonded bonded = {
+        n_atoms, n_results, n_energies, first_energy, n_terms, per_atom, n_slots, step, cutoff2, positions, kind_starts, members,
+        places, details, constants, slot_starts, all_slots, results};
+    add_bonded(group, item, &memory, &bonded);
 }

@@ -19,7 +19,8 @@
 
 typedef struct { realv parts[PARTS]; } Corrections;  // Coulomb and GB energy [kcal/mol], gradient [kcal/mol/A]
 
-#define DIELECTRIC_ARGUMENTS \
+// Parameters of both kernels.
+#define DIELECTRIC_PARAMETERS \
     const int n_tiles, \
     const int n_atoms, \
     const int n_special, \
@@ -65,7 +66,7 @@ INLINE void add_pairs(
 
 // Pairs of all atoms with special ones. A work-item has a vector of slots.
 kernel void correct_all(
-    DIELECTRIC_ARGUMENTS,
+    DIELECTRIC_PARAMETERS,
     global const real *restrict charges,    // (n_slots) as the passes have them
     global const int *restrict starts,      // (n_atoms + 1) first of each atom's `partners`
     global const int *restrict partners,    // slots with which it has no Coulomb energy in the passes, both ways
@@ -128,7 +129,7 @@ kernel void correct_all(
 // Pairs of special atoms with all that are not. A work-group has a special atom, whose pairs its work-items share.
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void correct_special(
-    DIELECTRIC_ARGUMENTS,
+    DIELECTRIC_PARAMETERS,
     global const real *restrict others)     // (n_slots) charges, 0 of special atoms and at unused slots
 {
     SERVES_ROWS(correct_special)

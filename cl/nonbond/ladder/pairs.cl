@@ -21,7 +21,7 @@
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void nonbond_pairs(
-    LIST_ARGUMENTS,
+    LIST_PARAMETERS,
     global real *restrict energies,  // (n_groups, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
     global real *gradient)           // NAIVE, ATOMIC: (n_atoms, 3), zero before; STORED: (3, n_pairs) [kcal/mol/step]
 {

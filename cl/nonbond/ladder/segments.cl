@@ -18,7 +18,7 @@
 #define FIRST_PAIR(index) firsts[index]
 #endif
 
-#define SEGMENT_ARGUMENTS \
+#define SEGMENT_PARAMETERS \
     const int n_atoms, \
     const int n_pairs, \
     global const real *restrict stored,        /* (3, n_pairs) gradients by pair [kcal/mol/step] */ \
@@ -27,7 +27,7 @@
     global const int *restrict seconds,        /* (n_pairs) pairs in the order of their second atom */ \
     global const int *restrict second_offsets  /* (n_atoms + 1) */
 
-kernel void segment_sums(SEGMENT_ARGUMENTS, global real *restrict gradient /* (n_atoms, 3) [kcal/mol/step] */) {
+kernel void segment_sums(SEGMENT_PARAMETERS, global real *restrict gradient /* (n_atoms, 3) [kcal/mol/step] */) {
     const int i = get_global_id(0);
     if (i >= n_atoms) return;
     real x = 0, y = 0, z = 0;
@@ -49,7 +49,7 @@ kernel void segment_sums(SEGMENT_ARGUMENTS, global real *restrict gradient /* (n
 }
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void group_sums(SEGMENT_ARGUMENTS, global real *restrict gradient /* (n_atoms, 3) [kcal/mol/step] */) {
+void group_sums(SEGMENT_PARAMETERS, global real *restrict gradient /* (n_atoms, 3) [kcal/mol/step] */) {
     local real scratch[3 * GROUP];
     const int i = get_group_id(0), item = get_local_id(0);
     real x = 0, y = 0, z = 0;

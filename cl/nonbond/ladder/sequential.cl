@@ -11,7 +11,7 @@ typedef real sum_t;
 #endif
 
 kernel void nonbond_sequential(
-    LIST_ARGUMENTS,
+    LIST_PARAMETERS,
     global real *restrict energies,  // (3) Lennard-Jones, Coulomb, GB [kcal/mol]
     global real *restrict gradient)  // (n_atoms, 3), zero before [kcal/mol/step]
 {

@@ -11,7 +11,7 @@
 #endif
 
 kernel __attribute__((reqd_work_group_size(GROUP, ROWS, 1))) void potmap_coalesced(
-    MAP_ARGUMENTS,  // nx is a multiple of POINTS * GROUP, ny of ROWS: the map is padded
+    MAP_PARAMETERS,  // nx is a multiple of POINTS * GROUP, ny of ROWS: the map is padded
     constant const real4 *restrict atoms)  // (n_atoms) x, y, z [A], charge
 {
     const int i = POINTS * GROUP * get_group_id(0) + get_local_id(0), j = get_global_id(1), k = get_global_id(2);

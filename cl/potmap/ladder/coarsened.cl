@@ -4,7 +4,7 @@
 #include "potmap/ladder/row.clh"
 
 kernel void potmap_coarsened(
-    MAP_ARGUMENTS,  // nx is a multiple of POINTS: the map is padded
+    MAP_PARAMETERS,  // nx is a multiple of POINTS: the map is padded
     constant const real4 *restrict atoms)  // (n_atoms) x, y, z [A], charge
 {
     const int i = POINTS * get_global_id(0), j = get_global_id(1), k = get_global_id(2);

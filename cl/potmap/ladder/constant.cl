@@ -3,7 +3,7 @@
 #include "potmap/law.clh"
 
 kernel void potmap_constant(
-    MAP_ARGUMENTS,
+    MAP_PARAMETERS,
     const int k,                           // the slice
     constant const real4 *restrict atoms)  // (n_atoms) x, y [A], dz^2 [A^2], charge
 {

@@ -3,7 +3,7 @@
 #include "potmap/law.clh"
 
 kernel void potmap_gather(
-    MAP_ARGUMENTS,
+    MAP_PARAMETERS,
     global const real4 *restrict atoms)  // (n_atoms) x, y, z [A], charge
 {
     const int i = get_global_id(0), j = get_global_id(1), k = get_global_id(2);

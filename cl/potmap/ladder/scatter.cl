@@ -4,7 +4,7 @@
 #include "potmap/law.clh"
 
 kernel void potmap_scatter(
-    MAP_ARGUMENTS,
+    MAP_PARAMETERS,
     global const real4 *restrict atoms)  // (n_atoms) x, y, z [A], charge
 {
     const int a = get_global_id(0), k = get_global_id(1);

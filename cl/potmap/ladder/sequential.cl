@@ -3,7 +3,7 @@
 #include "potmap/law.clh"
 
 kernel void potmap_sequential(
-    MAP_ARGUMENTS,
+    MAP_PARAMETERS,
     global const real4 *restrict atoms,  // (n_atoms) x, y, z [A], charge
     global real *restrict slice)         // (ny, nx) scratch: the sum of one run
 {

@@ -12,7 +12,7 @@
 #endif
 
 kernel __attribute__((reqd_work_group_size(GROUP, ROWS, 1))) void potmap_shared(
-    MAP_ARGUMENTS,  // nx is a multiple of POINTS * GROUP, ny of ROWS: the map is padded
+    MAP_PARAMETERS,  // nx is a multiple of POINTS * GROUP, ny of ROWS: the map is padded
     constant const real4 *restrict atoms)  // (n_atoms) x, y, z [A], charge
 {
     local real totals[POINTS * GROUP * ROWS];

@@ -9,7 +9,7 @@
 #error "ALONG: 0, 1 or 2, the axis"
 #endif
 
-#define LINE_ARGUMENTS \
+#define LINE_PARAMETERS \
     const int length, const ulong radices, /* line.clh */ \
     global const real2 *restrict roots, \
     const int pitch                        /* numbers of a row of a spectrum, of which half a length and 1 along x count */
@@ -27,7 +27,7 @@
 // Two rows of nodes are one line of complex numbers; each one's spectrum is what is even or odd about it.
 kernel __attribute__((reqd_work_group_size(LINES, ITEMS, 1)))
 void rows_forth(
-    LINE_ARGUMENTS,
+    LINE_PARAMETERS,
     const int n_rows, const int n_nodes, const ulong plane,  // plane: real parts in the spectrum
     global const real *restrict nodes,      // (n_rows, n_nodes)
     global real *restrict spectrum)         // (2, n_rows, pitch)
@@ -60,7 +60,7 @@ void rows_forth(
 // Way back: the spectra A and B of two rows make A + i B; its other half is conj(A) + i conj(B).
 kernel __attribute__((reqd_work_group_size(LINES, ITEMS, 1)))
 void rows_back(
-    LINE_ARGUMENTS,
+    LINE_PARAMETERS,
     const int n_rows, const int n_nodes, const ulong plane,
     global const real *restrict spectrum,   // (2, n_rows, pitch)
     global real *restrict nodes)            // (n_rows, n_nodes)
@@ -90,7 +90,7 @@ void rows_back(
 // Columns along y: from n_from to n_to numbers; the others are zero or not wanted.
 kernel __attribute__((reqd_work_group_size(LINES, ITEMS, 1)))
 void columns(
-    LINE_ARGUMENTS,
+    LINE_PARAMETERS,
     const int n_from, const int n_to, const int back, const ulong plane_from, const ulong plane_to,
     global const real *restrict from,       // (2, nz, n_from, pitch)
     global real *restrict to)               // (2, nz, n_to, pitch)
@@ -116,7 +116,7 @@ void columns(
 // Along z there, times the Green function, and back.
 kernel __attribute__((reqd_work_group_size(LINES, ITEMS, 1)))
 void convolve(
-    LINE_ARGUMENTS,
+    LINE_PARAMETERS,
     const int n_z, const int n_y, const ulong plane,
     global const real *restrict green,      // (length / 2 + 1, n_y / 2 + 1, pitch)
     global real *restrict spectrum)         // (2, n_z, n_y, pitch)

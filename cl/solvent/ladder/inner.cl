@@ -5,11 +5,15 @@
 
 kernel void hct_row(
     global const int *restrict config,    // n_atoms, i
-    TERM_ARGUMENTS(restrict),
+    const Reaches reaches,
+    NECK_PARAMETERS
+    global const real4 *restrict atoms,    // Spheres, solvent/term.clh
+    global const real *restrict rho,
     global real *restrict contributions)  // (n_atoms) of each j to the Born integral of atom i [1/A]
 {
     const int j = get_global_id(0), n_atoms = config[0], i = config[1];
     if (j >= n_atoms) return;
-    const Own own = own_atom(i, OF_TERMS);
-    contributions[j] = born_term(&own, j, OF_TERMS);
+    const Spheres all = {reaches, NECKS_GIVEN, atoms, rho};
+    const Own own = own_atom(i, &all);
+    contributions[j] = born_term(&own, j, &all);
 }

@@ -5,7 +5,7 @@
 kernel void born_radii(
     const int n_atoms,
     const int n_parts,
-    RADIUS_CONSTANTS(restrict),         // physics/gb_radius.clh
+    RADIUS_PARAMETER,             // physics/gb_radius.clh
     global const real *restrict sums,   // (n_parts, n_atoms) parts of the Born integral [1/A]
     global const real *restrict rho,    // (n_atoms) offset radius [A]
     global const real *restrict radii,  // (n_atoms) intrinsic radius [A]
@@ -17,5 +17,5 @@ kernel void born_radii(
     real sum = 0;
     for (int part = 0; part < n_parts; ++part) sum += sums[(size_t)part * n_atoms + i];
     psi[i] = rho[i] * sum;
-    born[i] = born_radius(psi[i], rho[i], radii[i], CONSTANTS_OF(i));
+    born[i] = born_radius(psi[i], rho[i], radii[i], constants_of(radius_constants, i));
 }

@@ -1,4 +1,4 @@
-"""Options and formats that the timing tables share."""
+"""Options and number formats common to all timing tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def runs_option(default: int = 5) -> Callable[[Command], Command]:
-    """Add --runs, whose middle ones are averaged."""
+    """Add --runs, the number of runs for a trimmed mean."""
     text = "Times to run each; the fastest and the slowest are dropped."
     return click.option("--runs", type=click.IntRange(min=3), default=default, show_default=True, help=text)
 
@@ -30,13 +30,13 @@ def variants_option(variants: Iterable[str]) -> Callable[[Command], Command]:
 
 
 def group_option(kernels: str) -> Callable[[Command], Command]:
-    """Add --group, passed as `group`; kernels : whose groups they are"""
-    text = f"Work-items of a group in {kernels}, such as 64, 128 or 256."
+    """Add --group, passed as `group`. kernels : the kernels concerned, for the help text"""
+    text = f"Work-items per work-group in {kernels}, such as 64, 128 or 256."
     return click.option("--group", type=click.IntRange(min=1), metavar="N", help=text)
 
 
 def bench_options(variants: Iterable[str]) -> Callable[[Command], Command]:
-    """Add options for structures, variants, precisions and device; how often; and --json."""
+    """Add options for structures, variants, precisions, device and number of runs, and --json."""
     options: list[Callable[[Command], Command]] = [
         click.option(
             "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True, help="Structure; default: all."
@@ -58,12 +58,12 @@ def bench_options(variants: Iterable[str]) -> Callable[[Command], Command]:
 
 
 def as_json_line(timing: DataclassInstance) -> str:
-    """A timing as one JSON object; what is missing, or not a number, is null."""
+    """Return a timing as a JSON object; missing values and NaN become null."""
     return json.dumps(without_nan(asdict(timing)), allow_nan=False)
 
 
 def without_nan(value: object) -> object:
-    """Null for numbers that JSON lacks, which a code that fails may give."""
+    """Replace NaN and infinite numbers by None, because JSON does not support them."""
     if isinstance(value, Mapping):
         return {name: without_nan(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -72,31 +72,31 @@ def without_nan(value: object) -> object:
 
 
 class SpeedUps:
-    """Return how many times faster each row is than the first of its group: `sequential`, if that is timed."""
+    """Compute speed-ups relative to the first row of each group, which is `sequential` if that is timed."""
 
     def __init__(self) -> None:
         self._first: dict[tuple[object, ...], float] = {}
 
     def of(self, seconds: float, *group: object) -> str:
-        """Write the speed-up of a row."""
+        """Return the formatted speed-up of a row."""
         return times(self._first.setdefault(group, seconds) / seconds)
 
 
 def first_of(variants: Iterable[str], chosen: Sequence[str]) -> str:
-    """Find the variant that speed-ups are over: the first of the table that is timed."""
+    """Return the baseline variant of speed-ups, the first in the table that is timed."""
     return next(name for name in variants if name in chosen)
 
 
 def milliseconds(seconds: float) -> str:
-    """Seconds as `1,234.567`."""
+    """Format a time in s as milliseconds: `1,234.567`."""
     return f"{1e3 * seconds:,.3f}"
 
 
 def times(speedup: float | None) -> str:
-    """A speed-up as `12.3x`; blank where there is none."""
+    """Format a speed-up as `12.3x`; blank for None."""
     return "" if speedup is None else f"{speedup:,.1f}x"
 
 
 def exponent(error: float | None) -> str:
-    """An error as `1.2e-06`; blank where there is none."""
+    """Format an error as `1.2e-06`; blank for None."""
     return "" if error is None else f"{error:.1e}"

@@ -210,7 +210,7 @@ class BondedTerms(TermKernels):
         }  # fmt: skip
 
     def _arguments(self, context: TermContext, index: int, items: int) -> Arguments:
-        """BONDED_ARGUMENTS of cl/energy/terms/bonded.clh, for groups of `items` work-items."""
+        """Arguments of Bonded, cl/energy/terms/bonded.clh, for groups of `items` work-items."""
         queue, groups = context.queue, self._groups_of(self._shape(context)[0], items == 1)
         fine = queue.dtype if context.encoding.is_fixed else np.dtype(np.float64)
         slots = context.buffers.get("bonded_slots") or queue.empty(0)

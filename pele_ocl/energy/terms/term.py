@@ -33,7 +33,7 @@ class TermContext:
     result_sizes : n_energies, energies per term of the passes, and n_results, reals per conformation
     first_grouped : index of the first grouped term in the results of a conformation
     macros : build definitions of cl/energy/results.clh and of the encoding of positions
-    tiles, place : for a term that runs first: the tiles, and PLACE_ARGUMENTS of cl/common/place.clh
+    tiles, place : for a term that runs first: the tiles, and PLACE_PARAMETERS of cl/common/place.clh
     """
 
     queue: Binder
