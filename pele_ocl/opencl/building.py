@@ -221,7 +221,7 @@ def get_program(
 
 
 def _program_of_rows(device: Device, file: str, name: str, options: list[str]) -> Program:
-    """Build a file with its kernels for rows; the signatures are those of the unchanged kernels."""
+    """Build the kernels of a file for rows; the signatures are those declared in the file."""
     source, seen = expanded_source(file, source_of), set[str]()
     declared = _declared(device, file, source, options)
     _require_kernel(file, name, declared)

@@ -220,7 +220,7 @@ class Kernel:
     launch.
 
     handle : the device; vendor : `Device.vendor`
-    signature : parameters; for a kernel for rows, those of the unchanged kernel
+    signature : parameters as declared in the file, also for kernels built for rows
     launched : whether the kernel has run on the device
     """
 

@@ -393,7 +393,7 @@ class Queue(Binder):
 
         dtype : type of the values; to : type to convert them to, by default the same
 
-        Returns (m, values per piece).
+        Returns an array with a row per piece.
         """
         width, kind = _whole(size), np.dtype(dtype)
         to = np.dtype(to or kind)
@@ -539,8 +539,9 @@ class Queue(Binder):
 
         The loop is short because a kernel may finish before the next one is launched.
 
-        tell : called with the fraction of pairs done. With `tell`, and if a launch is long, launches are split into
-            slabs that are waited for, unless `first` is given
+        tell : called with the fraction of pairs done
+
+        With `tell`, and for long launches, launches are split into slabs that are waited for, if `first` is 0.
         """
         most_cost = max([launch.cost for launch in launches], default=0.0) * n_conformations
         if most_cost and not first and (tell or most_cost > LONG_LAUNCH_PAIRS):

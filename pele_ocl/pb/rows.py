@@ -42,7 +42,7 @@ MOST_AT_ONCE = 3  # sets of rows solved concurrently by threads, to keep a GPU b
 
 
 def rows_at_once(device: Device, n_nodes: int) -> int:
-    """Return the number of problems with `n_nodes` nodes to solve together; 1 on CPUs, where more are not faster."""
+    """Return the number of problems with `n_nodes` nodes to solve together; 1 on CPUs."""
     if device.kind == "CPU":
         return 1
     return max(1, min(MOST_NODES // n_nodes, device.memory // MEMORY_SHARE // (BYTES * n_nodes)))

@@ -247,7 +247,7 @@ class MapFrames:
         return ready.problem
 
     def _sample_for(self, problem: MapProblem, number: int) -> tuple[NDArray[np.int64], _Sample] | None:
-        """Return sample points (n, 3), sorted by slice, with a list for values there; None for direct sums.
+        """Return sample points (n, 3), sorted by slice, with a list that receives their values; None for direct sums.
 
         number : of the frame among those used, from 1
         """
