@@ -106,9 +106,9 @@ def pb(
         is computed as by APBS; only `device` and `progress` can be combined with it
     model : a PBModel, or the number of the model in a file with several. Constants can also be given as keywords:
         solute_dielectric, 2, solvent_dielectric, 78.54, temperature, K, dielectric_surface, "edges", probe, density,
-        window, charges and boundary as in PBModel; `nonlinear` for the nonlinear equation; `ionic_strength`, mol/L, of
-        a 1:1 salt with radius 2 A, or ion species with `ion`, each a PBIon or its charge, e, concentration, mol/L, and
-        radius, A. A path instead of the model is the output: `pb(what, "map.dx")`
+        window, charges and boundary as in PBModel. `nonlinear` selects the nonlinear equation. `ionic_strength`, mol/L,
+        is that of a 1:1 salt with radius 2 A; `ion` lists ion species instead, each a PBIon or its charge, e,
+        concentration, mol/L, and radius, A. A path instead of the model is the output: `pb(what, "map.dx")`
     like : "apbs" for its defaults: surface "smol", charges "spl2" and boundary "sdh", unless others are given. The
         energy of solvation is then the difference of two solutions
     grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as in PoissonBoltzmann

@@ -71,7 +71,10 @@ class Equation:
         return {**self.coefficients.macros, "N_IONS": len(self.model.ions)}
 
     def find_residual(self, residual: Buffer, is_linear: bool, up_to: float = LARGEST_EXPONENT) -> list[Launch]:
-        """Return the launches that compute the residual. up_to : largest exponent; exponentials are linear above it"""
+        """Return the launches that compute the residual.
+
+        up_to : exponent above which exponentials are continued linearly
+        """
         macros = self.macros(is_linear)
         common = {
             "grid": self.colours, **self.coefficients.wide_arguments, **self.salt_arguments,

@@ -125,9 +125,11 @@ def _halves(problem: MapProblem, block: tuple[int, int, int]) -> Floats:
 
 
 def sorted_by_cell(cells: Sequence[NDArray[Any]], shape: NDArray[np.int64]) -> tuple[NDArray[np.intp], Ints]:
-    """Sort atoms by cell, x fastest. Returns the order, and the first atom of each cell, (n_cells + 1,).
+    """Sort atoms by cell, x fastest, with a stable sort.
 
-    cells : integer coordinates of each atom's cell along x, y and z. The sort is stable
+    cells : integer coordinates of each atom's cell along x, y and z
+
+    Returns the order of the atoms, and the first atom of each cell, (n_cells + 1,).
     """
     nx, ny, nz = (int(n) for n in shape)
     numbers, n_cells = np.multiply(cells[2], ny, dtype=np.float64), nx * ny * nz

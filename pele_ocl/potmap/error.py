@@ -78,8 +78,8 @@ class MapError:
 
     norm : root mean square error divided by the root mean square of the exact values; infinite if these are 0 and
         errors are not
-    largest : the largest error found, in the map's unit, for the field the length of the error vector, per A; errors at
-        other points may be ten times as large or more
+    largest : largest error found, in the map's unit; for the field, the length of the error vector, per A. Errors at
+        other points may be ten times larger or more
     points : number of randomly chosen points compared; all points of a small map
     uncertainty : standard error of `norm`
     """

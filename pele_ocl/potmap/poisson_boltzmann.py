@@ -37,7 +37,7 @@ _OF_MODEL = ("dielectric", "solute_dielectric", "ionic_strength")
 
 
 def require_pb(options: MapOptions) -> PBModel:
-    """Return the model of a map. Raises InputError for options that do not apply to this method or contradict the model."""
+    """Return the model of a map. Raises InputError for options that do not apply or contradict the model."""
     refused = _OF_OTHERS if options.pb is None else (*_OF_OTHERS, *_OF_MODEL)
     for field in fields(options):
         if field.name in refused and getattr(options, field.name) != field.default:
