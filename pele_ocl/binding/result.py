@@ -252,9 +252,13 @@ class BindingResult(Reported, Suggests):
 
     def _empty_errors(self) -> list[str]:
         """Say why a column of errors is empty, if it is."""
-        if self.poses is not None or np.isnan(self.energies.total).all():
+        if self.poses is not None:
             return []
-        return why_no_error(self.energies.statistics()[DELTA]["total"])
+        try:
+            total = self.energies.statistics()[DELTA]["total"]
+        except InputError:  # no frame has energies; the frames have their errors
+            return []
+        return why_no_error(total)
 
     def _facts(self) -> dict[str, object]:
         binding = self.binding
