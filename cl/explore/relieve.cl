@@ -60,7 +60,7 @@ INLINE void turn_torsion(const Pose *pose, int torsion, real angle, TURNS) {
     SHARED_BARRIER();
 }
 
-// Rotates side chains of a group at random. Torsions nearer to the backbone are more likely: weights 10, 9, ... 1, 1.
+// Rotates side chains of a group at random. Torsions nearer to the core are more likely: weights 10, 9, ... 1, 1.
 INLINE void turn_group(const Pose *pose, int group, uint2 key, uint4 counter, TURNS) {
     for (int chain = group_chains[group]; chain < group_chains[group + 1]; ++chain) {
         const int first = chain_torsions[chain], n = chain_torsions[chain + 1] - first;
@@ -108,8 +108,8 @@ INLINE int may_clash(const Pose *pose, const Around of, Point there, real radius
     return squared_distance(of.center, there) <= far * far;
 }
 
-// Clashes of the ligand with the atoms around it, for every `every`-th atom; the ligand's bit is set only if it can
-// rotate torsions.
+// Clashes of the ligand with the atoms around it, which the work-items share; the bit of the ligand is set only if it
+// has rotatable torsions.
 INLINE void meet_ligand(const Pose *pose, int can_turn, Clashes *own) {
     const Around ligand = around(pose, 0, pose->n_ligand);
     for (int j = pose->n_ligand + get_local_id(0); j < pose->n_members; j += get_local_size(0)) {

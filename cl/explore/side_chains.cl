@@ -430,7 +430,7 @@ kernel void met(
     best[candidate] = angle;
 }
 
-// Difference of two angles [rad] in [-pi, pi].
+// Absolute difference of two angles [rad], modulo full turns.
 INLINE real apart(real a, real b) {
     const real d = a - b, turn = (real)6.283185307179586;
     return fabs(d - turn * rint(d / turn));
