@@ -31,7 +31,7 @@ kernel void mean_values(const int n_points, global const total *restrict means, 
     if (point < n_points) to[point] = (real)means[point];
 }
 
-// Population standard deviations, divided by the number of maps.
+// Population standard deviations: the sum is divided by the number of maps.
 kernel void deviations(
     const int n_points, const int n_maps, global const total *restrict squares, global real *restrict to)
 {
