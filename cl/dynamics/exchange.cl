@@ -7,7 +7,7 @@
 kernel void exchange(
     const int n_rungs,
     const int n_ladders,
-    global const int *restrict stopped,      // (n_rows) 0, or why a row stopped
+    global const int *restrict stopped,      // (n_rows) 0 or the reason for stopping
     global const fine *restrict energies,    // (n_rows) [kcal/mol]
     global const uint *restrict replicas,    // (n_rows)
     global const int *restrict first_rows,   // (n_ladders) row whose replica number seeds the random numbers

@@ -10,7 +10,7 @@ kernel void pair_up(
     const int n_ladders,
     const int n_inner,                       // rungs along the second dimension of a two-dimensional ladder; else all
     const uint number,                       // number of the attempt
-    global const int *restrict stopped,      // (all rows) 0, or why a row stopped
+    global const int *restrict stopped,      // (all rows) 0 or the reason for stopping
     global const int *restrict row_of,       // (n_ladders, n_rungs) row at each rung
     global const fine *restrict energies,    // (all rows) [kcal/mol]
     global fine *restrict before,            // (all rows) copy of the energies before the swap

@@ -14,7 +14,7 @@
 kernel void measure_hills(
     const int n_rows,
     global const int *restrict walkers,        // (n_rows) rows
-    global const int *restrict stopped,        // (all rows) 0, or why a row stopped
+    global const int *restrict stopped,        // (all rows) 0 or the reason for stopping
     global const real *restrict temperatures,  // (all rows) [K]
     global const ulong *restrict places,       // (all rows) byte offset of a row's variables
     global const uchar *restrict bytes,        // of all rows

@@ -39,7 +39,7 @@ kernel void present_velocities(
     ENSEMBLE,
     BODIES,
     global const fine *restrict velocities,  // (n_atoms, 3) [A/ps]
-    global const int *restrict begins,       // (n_rows) whether velocities belong to the positions
+    global const int *restrict begins,       // (n_rows) whether velocities are those at the positions
     global fine *restrict present,           // (n_atoms, 3) [A/ps]
     const fine late)                         // time by which they are behind [ps]
 {
