@@ -28,7 +28,7 @@ INLINE real gap2(const Box *box, real4 low, real4 high) {
 
 kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void potmap_cutoff(
     MAP_PARAMETERS,  // nx, ny, nz are multiples of the group's points
-    global const real *restrict rest_x,       // (nx) rounding errors of the coordinates of the points, where RESTS [A]
+    global const real *restrict rest_x,       // (nx) rounding errors of the coordinates of the points, if RESTS [A]
     global const real *restrict rest_y,
     global const real *restrict rest_z,
     const real4 corner,                       // lowest corner of the first bin [A]; w = edge of a bin
@@ -42,7 +42,7 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
     const real4 highest,
     global const int *restrict starts,        // (n_bins z, y, x; 1) index of each bin's first atom
     global const real4 *restrict atoms,       // (n_atoms) x, y, z [A], charge
-    global const real4 *restrict rests)       // (n_atoms) rounding errors of x, y, z, where RESTS
+    global const real4 *restrict rests)       // (n_atoms) rounding errors of x, y, z, if RESTS
 {
     Block block;
     load_coordinates(&block.of, x, y, z);

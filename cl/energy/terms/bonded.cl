@@ -28,7 +28,7 @@ void bonded_terms(
     const int item = get_local_id(0), group = get_group_id(0);
 #if TERMS_FIRST
     if (group >= bonded_groups(n_atoms)) {
-        // Each of its work-items looks at all atoms of the tile by itself: no barrier, which not every group would come to.
+        // Each work-item loops over all atoms of the tile itself: no barrier, since not all groups would reach it.
         const int i = (group - bonded_groups(n_atoms)) * ITEMS + item;
         const Placing placing = {
             n_tiles, n_atoms, step, origin_step, positions, order, largest_s, s, charges, coefficients, spheres, points, x, y, z,
