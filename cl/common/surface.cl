@@ -85,7 +85,7 @@ void lcpo_energies(
     global const real4 *restrict origins,    // (n_conformations, n_tiles) [A]
     global const real4 *restrict extents,    // (n_tiles) largest radius of the heavy atoms of the tile, with probe [A]
     global const real *restrict largest,     // (n_tiles) largest radius of the tile's heavy atoms, with probe [A]
-    global const int *restrict starts,       // (n_tiles + 1) index of the index of the index of the first heavy atom of each tile
+    global const int *restrict starts,       // (n_tiles + 1) index of the first heavy atom of each tile
     global const int *restrict slots,        // (n_heavy)
     global const real *restrict radii,       // (n_slots) with probe [A]; -FAR_AWAY for slots without a heavy atom
     global const real4 *restrict traits,     // (n_slots) P2, P3, P4 as energies, times 2 pi; P1 times the area of the isolated sphere

@@ -17,7 +17,7 @@ void add_surface(
     const int per_atom,                      // 1 if per-atom energies are requested, else 0
     const int n_heavy,
     const int term,                          // index of the nonpolar energy among the terms
-    global const int *restrict starts,       // (n_tiles + 1) index of the index of the index of the first heavy atom of each tile
+    global const int *restrict starts,       // (n_tiles + 1) index of the first heavy atom of each tile
     global const int *restrict atoms,        // (n_heavy) atom number of each
     global const real4 *restrict pulls,      // (n_conformations, n_heavy) of common/surface.cl
     global real *restrict results)           // energy/results.clh

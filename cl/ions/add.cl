@@ -3,7 +3,7 @@
 #include "ions/block.clh"
 
 kernel void add_all(
-    const int4 blocks,                     // number of number of number of blocks along x, y, z
+    const int4 blocks,                     // number of blocks along x, y, z
     const real4 spacing,                   // [A]
     const int n_ions,
     global const real4 *restrict ions,     // (n_ions) x, y, z [steps]

@@ -13,7 +13,7 @@ INLINE int any_left(const Own *own) {
 }
 
 kernel void exclude_solute(
-    const int4 blocks,                     // number of number of number of blocks along x, y, z
+    const int4 blocks,                     // number of blocks along x, y, z
     const int4 shape,                      // points along x, y, z, without padding
     const real4 spacing,                   // [A]
     const real reach2,                     // squared distance between atoms and ions [A^2]

@@ -120,7 +120,7 @@ INLINE void add_ions(
 // A work-group owns every n_groups-th block. Each work-item updates the bounds of one of them. Then the whole group
 // updates the blocks that may contain the next ion.
 kernel void refresh(
-    const int4 blocks,                     // number of number of number of blocks along x, y, z
+    const int4 blocks,                     // number of blocks along x, y, z
     const int n_blocks,
     const real4 spacing,                   // [A]
     const real reach2,                     // squared distance between ions [A^2]

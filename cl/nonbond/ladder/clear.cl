@@ -1,4 +1,4 @@
-// Sets a gradient to initially zero work-items add to it; one work-item per number.
+// Sets a gradient to zero before work-items add to it; one work-item per number.
 #include "common/real.clh"
 
 kernel void clear(const int n, global real *restrict gradient /* (n) */) {

@@ -14,7 +14,7 @@
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void spread(
     const int4 shape,                      // number of nodes along x, y, z
-    const int4 blocks,                     // number of number of number of blocks along x, y, z
+    const int4 blocks,                     // number of blocks along x, y, z
     global const int *restrict starts,     // (n_blocks + 1) index of the first atom whose first node is in each block
     global const int4 *restrict first,     // (n_atoms) first node of each atom
     global const real *restrict weights,   // (n_atoms, WEIGHTS)

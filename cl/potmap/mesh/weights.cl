@@ -27,7 +27,7 @@ kernel void count_blocks(
     const int n_atoms, const int per_part,
     const real4 spacing,                    // of the nodes [A]; y = its rounding error
     const int4 low,                         // first nodes along x, y, z, relative to the origin
-    const int4 blocks,                      // number of number of number of blocks along x, y, z
+    const int4 blocks,                      // number of blocks along x, y, z
     const real4 least, const real4 most,    // corners of the box outside which atoms are ignored [A]; w = 0
     POSITIONS,
     global int *restrict counts,            // (n_parts, blocks z, y, x), initially 0
