@@ -198,14 +198,14 @@ def paths_of(given: Given) -> PathGiven | None:
         and all(isinstance(path, str | PathLike) for path in given)
     ):
         if len(given) == 0:
-            raise InputError("there is no structure; give the path of one, or several")
+            raise InputError("no structure was given; give the path of one, or several")
         return None
     if isinstance(given, list | tuple) and all(isinstance(of, Atoms) for of in given):
         raise InputError(
             "several molecules in memory are given; evaluate them one by one, or as rows of pele_ocl.Ensemble, or pass "
             "their paths"
         )
-    raise InputError(f"the structure is {described(given)}; Atoms, the path of a file or several paths are needed")
+    raise InputError(f"the structure is {described(given)}; expected Atoms, the path of a file or several paths")
 
 
 def control_settings(control: ControlFile) -> dict[str, Any]:
@@ -241,10 +241,10 @@ def structure_of(control: ControlFile, instead: str) -> Path:
     """
     if len(control.structures) != 1:
         names = f"{len(control.structures)} files of one complex" if control.structures else "no structure"
-        raise InputError(f"{control.path}: names {names}; give one file that holds it: {instead}")
+        raise InputError(f"{control.path}: names {names}; give one file that contains it: {instead}")
     (path,) = control.structures
     if not path.exists():
-        raise InputError(f"{control.path}: its structure {path} is not there; give one: {instead}")
+        raise InputError(f"{control.path}: its structure {path} does not exist; give one: {instead}")
     return path
 
 

@@ -129,7 +129,7 @@ def _triples(name: str, values: ArrayLike) -> Floats:
     """Convert to an array (..., 3). Raises InputError for other shapes."""
     found = arguments.numbers(name, values)
     if found.shape[-1:] != (3,):
-        raise InputError(f"{name} have shape {found.shape}; (..., 3) is needed")
+        raise InputError(f"{name} have shape {found.shape}; expected (..., 3)")
     return found
 
 
@@ -249,8 +249,8 @@ class Map(Suggests):
 def require_map(map_: object) -> None:
     """Raise InputError for anything but a Map, including results with a map, and paths."""
     if isinstance(getattr(map_, "map", None), Map):
-        raise InputError(f"a Map is needed, not a {type(map_).__name__}; its Map is the attribute `map`: result.map")
-    arguments.instance("map", map_, Map, "a Map: read_map('map.dx'), or potmap(atoms, grid).map,")
+        raise InputError(f"expected a Map, not a {type(map_).__name__}; its Map is the attribute `map`: result.map")
+    arguments.instance("map", map_, Map, "a Map: read_map('map.dx'), or potmap(atoms, grid).map")
 
 
 def _factor(unit: str, temperature: float | None) -> float:

@@ -49,11 +49,11 @@ def energies(
     try:
         given = jax.numpy.asarray(positions)
     except (TypeError, ValueError) as error:
-        raise InputError(f"positions are no array of numbers: {str(error).splitlines()[0]}") from None
+        raise InputError(f"positions are not an array of numbers: {str(error).splitlines()[0]}") from None
     if jax.numpy.issubdtype(given.dtype, jax.numpy.integer):
         given = given.astype(float)
     if given.dtype not in (np.float32, np.float64):
-        raise InputError(f"positions are of type {given.dtype}; float32 or float64 is needed")
+        raise InputError(f"positions are of type {given.dtype}; expected float32 or float64")
     found: Array = _differentiable()(of, given)
     return found
 

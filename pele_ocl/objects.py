@@ -131,7 +131,7 @@ def _noted(file: Any, notes: tuple[Note, ...]) -> Any:
 
 
 _NEEDED = (
-    "a molecule with positions is needed: Atoms, a path, a Universe or an AtomGroup of MDAnalysis, a Trajectory of "
+    "expected a molecule with positions: Atoms, a path, a Universe or an AtomGroup of MDAnalysis, a Trajectory of "
     "MDTraj, a Structure of ParmEd, Atoms of ASE, a Mol of RDKit, a PDBFile, Modeller or Simulation of OpenMM"
 )
 

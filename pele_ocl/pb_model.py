@@ -101,9 +101,9 @@ class PBIon:
     radius: float = 2.0
 
     def __post_init__(self) -> None:
-        arguments.number("charge", self.charge, least=-100, most=100, needed="a number of e, -100 to 100,")
+        arguments.number("charge", self.charge, least=-100, most=100, needed="a number of e, -100 to 100")
         molar("concentration", self.concentration)
-        arguments.number("radius", self.radius, "a number of A, 0 to 1,000,", least=0, most=1000)
+        arguments.number("radius", self.radius, "a number of A, 0 to 1,000", least=0, most=1000)
 
 
 def salt_of(ionic_strength: float) -> tuple[PBIon, ...]:
@@ -151,16 +151,16 @@ class PBModel:
     def __post_init__(self) -> None:
         vars(self).update(arguments.in_lower_case(vars(self)))
         if not isinstance(self.ions, tuple | list):
-            raise InputError(f"ions is {arguments.described(self.ions)}; a list of PBIon is needed")
+            raise InputError(f"ions is {arguments.described(self.ions)}; expected a list of PBIon")
         object.__setattr__(self, "ions", tuple(self.ions))
         for ion in self.ions:
             arguments.instance("an ion", ion, PBIon, "a PBIon")
         for name in ("solute_dielectric", "solvent_dielectric"):
-            arguments.number(name, getattr(self, name), "a number, 0.001 to 1,000,000,", least=1e-3, most=1e6)
-        arguments.number("temperature", self.temperature, "a number of K, 1 to 100,000,", least=1, most=1e5)
-        arguments.number("probe", self.probe, "a number of A, 0 to 100,", least=0, most=100)
-        arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000,", least=LEAST_DENSE, most=MOST_DENSE)
-        arguments.number("window", self.window, "a number of A, 0.01 to 10,", least=0.01, most=10)
+            arguments.number(name, getattr(self, name), "a number, 0.001 to 1,000,000", least=1e-3, most=1e6)
+        arguments.number("temperature", self.temperature, "a number of K, 1 to 100,000", least=1, most=1e5)
+        arguments.number("probe", self.probe, "a number of A, 0 to 100", least=0, most=100)
+        arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000", least=LEAST_DENSE, most=MOST_DENSE)
+        arguments.number("window", self.window, "a number of A, 0.01 to 10", least=0.01, most=10)
         for name, choices in (
             ("equation", EQUATIONS), ("surface", tuple(SURFACES)), ("charges", SPREADINGS), ("boundary", BOUNDARIES),
         ):  # fmt: skip
@@ -305,7 +305,7 @@ class PBSolute:
             raise ParameterError(f"the atoms have no radii; {_CHOOSE}")
         values = arguments.numbers("radii", atoms.gb_radii if radii is None else radii)
         if values.shape != (len(atoms),):
-            raise InputError(f"radii have shape {values.shape}; ({len(atoms)},) is needed, one an atom")
+            raise InputError(f"radii have shape {values.shape}; expected ({len(atoms)},), one per atom")
         if not np.isfinite(values).all() or (values < 0).any():
             raise InputError("a radius is negative or no finite number; radii must be 0 or more Angstrom")
         if needs_spheres and not (values > SMALL).any():
@@ -328,7 +328,7 @@ def centre_of(atoms: Atoms) -> Floats:
     """Return the centre of the bounding box of atoms, (3,) A, as for `gcent mol 1` in APBS."""
     require_atoms(atoms)
     if not len(atoms):
-        raise InputError("there are no atoms, and so no centre")
+        raise InputError("without atoms there is no centre")
     return PBSolute(atoms.positions, atoms.charges, np.zeros(len(atoms))).middle
 
 
@@ -454,14 +454,14 @@ class PBMaps:
     def __post_init__(self) -> None:
         given = self.dielectrics
         if given is not None and not (isinstance(given, tuple) and len(given) == 3):
-            raise InputError(f"dielectrics is {arguments.described(given)}; a tuple of three maps is needed")
+            raise InputError(f"dielectrics is {arguments.described(given)}; expected a tuple of three maps")
         for name, each in (
             *(("dielectrics", each) for each in given or ()), ("access", self.access), ("charges", self.charges),
         ):  # fmt: skip
             if each is not None:
                 arguments.instance(name, each, Map, "a Map")
                 if not np.isfinite(each.values).all():
-                    raise InputError(f"a map of {name} has values that are no finite numbers")
+                    raise InputError(f"a map of {name} has values that are not finite numbers")
                 if (name == "dielectrics" and each.values.min() <= 0) or (name == "access" and each.values.min() < 0):
                     raise InputError(f"a map of {name} has the value {each.values.min():g}, which cannot be")
                 if name == "access" and each.values.max() > 1 + 1e-6:
@@ -482,7 +482,8 @@ class PBMaps:
                 if low < each.grid.origin[axis] - slack or high > each.grid.last[axis] + slack:
                     raise InputError(
                         f"the map of {what} does not cover the grid along {name}: it reaches from "
-                        f"{each.grid.origin[axis]:.3f} to {each.grid.last[axis]:.3f} A, and {low:.3f} to {high:.3f} A "
+                        f"{each.grid.origin[axis]:.3f} to {each.grid.last[axis]:.3f} A, which must be {low:.3f} to "
+                        f"{high:.3f} A"
                         "are needed; give a larger map, or a smaller grid"
                     )
 
@@ -520,7 +521,7 @@ class PBProblem:
 
     def __post_init__(self) -> None:
         if not self.grids:
-            raise InputError("there is no grid to solve the equation on")
+            raise InputError("a grid to solve the equation on is missing")
         for grid in self.grids:
             arguments.instance("a grid", grid, Grid, "a Grid")
             if min(grid.shape) < LEAST_POINTS:

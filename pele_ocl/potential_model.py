@@ -51,7 +51,7 @@ class PotentialModel:
                 raise InputError("a potential is smoothed at its cutoff; choose the cutoff method")
         elif not arguments.is_finite(self.cutoff) or not max(self.min_distance, NEAREST) < self.cutoff <= FARTHEST:
             given = arguments.described(self.cutoff)
-            raise InputError(f"the cutoff is {given} A; a finite number beyond the minimum distance is needed")
+            raise InputError(f"the cutoff is {given} A; expected a finite number beyond the minimum distance")
 
     @property
     def name(self) -> str:

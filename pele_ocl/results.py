@@ -49,7 +49,7 @@ class Terms(ReadOnlyArrays):
         values = np.asarray(self.values, np.float64).view()
         values.flags.writeable = False
         if values.ndim == 0 or values.shape[-1] != len(self.names):
-            raise InputError(f"energies have shape {values.shape}; (..., {len(self.names)}) is needed, one a term")
+            raise InputError(f"energies have shape {values.shape}; expected (..., {len(self.names)}), one per term")
         object.__setattr__(self, "names", tuple(self.names))
         object.__setattr__(self, "values", values)
 
@@ -91,7 +91,7 @@ class Terms(ReadOnlyArrays):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, str):
             if index not in self.names:
-                raise KeyError(f"there is no term {index!r}; these are {', '.join(self.names)}")
+                raise KeyError(f"unknown term {index!r}; these are {', '.join(self.names)}")
             return getattr(self, index)
         leading = index if isinstance(index, tuple) else (index,)
         return Terms(self.names, self.values[(*leading, slice(None))])
@@ -108,7 +108,7 @@ class Terms(ReadOnlyArrays):
     def require(self) -> None:
         """Raise InputError if there are no terms."""
         if not self.names:
-            raise InputError("there are no energies; they were not requested")
+            raise InputError("energies were not requested")
 
     @property
     def total(self) -> Floats:
@@ -134,7 +134,7 @@ class Terms(ReadOnlyArrays):
         Raises InputError for terms with more than two axes, and if pandas is not installed.
         """
         if self.values.ndim > 2:
-            raise InputError(f"energies of shape {self.values.shape} are no table; take those of one conformation")
+            raise InputError(f"energies of shape {self.values.shape} are not a table; use those of one conformation")
         columns = {name: Column(np.atleast_1d(of), "kcal/mol") for name, of in self.columns().items()}
         return Report("Energies", {**self._heads(), **columns}).to_dataframe()
 

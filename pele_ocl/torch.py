@@ -61,12 +61,12 @@ def _checked(positions: Tensor) -> Tensor:
     """Convert positions to a supported type. Raises InputError if this is not possible."""
     torch = extra("torch", "a function for torch")
     if not isinstance(positions, torch.Tensor) or positions.ndim < 2:
-        raise InputError("positions are no tensor of shape (n, 3) or (..., n, 3)")
+        raise InputError("positions are not a tensor of shape (n, 3) or (..., n, 3)")
     if not positions.is_floating_point() and not positions.is_complex() and positions.dtype != torch.bool:
         return positions.to(torch.get_default_dtype())
     if positions.dtype not in (torch.float32, torch.float64):
         kind = str(positions.dtype).removeprefix("torch.")
-        raise InputError(f"positions are of type {kind}; float32 or float64 is needed")
+        raise InputError(f"positions are of type {kind}; expected float32 or float64")
     return positions
 
 

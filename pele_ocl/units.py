@@ -50,7 +50,7 @@ def molar(name: str, value: object) -> float:
 
     Raises InputError for negative values, and for values above the solubility of salts, which are probably in mmol/L.
     """
-    found = arguments.number(name, value, f"a number of mol/L, 0 to {MOST_SALT:g},", least=0)
+    found = arguments.number(name, value, f"a number of mol/L, 0 to {MOST_SALT:g}", least=0)
     if found > MOST_SALT:
         text = f"{name} is {found:g} mol/L, and no salt dissolves to more than {MOST_SALT:g} mol/L"
         raise InputError(f"{text}; for {found:g} mmol/L give {found / 1000:g}" if found < 1000 * MOST_SALT else text)
@@ -83,7 +83,7 @@ def in_unit(name: str, value: object, unit: str) -> Any:
         scale = _IN[unit].get(found[2] or unit) if found else None
         if found is None or scale is None:
             raise InputError(
-                f"{name} is {arguments.described(value)}; a number of {unit} is needed, or with its unit: "
+                f"{name} is {arguments.described(value)}; expected a number of {unit}, or with its unit: "
                 f"2{unit.removeprefix('1')}"
             )
         return _tidy(float(found[1]) * scale)
@@ -94,7 +94,7 @@ def in_unit(name: str, value: object, unit: str) -> Any:
     try:
         number = value.value_in_unit(wanted**-1 if unit == "1/ps" else wanted)
     except TypeError:
-        raise InputError(f"{name} is {value}; an amount in {unit} is needed") from None
+        raise InputError(f"{name} is {value}; expected an amount in {unit}") from None
     return _tidy(number) if isinstance(number, float | int) else number
 
 
@@ -119,7 +119,7 @@ def debye_kappa(ionic_strength: float, dielectric: float, temperature: float) ->
     """
     molar("ionic_strength", ionic_strength)
     for name, value in (("dielectric", dielectric), ("temperature", temperature)):
-        arguments.number(name, value, "a positive number, 0.001 to 1,000,000,", least=LEAST, most=MOST)
+        arguments.number(name, value, "a positive number, 0.001 to 1,000,000", least=LEAST, most=MOST)
     ions_per_m3 = 1000 * AVOGADRO_PER_MOL * ionic_strength
     permittivity = VACUUM_PERMITTIVITY_F_PER_M * dielectric
     per_m2 = 2 * ELEMENTARY_CHARGE_C**2 * ions_per_m3 / (permittivity * BOLTZMANN_J_PER_K * temperature)

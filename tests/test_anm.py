@@ -111,10 +111,13 @@ def test_an_explorer_brings_modes_into_the_order_of_its_nodes(device):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda text: text.replace("atomnames", "names"), "no line atomnames"),
+        (lambda text: text.replace("atomnames", "names"), "the line atomnames is missing"),
         (lambda text: text.replace("mode 1 ", "mode 1 x "), "line 8 has a word"),
         (lambda text: text.replace("mode 2 ", "mode 2 0.5 0.5 "), "line 9 has"),
-        (lambda text: "\n".join(line for line in text.splitlines() if "mode " not in line), "no lines of modes"),
+        (
+            lambda text: "\n".join(line for line in text.splitlines() if "mode " not in line),
+            "the lines of modes are missing",
+        ),
         (lambda text: text.replace("resids 1", "resids"), "same number of nodes"),
     ],
 )

@@ -41,11 +41,11 @@ from pele_ocl.formats import read_structure
 from pele_ocl.pairs import internal_dielectrics, pairs_split, read_pairs, without_bonded, write_pairs
 
 ATOMS, PAIRS = random_atoms(5), random_pairs(5, 4)
-NO_ATOMS = r"Atoms are needed: read\('protein.pdb'\), or Atoms\(positions=..., charges=...\)"
+NO_ATOMS = r"expected Atoms: read\('protein.pdb'\), or Atoms\(positions=..., charges=...\)"
 NO_PAIRS = (
-    r"a list is needed: pairs_within\(atoms, 12\), all_pairs\(atoms\), read_pairs\('pairs.h5', len\(atoms\)\) or P"
+    r"expected a list: pairs_within\(atoms, 12\), all_pairs\(atoms\), read_pairs\('pairs.h5', len\(atoms\)\) or P"
 )
-NO_MODEL = r"a SolventModel is needed: SolventModel\(ionic_strength=0.15\)"
+NO_MODEL = r"expected a SolventModel: SolventModel\(ionic_strength=0.15\)"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,9 @@ def test_atoms_of_another_kind(call, given, said):
 @pytest.mark.parametrize("call", [energy, solvent, nonbond, lambda atoms: nonbond(atoms, PAIRS)])
 @pytest.mark.parametrize(("given", "said"), [(np.zeros((5, 3)), "of type ndarray"), (None, "None"), (5, "5")])
 def test_structures_of_another_kind(call, given, said):
-    with pytest.raises(InputError, match=f"the structure is {said}; Atoms, the path of a file or several paths are"):
+    with pytest.raises(
+        InputError, match=f"the structure is {said}; expected Atoms, the path of a file or several paths"
+    ):
         call(given)
 
 
@@ -126,19 +128,19 @@ def test_pairs_of_another_kind(call, given, said, tmp_path, monkeypatch):
     [
         (lambda: solvent(ATOMS, model="water"), f"model is 'water'; {NO_MODEL}"),
         (lambda: nonbond(ATOMS, PAIRS, model={}), f"model is of type dict; {NO_MODEL}"),
-        (lambda: SolventModel(solute_dielectric="4"), "solute_dielectric is '4'; a finite number is needed"),
-        (lambda: nonbond(ATOMS, PAIRS, "pele"), "born_radii must be 5 positive numbers, one an atom"),
+        (lambda: SolventModel(solute_dielectric="4"), "solute_dielectric is '4'; expected a finite number"),
+        (lambda: nonbond(ATOMS, PAIRS, "pele"), "born_radii must be 5 positive numbers, one per atom"),
         (
             lambda: nonbond(ATOMS, PAIRS, internal_dielectrics="vdgbnp"),
             "internal_dielectrics must be 5 positive numbers",
         ),
-        (lambda: pairs_within(ATOMS, "12"), "cutoff is '12'; a positive, finite distance in A is needed"),
-        (lambda: pairs_within(ATOMS, None), "cutoff is None; a positive, finite distance in A is needed"),
-        (lambda: PairList("5", [0], [1]), "n_atoms is '5'; a whole number, 0 or more, is needed"),
-        (lambda: PairList(-1, [0], [1]), "n_atoms is -1; a whole number, 0 or more, is needed"),
-        (lambda: read_pairs("pairs.h5", ATOMS), "n_atoms is of type Atoms; a whole number, 0 or more, is needed"),
-        (lambda: read(ATOMS), "path is of type Atoms; the path of a file is needed"),
-        (lambda: read("in.pdb", 99), "forcefield is 99; a ForceField or the name of one is needed"),
+        (lambda: pairs_within(ATOMS, "12"), "cutoff is '12'; expected a positive, finite distance in A"),
+        (lambda: pairs_within(ATOMS, None), "cutoff is None; expected a positive, finite distance in A"),
+        (lambda: PairList("5", [0], [1]), "n_atoms is '5'; expected a whole number, 0 or more"),
+        (lambda: PairList(-1, [0], [1]), "n_atoms is -1; expected a whole number, 0 or more"),
+        (lambda: read_pairs("pairs.h5", ATOMS), "n_atoms is of type Atoms; expected a whole number, 0 or more"),
+        (lambda: read(ATOMS), "path is of type Atoms; expected the path of a file"),
+        (lambda: read("in.pdb", 99), "forcefield is 99; expected a ForceField or the name of one"),
     ],
 )
 def test_other_arguments_of_another_kind(call, sentence):
@@ -249,29 +251,32 @@ def test_results_come_back_from_pickles():
 
 
 MAP = Map(Grid((0, 0, 0), 1, (4, 3, 2)), np.zeros((2, 3, 4), np.float32), "kcal/mol/e")
-NO_MAP = r"; a Map: read_map\('map.dx'\), or potmap\(atoms, grid\).map, is needed"
+NO_MAP = r"; expected a Map: read_map\('map.dx'\), or potmap\(atoms, grid\).map"
 
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: potmap(ATOMS, 0.5), r"grid is 0.5; a Grid: Grid.around\(atoms, padding=10, spacing=0.5\) is needed"),
-        (lambda: potmap(5, MAP.grid), "the structure is 5; Atoms, the path of a file or several paths are needed"),
+        (lambda: potmap(ATOMS, 0.5), r"grid is 0.5; expected a Grid: Grid.around\(atoms, padding=10, spacing=0.5\)"),
+        (lambda: potmap(5, MAP.grid), "the structure is 5; expected Atoms, the path of a file or several paths"),
         (lambda: potmap(ATOMS, MAP.grid, smooth=True), '`cutoff` and `smooth` belong to `method="cutoff"`'),
         (lambda: potmap(ATOMS, MAP.grid, cutoff=5.0), '`cutoff` and `smooth` belong to `method="cutoff"`'),
         (lambda: potmap(ATOMS, MAP.grid, dielectric="80"), "the dielectric is '80'; it must be positive"),
-        (lambda: potmap(ATOMS, MAP.grid, kappa=1e308), "kappa is 1e.308; a number of at most 1,000,000 is needed"),
-        (lambda: potmap(ATOMS, MAP.grid, method="cutoff", cutoff=1e308), "the cutoff is 1e.308 A; a finite number"),
+        (lambda: potmap(ATOMS, MAP.grid, kappa=1e308), "kappa is 1e.308; expected a number of at most 1,000,000"),
+        (
+            lambda: potmap(ATOMS, MAP.grid, method="cutoff", cutoff=1e308),
+            "the cutoff is 1e.308 A; expected a finite number",
+        ),
         (lambda: place_ions("in.pdb", {"NA": 1}), f"atoms are 'in.pdb'; {NO_ATOMS}"),
-        (lambda: place_ions(ATOMS, "NA"), "ions are 'NA'; a dictionary of numbers by name is needed"),
+        (lambda: place_ions(ATOMS, "NA"), "ions are 'NA'; expected a dictionary of numbers by name"),
         (lambda: place_ions(ATOMS, {5: 1}), "the name of an ion is 5; choose one of LI, NA"),
         (lambda: place_ions(ATOMS, {"NA": 1}, map="map.dx"), "map is 'map.dx'" + NO_MAP),
         (lambda: write_map("map.dx", "map"), "map is 'map'" + NO_MAP),
         (lambda: draw_slices(MAP, "map.png"), "map is 'map.png'" + NO_MAP),
-        (lambda: draw_slices("map.png", MAP, "in.dx"), "inputs are 'in.dx'; a list of paths is needed"),
+        (lambda: draw_slices("map.png", MAP, "in.dx"), "inputs are 'in.dx'; expected a list of paths"),
         (lambda: sample("map.dx", [[0, 0, 0]]), "map is 'map.dx'" + NO_MAP),
         (lambda: Grid((0, 0, 0), 1e-320, (1, 1, 1)), "a grid's spacing must be positive"),
-        (lambda: SolventModel(ionic_strength=1e308), "ionic_strength is 1e.308; a finite number is needed, at most 1,"),
+        (lambda: SolventModel(ionic_strength=1e308), "ionic_strength is 1e.308; expected a finite number, at most 1,"),
         (lambda: PairList(10**30, [0], [1]), "n_atoms is 1e.30; at most 2,147,483,647 is possible"),
         (lambda: PairList(10**400, [0], [1]), "n_atoms is a number beyond all limits; at most 2,147,483,647"),
     ],
@@ -284,7 +289,7 @@ def test_arguments_of_maps_and_ions(call, sentence):
 def test_results_are_no_maps_and_say_where_theirs_is(tmp_path):
     found = potmap(ATOMS, Grid((50, 50, 50), 1, (2, 2, 2)), device=DEVICES[0])
     for call in (lambda: write_map(tmp_path / "map.dx", found), lambda: sample(found, [[50, 50, 50]])):
-        with pytest.raises(InputError, match="a Map is needed, not a PotmapResult; its Map is the attribute `map`"):
+        with pytest.raises(InputError, match="expected a Map, not a PotmapResult; its Map is the attribute `map`"):
             call()
     assert not list(tmp_path.iterdir())
 

@@ -128,7 +128,7 @@ def test_atoms_that_are_not_the_molecules(dipeptide: Atoms) -> None:
     bare = Atoms(unknown.positions, [0.5, -0.5], **known)
     unknown.calc = Calculator(bare)
     assert unknown.get_potential_energy() == pytest.approx(pele_ocl.energy(bare).total * kcal / mol)
-    with pytest.raises(InputError, match="Atoms are needed"):
+    with pytest.raises(InputError, match="expected Atoms"):
         Calculator("protein.pdb")  # type: ignore[arg-type]
 
 

@@ -32,9 +32,9 @@ def test_arrays_are_copied_and_read_only():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"positions": np.zeros((3, 2))}, r"positions have shape \(3, 2\); \(n, 3\) is needed"),
-        ({"charges": [1, 2]}, r"charges has shape \(2,\); \(3,\) is needed, one value per atom"),
-        ({"charges": [1, np.nan, 2]}, r"charges of atom 1 is nan; a finite number is needed"),
+        ({"positions": np.zeros((3, 2))}, r"positions have shape \(3, 2\); expected \(n, 3\)"),
+        ({"charges": [1, 2]}, r"charges has shape \(2,\); expected \(3,\), one value per atom"),
+        ({"charges": [1, np.nan, 2]}, r"charges of atom 1 is nan; expected a finite number"),
         ({"positions": [[0, 0, 0], [1, np.inf, 0], [2, 0, 0]]}, r"positions of atom 1 is \[ 1. inf  0.\]"),
         ({"gb_radii": [1, -1, 1]}, r"gb_radii of atom 1 is -1; it cannot be negative"),
         ({"bonds": [[0, 3]]}, r"a bond names atom 3; the atoms are 0 to 2"),
@@ -67,8 +67,8 @@ def test_moved_atoms_keep_all_else():
 @pytest.mark.parametrize(
     ("positions", "message"),
     [
-        (np.eye(2), r"positions have shape \(2, 2\); \(3, 3\) is needed"),
-        (np.zeros((4, 3)), r"positions have shape \(4, 3\); \(3, 3\) is needed"),
+        (np.eye(2), r"positions have shape \(2, 2\); expected \(3, 3\)"),
+        (np.zeros((4, 3)), r"positions have shape \(4, 3\); expected \(3, 3\)"),
         (np.diag([1, np.nan, 1]), "positions of atom 1"),
         ("here", "positions are not an array of numbers"),
     ],
@@ -89,7 +89,7 @@ def test_labels_of_unequal_length():
 
 
 def test_missing_parameters_are_named():
-    with pytest.raises(InputError, match="the sum needs gb_radii and lj_sigma, which these atoms lack"):
+    with pytest.raises(InputError, match="the sum needs gb_radii and lj_sigma, which these atoms do not have"):
         make(gb_radii=None).require(["gb_radii", "lj_sigma"], "the sum")
 
 
@@ -167,8 +167,8 @@ def test_some_of_the_atoms(which, indices):
         ([True, False], r"the atoms to take have shape \(2,\); \(3,\) booleans or \(k,\) indices"),
         (1, r"the atoms to take have shape \(\)"),
         ([0.5], "the atoms to take are not an array of indices or booleans: could not convert float64 values"),
-        ("CA", "the atoms to take are 'CA'; indices or booleans are needed: pele_ocl.selection"),
-        (slice("CA"), "is no slice of atoms"),
+        ("CA", "the atoms to take are 'CA'; expected indices or booleans: pele_ocl.selection"),
+        (slice("CA"), "is not a slice of atoms"),
     ],
 )
 def test_what_chooses_no_atoms(which, message):

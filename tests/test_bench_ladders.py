@@ -132,7 +132,7 @@ def test_sizes_have_a_table_for_each_rung():
     assert [line.split()[0] for line in tables[1].splitlines()[1:]] == ["group", "8x4x1", "4x2x2"]
     assert all(float(rate) > 0 for rate in tables[1].splitlines()[2].split()[1:])
     wrong = run("bench", "potmap", "--group", "8,0", code=2)
-    assert "is no list of groups" in wrong.stderr
+    assert "is not a list of work-group sizes" in wrong.stderr
     assert set(SIZED) == {"gather", "coarsened", "shared", "coalesced"}
 
 

@@ -346,14 +346,14 @@ def test_hills_are_those_of_plumed(device, tmp_path):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: TorsionVariable([0, 1, 2]), "four different indices are needed"),
+        (lambda: TorsionVariable([0, 1, 2]), "expected four different indices"),
         (lambda: Metadynamics([], 0.3, 1.0, 10), "one to three collective variables"),
-        (lambda: Metadynamics(PHI, [0.3, 0.3], 1.0, 10), "1 numbers of 0.0001 or more are needed, one a variable"),
+        (lambda: Metadynamics(PHI, [0.3, 0.3], 1.0, 10), "expected 1 numbers of 0.0001 or more, one per variable"),
         (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bias_factor=1.0), "bias_factor"),
         (lambda: Metadynamics(SIZE, 0.3, 1.0, 10), "bounds of a GyrationVariable are None"),
         (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bounds=[(0.0, 1.0)]), "a torsion has its period, and no bounds"),
-        (lambda: OPES(PHI, 0.3, 0.0, 10), "barrier is 0; a number of kcal/mol above 0"),
-        (lambda: OPES([PHI, PSI], 0.3, 5.0, 10), "2 numbers of 0.0001 or more are needed, one a variable"),
+        (lambda: OPES(PHI, 0.3, 0.0, 10), "barrier is 0; expected a number of kcal/mol above 0"),
+        (lambda: OPES([PHI, PSI], 0.3, 5.0, 10), "expected 2 numbers of 0.0001 or more, one per variable"),
         (
             lambda: Simulation(ATOMS, 2, terms=[OPES(PHI, 0.3, 5.0, 10, shared=True)], temperature=[300, 310]),
             "must have one temperature",
@@ -368,25 +368,31 @@ def test_hills_are_those_of_plumed(device, tmp_path):
         (lambda: Simulation(ATOMS, exchange="hamiltonian"), "`exchange=hamiltonian` is about a ladder; give"),
         (lambda: Simulation(ATOMS).run(5, every=2), "give both of `every` and `call`, or none"),
         (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, integrator="verlet"), "need the integrator 'langevin'"),
-        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, terms=3), "terms are 3; a list of them is needed"),
-        (lambda: SimulatedTempering([300, 310])(3), "the simulation is 3; a Simulation is needed"),
+        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, terms=3), "terms are 3; expected a list of them"),
+        (lambda: SimulatedTempering([300, 310])(3), "the simulation is 3; expected a Simulation"),
         (lambda: SimulatedTempering([300, 310])(Simulation(ATOMS, integrator="verlet")), "the integrator 'langevin'"),
         (
             lambda: Metadynamics(PHI, 0.3, 1.0, 9).heights([1.0, 2.0], [300.0, -1.0]),
-            "temperatures above 0 K are needed",
+            "temperatures above 0 K",
         ),
         (
             lambda: Simulation(ATOMS, terms=[OPES(PHI, 0.3, 5000.0, 9)]),
             "barrier` of opes is 5000 kcal/mol, 8,387 k_B T",
         ),
         (lambda: Ensemble(ATOMS, terms=[GridBias(DistanceVariable(3, 3), bounds=[(0, 9)])]), "these are the same"),
-        (lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([3]), bounds=[(0, 9)])]), "gyration has 1 atom; 2"),
-        (lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([]), bounds=[(0, 9)])]), "has no atoms; one or more"),
-        (lambda: TorsionVariable(["resid 1 and name N", 1, 2, 3.5]), "four indices or selections are needed"),
-        (lambda: Ensemble(ATOMS, terms=[GridBias(PHI, name="")]), "the name of a GridBias is ''; a text is needed"),
-        (lambda: Simulation(ATOMS, 0), "replicas is 0; a whole number, 1 or more"),
+        (
+            lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([3]), bounds=[(0, 9)])]),
+            "gyration has 1 atom; expected 2",
+        ),
+        (
+            lambda: Ensemble(ATOMS, terms=[GridBias(GyrationVariable([]), bounds=[(0, 9)])]),
+            "has no atoms; expected one or more",
+        ),
+        (lambda: TorsionVariable(["resid 1 and name N", 1, 2, 3.5]), "expected four indices or selections"),
+        (lambda: Ensemble(ATOMS, terms=[GridBias(PHI, name="")]), "the name of a GridBias is ''; expected a text"),
+        (lambda: Simulation(ATOMS, 0), "replicas is 0; expected a whole number, 1 or more"),
         (lambda: Simulation(ATOMS, anneal=[[0, np.nan]]), "finite points"),
-        (lambda: Simulation(ATOMS).write("none", steps=4, velocities=1), "velocities is 1; True or False is needed"),
+        (lambda: Simulation(ATOMS).write("none", steps=4, velocities=1), "velocities is 1; expected True or False"),
         (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=10), "steps are 10, with a sample every 100; choose more, or"),
     ],
 )
@@ -435,9 +441,9 @@ def test_what_is_called_in_a_run_makes_no_steps(device, tmp_path):
             simulation.run("10fs", every="5fs", call=call)
     with pytest.raises(InputError, match="midst of a run"):
         simulation.write(tmp_path / "run", steps=5, watch=forbidden[0])
-    with pytest.raises(InputError, match="call is 3; a function is needed"):
+    with pytest.raises(InputError, match="call is 3; expected a function"):
         simulation.run(10, every=5, call=3)
-    with pytest.raises(InputError, match="steps is 'long'; a number of steps, or a time with its unit, is needed"):
+    with pytest.raises(InputError, match="steps is 'long'; expected a number of steps, or a time with its unit"):
         simulation.run("long")
     assert simulation.steps == 20
     assert simulation.run(5).steps == 25
@@ -524,9 +530,9 @@ def test_a_replica_that_stopped_has_no_samples(device, tmp_path):
     ladder.positions[1] = np.zeros((30, 3))
     with pytest.raises(InputError, match=r"replica 1 has no energy where it is: .* stand at the same place"):
         StateSamples()(ladder)
-    with pytest.raises(InputError, match="the simulation is 3; a Simulation is needed"):
+    with pytest.raises(InputError, match="the simulation is 3; expected a Simulation"):
         StateSamples()(3)
-    with pytest.raises(InputError, match="these samples are of another simulation or of other states"):
+    with pytest.raises(InputError, match="these samples belong to another simulation or to other states"):
         whole(Simulation(ATOMS, 2, **options))
 
 
@@ -539,7 +545,7 @@ def test_simulated_tempering_begins_on_a_rung(device):
 def test_samples_without_an_energy_are_named():
     u, states = np.zeros((2, 6)), [0, 0, 0, 1, 1, 1]
     for place, value, sentence in (
-        ((1, 4), np.inf, "sample 4 has the reduced energy inf in state 1, which it was drawn from; finite"),
+        ((1, 4), np.inf, "sample 4 has the reduced energy inf in state 1, which it was drawn from; expected finite"),
         ((0, 0), np.nan, "sample 0 has the reduced energy nan in state 0, which it was drawn from"),
         ((0, 3), np.nan, "sample 3 has the reduced energy nan in state 0; finite"),
         ((0, 5), -np.inf, "sample 5 has the reduced energy -inf in state 0; finite"),
@@ -557,7 +563,7 @@ def test_samples_without_an_energy_are_named():
     assert np.isfinite(mbar.f_k).all()
     values[4] = np.nan
     for wrong_values in (values[:5], np.zeros(7)):
-        with pytest.raises(InputError, match=r"values have shape \(\d,\); \(6,\) or more dimensions are needed"):
+        with pytest.raises(InputError, match=r"values have shape \(\d,\); expected \(6,\) or more dimensions"):
             mbar.free_energy(wrong_values, 2, 300.0, blocks=2)
     with pytest.raises(InputError, match="bins must be a number, or rising edges"):
         free_energy(values[:4], [[0.0, np.nan, 4.0]], 300.0, blocks=2)
@@ -565,7 +571,7 @@ def test_samples_without_an_energy_are_named():
         lambda: mbar.mean(values), lambda: mbar.error(values), lambda: mbar.free_energy(values, 2, 300.0),
         lambda: free_energy(values, 2, 300.0),
     ):  # fmt: skip
-        with pytest.raises(InputError, match="sample 4 has the value nan; finite numbers are needed, so leave it out"):
+        with pytest.raises(InputError, match="sample 4 has the value nan; expected finite numbers; leave it out"):
             wrong()
 
 
@@ -580,9 +586,9 @@ def test_variables_take_selections(device):
     np.testing.assert_allclose(simulation.variables("see"), wanted, rtol=1e-5)
     assert not simulation.bias_energies("see").any()
     for wrong, sentence in (
-        (["resid 1", 1, 2, 3], "'resid 1' takes 19 atoms; each selection of a torsion must take one"),
-        (["resid 9", 1, 2, 3], "the selection 'resid 9' takes no atom"),
-        (["index 1", 1, 2, 3], "four different ones are needed"),
+        (["resid 1", 1, 2, 3], "'resid 1' selects 19 atoms; each selection of a torsion must select one"),
+        (["resid 9", 1, 2, 3], "the selection 'resid 9' selects no atoms"),
+        (["index 1", 1, 2, 3], "expected four different ones"),
     ):
         with pytest.raises(InputError, match=sentence):
             Ensemble(ATOMS, terms=[GridBias(TorsionVariable(wrong))], device=device)
@@ -593,7 +599,9 @@ def test_colvar_files_go_on_after_a_restart(device, tmp_path):
         return Simulation(ATOMS, 2, terms=[GridBias(PHI, name="phi")], timestep=1.0, device=device, model=VACUUM)
 
     for label in ("my phi", "time", ""):
-        with pytest.raises(InputError, match=f"'{label}' names a column of COLVAR files; names without spaces, each"):
+        with pytest.raises(
+            InputError, match=f"'{label}' names a column of COLVAR files; expected names without spaces, each"
+        ):
             ColvarFiles(tmp_path, {"phi": [label]})(made())
     first = made().run(20, every=5, call=ColvarFiles(tmp_path))
     first.save(tmp_path / "state.npz")
@@ -624,7 +632,7 @@ def test_a_bias_at_many_places_is_that_at_each():
 
 def test_samples_under_a_bias_that_cannot_be_weighted(device):
     samples = BiasSamples("bias")
-    with pytest.raises(InputError, match="there are no samples yet"):
+    with pytest.raises(InputError, match="no samples were taken yet"):
         _ = samples.log_weights
     options = dict(terms=[bias_of("torsion")], timestep=1.0, device=device, model=VACUUM)
     Simulation(ATOMS, 2, temperature=[300.0, 310.0], **options).run(5, every=5, call=samples)
@@ -638,7 +646,7 @@ def test_samples_under_a_bias_that_cannot_be_weighted(device):
     changed.temperatures[:] = 310.0
     with pytest.raises(InputError, match="replicas have several temperatures"):
         changed.run(5, every=5, call=later).variables("bias"), later.log_weights
-    with pytest.raises(InputError, match="these samples are of another simulation"):
+    with pytest.raises(InputError, match="these samples belong to another simulation"):
         Simulation(ATOMS, 2, **options).run(5, every=5, call=samples)
 
 
@@ -659,9 +667,9 @@ def test_masks_are_booleans_and_torsions_radians(device):
     )
     with pytest.raises(InputError, match="no atom is hot"):
         rest2(ATOMS, [300, 400], hot=[], **options)
-    with pytest.raises(InputError, match="a torsion's width is 20; radians are needed"):
+    with pytest.raises(InputError, match="a torsion's width is 20; expected radians"):
         Metadynamics(PHI, 20.0, 0.3, 10)
-    with pytest.raises(InputError, match="a torsion's centre is 60; radians are needed"):
+    with pytest.raises(InputError, match="a torsion's centre is 60; expected radians"):
         umbrella(ATOMS, PHI, [30.0, 60.0], 10.0, steps=40, sample_every=10, **options)
 
 
@@ -897,7 +905,7 @@ def test_ladders_of_two_dimensions_are_in_balance(device, tmp_path):
         (
             (2, 2),
             "hamiltonian",
-            r"ladder_shape is \[2, 2\]; two numbers are needed whose product is the number of temper",
+            r"ladder_shape is \[2, 2\]; expected two numbers whose product is the number of temper",
         ),
         (4, "hamiltonian", "ladder_shape is 4"),
         ((2, 3), "temperature", "give `exchange=hamiltonian`, too"),
@@ -1111,19 +1119,19 @@ def test_targets_of_a_run_are_exchanged(device, tmp_path):
     ("changes", "message"),
     [
         ({"phi": {"kind": "ANGLE", "atoms": [1, 2, 3]}}, "phi has the kind 'ANGLE'; choose one of TORSION, DISTANCE"),
-        ({"phi": {"kind": "TORSION"}}, "phi, TORSION, lacks `atoms`"),
+        ({"phi": {"kind": "TORSION"}}, "phi, TORSION, has no `atoms`"),
         ({"phi": {**WORDS["phi"], "at": 1}}, "phi, TORSION, has no word `at`; there are: atoms"),
-        ({"phi": {"kind": "TORSION", "atoms": [0, 2, 3, 4]}}, "variable phi: atoms are 0; numbers of 1 to 30"),
+        ({"phi": {"kind": "TORSION", "atoms": [0, 2, 3, 4]}}, "variable phi: atoms are 0; expected numbers of 1 to 30"),
         (
             {"phi": {"kind": "TORSION", "atoms": ["resid 99", 2, 3, 4]}},
-            "variable phi: the selection 'resid 99' takes no atom",
+            "variable phi: the selection 'resid 99' selects no atoms",
         ),
         ({"phi": {"kind": "TORSION", "atoms": [1, 2]}}, "variable phi: TORSION has 4 atoms or groups of them; 2 are"),
-        ({"hold": {**WORDS["hold"], "arg": "x"}}, "bias hold: 'x' is no variable; there are: phi, d"),
+        ({"hold": {**WORDS["hold"], "arg": "x"}}, "bias hold: 'x' is not a variable; there are: phi, d"),
         ({"hold": {**WORDS["hold"], "kappa": [-1.0]}}, "bias hold: `kappa` is"),
         ({"hold": {**WORDS["hold"], "at": [1.0, 2.0]}}, "bias hold: `at` has"),
         ({"metad": {**WORDS["metad"], "arg": "d"}}, r"bias metad: bounds of a DistanceVariable are \(nan, nan\)"),
-        ({"step": WORDS["phi"]}, "bias: 'step' is no name of a variable or bias"),
+        ({"step": WORDS["phi"]}, "bias: 'step' is not a name of a variable or bias"),
     ],
 )
 def test_words_of_biases_that_are_wrong(tmp_path, changes, message):
@@ -1134,7 +1142,7 @@ def test_words_of_biases_that_are_wrong(tmp_path, changes, message):
 
 def test_a_file_that_is_no_toml_is_refused(tmp_path):
     (tmp_path / "bias.toml").write_text("phi = [1")
-    with pytest.raises(FormatError, match=r"bias.toml: is no TOML file: "):
+    with pytest.raises(FormatError, match=r"bias.toml: is not a TOML file: "):
         simulate(ATOMS, tmp_path / "out", steps=1, bias=tmp_path / "bias.toml")
 
 
@@ -1187,10 +1195,10 @@ def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path)
     for wrong, sentence in (
         (lambda: file(Simulation(ATOMS, 1, model=VACUUM, **options)), "has energies by another solvent, cutoff or"),
         (lambda: file(Simulation(ATOMS, 1, cutoff=9.0, **options)), "has energies by another solvent, cutoff or"),
-        (lambda: DatasetFile(tmp_path / "text.h5")(last), "is no HDF5 file; name another"),
+        (lambda: DatasetFile(tmp_path / "text.h5")(last), "is not an HDF5 file; name another"),
         (lambda: DatasetFile(tmp_path / "former.h5")(last), "was not made by this version of DatasetFile"),
         (lambda: DatasetFile(tmp_path / "a.csv"), r"data sets end in .h5 or .hdf5"),
-        (lambda: DatasetFile(tmp_path / "none" / "a.h5"), "none is no folder; make it first"),
+        (lambda: DatasetFile(tmp_path / "none" / "a.h5"), "none is not a folder; make it first"),
     ):
         with pytest.raises(FormatError, match=sentence):
             wrong()
@@ -1224,10 +1232,10 @@ def test_samples_of_states_are_of_one_simulation(device, tmp_path):
         ladder(300, 350, seed=3, model=SolventModel()), ladder(300, 350, seed=3, cutoff=9.0),
     ]  # fmt: skip
     for other in others:
-        with pytest.raises(InputError, match="of another simulation or of other states"):
+        with pytest.raises(InputError, match="belong to another simulation or to other states"):
             samples(other)
     simulation.ensemble.scales["charges"][0] = 0.5
-    with pytest.raises(InputError, match="of another simulation or of other states"):
+    with pytest.raises(InputError, match="belong to another simulation or to other states"):
         samples(simulation)
     assert samples.u_kn.shape == (2, 12)
 

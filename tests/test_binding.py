@@ -121,14 +121,14 @@ def test_a_ligand_of_several_molecules_is_told(device):
     across = (index[atoms.bonds[:, 0]] != index[atoms.bonds[:, 1]]) & np.isin(index[atoms.bonds[:, 0]], last)
     apart = replace(atoms, labels=kinds, bonds=atoms.bonds[~across], bonded=None)
     notes = Binding(apart, "resname LIG", device=device).notes
-    assert any("the ligand holds 6 molecules of one name" in note for note in notes)
+    assert any("the ligand contains 6 molecules of one name" in note for note in notes)
 
 
 def test_what_is_no_complex():
     atoms = complex_atoms()
     for ligand, receptor, reason in (
         ("all", None, "no receptor"), (LIGAND, "index 90:100", "in the receptor and in the ligand"),
-        (np.zeros(2 * N, bool), None, "holds no atom"), ([500], None, "names no atom"),
+        (np.zeros(2 * N, bool), None, "contains no atom"), ([500], None, "names no atom"),
         ("resname XXX", None, "no atom"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=reason):

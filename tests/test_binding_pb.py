@@ -172,7 +172,7 @@ def test_what_twice_the_spacing_changes(plan: Binding) -> None:
     errors = grid_errors(plan)
     assert errors["complex"] == pytest.approx(abs(energies[0] - energies[1]), rel=1e-6)
     assert 0 < errors["delta"] < errors["complex"]
-    with pytest.raises(InputError, match="no grid with Generalized Born"):
+    with pytest.raises(InputError, match="Generalized Born uses no grid"):
         grid_errors(Binding(x, LIGAND))
 
 
@@ -194,9 +194,9 @@ def test_separate_trajectories(plan: Binding, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"pb": 5}, "a PBSolvent is needed"),
+        ({"pb": 5}, "expected a PBSolvent"),
         ({"pb": COARSE, "model": SolventModel(gb="none")}, "leave out gb='none'"),
-        ({"pb": COARSE, "model": SolventModel(surface="ace")}, "'ace' needs Born radii; take lcpo or none"),
+        ({"pb": COARSE, "model": SolventModel(surface="ace")}, "'ace' needs Born radii; use lcpo or none"),
         ({"pb": COARSE, "idecomp": 3}, "have no shares of pairs"),
         ({"pb": replace(COARSE, equation="nonlinear"), "idecomp": 1}, "shares of residues in the nonlinear equation"),
     ],
@@ -224,7 +224,7 @@ def test_the_command_refuses_ace_beside_poisson_boltzmann(tmp_path: Path) -> Non
     words = ["binding", topology, "-c", coordinates, "--ligand", LIGAND, "--pb", "--surface", "ace"]
     run = CliRunner().invoke(main, [str(word) for word in words])
     assert (run.exit_code, run.output.count("\n")) == (1, 1)
-    assert "the surface 'ace' needs Born radii; take lcpo or none with Poisson-Boltzmann" in run.output
+    assert "the surface 'ace' needs Born radii; use lcpo or none with Poisson-Boltzmann" in run.output
 
 
 def test_the_command_goes_on_where_it_stopped_and_says_its_solvent(tmp_path: Path) -> None:
@@ -295,10 +295,10 @@ def test_both_methods_with_shares_of_residues(folder: Path) -> None:
 
 def test_no_nonpolar_term_with_inp_0_and_defaults_of_mmpbsa(folder: Path) -> None:
     done = call(folder, PB.replace("inp=1, radiopt=0", "radiopt=0"), *parts(folder))
-    assert "inp=1 (surface areas) stands in for MMPBSA.py's default" in done.output
+    assert "inp=1 (surface areas) is used instead of MMPBSA.py's default" in done.output
     done = call(folder, PB.replace("inp=1, radiopt=0", "inp=0"), *parts(folder))  # radiopt is 1 there
     assert done.exit_code == 1
-    assert "MET1:N has the type T6, without a radius of Tan and Luo; take the topology's radii" in done.output
+    assert "MET1:N has the type T6, without a radius of Tan and Luo; use the topology's radii" in done.output
     done = call(folder, PB.replace("inp=1,", "inp=0,").replace("istrng=0.1, ", ""), *parts(folder))
     assert done.exit_code == 0, done.output
     assert "potential of the salt's ions" not in done.output

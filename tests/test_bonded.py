@@ -286,9 +286,9 @@ def test_chosen_terms_are_the_whole(device, variant):
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["bnd"], "there is no term 'bnd'; the terms of these atoms are lennard_jones, lennard_jones_14, coulomb, "),
-        (["cmap"], "there is no term 'cmap'"),
-        ("coulomb", "only_terms are 'coulomb'; a list of names is needed"),
+        (["bnd"], "unknown term 'bnd'; the terms of these atoms are lennard_jones, lennard_jones_14, coulomb, "),
+        (["cmap"], "unknown term 'cmap'"),
+        ("coulomb", "only_terms are 'coulomb'; expected a list of names"),
         ([], "only_terms name no term"),
     ],
 )
@@ -299,7 +299,7 @@ def test_names_of_no_term(names, message):
 
 @pytest.mark.parametrize("n", [2.5, 101, -200])
 def test_waves_of_a_torsion_are_whole(n):
-    with pytest.raises(InputError, match=r"n of number 0 of the torsions is .*; a whole number is needed, at most 100"):
+    with pytest.raises(InputError, match=r"n of number 0 of the torsions is .*; expected a whole number, at most 100"):
         Torsions([[0, 1, 2, 3]], [[1.0, n, 0.0]])
 
 

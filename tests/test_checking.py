@@ -518,7 +518,7 @@ def test_a_file_without_a_kernel_is_told_so(source):
     asked = dict(source=source, quantity="sum", launch=None, kernel=None, group=None, points_per_item=None)
     result = in_this_process(asked | {"is_timed": False, "is_simulated": False}, DEVICE)
     assert [each.kind for each in result.findings] == ["compile"]
-    assert "there is no kernel in the file" in result.findings[0].sentence
+    assert "the file contains no kernel" in result.findings[0].sentence
 
 
 SUM = "kernel void s(global const float *values, global float *sums, int n) { sums[get_group_id(0)] = 0; }\n"
@@ -643,5 +643,5 @@ def test_sources_are_read_whatever_their_encoding_and_line_ends(tmp_path):
     path.write_bytes(text.encode("latin-1"))
     assert read_source(path).endswith("\nkernel void f() {}\n")
     path.write_bytes(b"\x7fELF\0\1")
-    with pytest.raises(FormatError, match="is no text; give a file of OpenCL C"):
+    with pytest.raises(FormatError, match="is not text; give a file of OpenCL C"):
         read_source(path)

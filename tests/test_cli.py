@@ -123,7 +123,7 @@ def test_the_model_of_born_radii_is_an_option(command, tmp_path):
     energies = {}
     for gb in GB_MODELS:
         if command == "solvent" and gb == "none":
-            assert "there is no solvent energy without solvent" in run(command, HEXAPEPTIDE, "--gb", gb, code=1).stderr
+            assert "so there is no solvent energy" in run(command, HEXAPEPTIDE, "--gb", gb, code=1).stderr
             continue
         if "sgb" in GB_MODELS[gb].parameters:  # which Amber's templates have no figures of
             refused = "needs the SGB parameters" if command == "energy" else "is part of whole energies"
@@ -337,7 +337,7 @@ def test_choices_that_reading_made_are_noted(tmp_path):
     text = HEXAPEPTIDE.read_text()
     atoms = "".join(line for line in text.splitlines(keepends=True) if line.startswith("ATOM"))
     (tmp_path / "two.pdb").write_text(f"MODEL        1\n{atoms}ENDMDL\nMODEL        2\n{atoms}ENDMDL\n")
-    note = "holds several models; model 1, the first, was read, and --model reads another\n"
+    note = "contains several models; model 1, the first, was read, and --model reads another\n"
     assert run("solvent", tmp_path / "two.pdb").stderr.endswith(note)
     assert run("solvent", tmp_path / "two.pdb", "--model", 2).stderr == ""
 

@@ -121,7 +121,7 @@ def test_two_runs_are_compared(files, tmp_path):
     of_one = json.loads(over(files, "--json", "--frames", "3", "--compare", tmp_path / "one.json").stdout)
     assert of_one["compare"]["total"]["p_value"] is not None  # of the other run's error
     (tmp_path / "no.json").write_text("{}")
-    assert "is no report of" in error_of("binding", files[0], "-c", files[1], "--ligand", LIGAND, "--compare",
+    assert "is not a report of" in error_of("binding", files[0], "-c", files[1], "--ligand", LIGAND, "--compare",
                                          tmp_path / "no.json")  # fmt: skip
 
 
@@ -169,7 +169,7 @@ def test_poses_of_an_sdf_file(files, tmp_path):
     assert [line.split()[0] for line in shown.split("pose", 2)[2].splitlines()[1:3]] == ["2", "1"]
     assert "1 pose failed, the first of them 1: molecule 1: " in done.stderr
     (tmp_path / "poses.sdf").write_text("nothing\n")
-    assert "is no molecule of an SDF file" in error_of("binding", files[0], *options)
+    assert "is not a molecule of an SDF file" in error_of("binding", files[0], *options)
 
 
 def molecule(x, elements):
@@ -191,7 +191,7 @@ def test_several_ligands_each_without_the_others(files):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--ligand", "resname XXX"), "takes no atom"),
+        (("--ligand", "resname XXX"), "selects no atoms"),
         (("--ligand", LIGAND, "--idecomp", 1, "--heat-map", "h.png"), "is of pairs of residues"),
         (("--ligand", LIGAND, "--decomposition", "d.txt"), "decompositions end in"),
         (("--ligand", LIGAND, "--alanine", "resname GLY"), "no residue that is chosen"),

@@ -122,7 +122,7 @@ def test_terms_are_chosen_by_name(atoms):
     assert report("--terms", "bond,coulomb")["energy"].keys() == {"bond", "coulomb", "total"}
     assert found["energy"]["total"] == pytest.approx(whole["coulomb"] + whole["coulomb_14"], rel=ENERGY["float64"])
     refused = error_of("energy", HEXAPEPTIDE, "--terms", "cmap,coulomb")
-    assert "there is no term 'cmap'; the terms of these atoms are bond, angle, torsion, improper, " in refused
+    assert "unknown term 'cmap'; the terms of these atoms are bond, angle, torsion, improper, " in refused
 
 
 def test_groups_of_terms_and_options_that_play_no_part():
@@ -230,7 +230,7 @@ def test_all_models_at_once(models, tmp_path):
 
 
 def test_one_model_or_all_of_them(models):
-    assert "holds several models; model 2, the first, was read" in run("energy", models).stderr
+    assert "contains several models; model 2, the first, was read" in run("energy", models).stderr
     refused = run("energy", models, "--models", "all", "--model", 3, code=2)
     assert "choose one of --model and --models" in refused.stderr
 
@@ -253,23 +253,25 @@ def test_models_of_other_atoms_are_refused(models):
     text = models.read_text()
     lines = text.splitlines(keepends=True)
     models.write_text("".join(lines[:-3] + lines[-2:]))
-    with pytest.raises(FormatError, match=r"model 7 has 95 atoms, model 2 96; conformations of one molecule"):
+    with pytest.raises(FormatError, match=r"model 7 has 95 atoms, model 2 96; expected conformations of one molecule"):
         read_conformations(models)
     changed = text.replace(
         "ENDMDL\nMODEL        3\nATOM      1  N   MET", "ENDMDL\nMODEL        3\nATOM      1  N   ALA"
     )
     assert changed != text
     models.write_text(changed)
-    with pytest.raises(FormatError, match=r"models.pdb:101: 'N   ALA A   1' stands where model 2 has 'N   MET A   1'"):
+    with pytest.raises(
+        FormatError, match=r"models.pdb:101: 'N   ALA A   1' is in the place of model 2's 'N   MET A   1'"
+    ):
         read_conformations(models)
 
 
 def test_other_formats_have_their_models_one_by_one(tmp_path):
-    with pytest.raises(FormatError, match="all models at once are read from PDB and mmCIF files alone"):
+    with pytest.raises(FormatError, match="all models can only be read together from PDB and mmCIF files"):
         read_conformations(tmp_path / "structure.pqr")
     empty = tmp_path / "empty.pdb"
     empty.write_text("REMARK nothing\nEND\n")
-    with pytest.raises(FormatError, match="holds no ATOM or HETATM records"):
+    with pytest.raises(FormatError, match="contains no ATOM or HETATM records"):
         read_conformations(empty)
 
 
@@ -277,7 +279,7 @@ def test_other_formats_have_their_models_one_by_one(tmp_path):
 
 
 def test_errors_are_sentences(tmp_path):
-    assert "cutoff is -1; a positive number" in error_of("energy", HEXAPEPTIDE, "--cutoff", -1)
+    assert "cutoff is -1; expected a positive number" in error_of("energy", HEXAPEPTIDE, "--cutoff", -1)
     assert "does not exist" in error_of("energy", HEXAPEPTIDE, "-o", tmp_path / "no" / "out.h5")
     pqr = tmp_path / "two.pqr"
     pqr.write_text("ATOM 1 N ALA 1 0 0 0 0.1 1.5\nATOM 2 C ALA 1 3 0 0 -0.1 1.5\n")

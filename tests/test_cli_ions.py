@@ -100,7 +100,7 @@ def test_ions_of_the_file_stay_and_are_told(out, tmp_path):
     assert "already" not in run("ions", HEXAPEPTIDE, "-o", out, *COARSE, "--add", "NA:2", "--add", "CL:1").stderr
     more = tmp_path / "more.pdb"
     done = run("ions", out, "-o", more, *COARSE, "--add", "CL:1")
-    assert f"Note: {out} holds ions already (2 NA, 1 CL); they stay as atoms of the molecule" in done.stderr
+    assert f"Note: {out} contains ions already (2 NA, 1 CL); they stay as atoms of the molecule" in done.stderr
     assert done.stdout.startswith("out.pdb: 99 atoms, 6 amino acids, 3 ions (2 NA, 1 CL), net charge +0.000 e\n")
     assert "\n1 ion: 1 CL;" in done.stdout
     assert len(read(more)) == 100
@@ -152,7 +152,7 @@ def test_usage_errors(out, arguments, words):
 
 
 def test_errors_leave_nothing_behind(out, tmp_path):
-    assert "there is no ion 'XX'" in error_of("ions", HEXAPEPTIDE, "-o", out, "--add", "XX:1")
+    assert "unknown ion 'XX'" in error_of("ions", HEXAPEPTIDE, "-o", out, "--add", "XX:1")
     assert "NA:auto needs a rule" in error_of("ions", HEXAPEPTIDE, "-o", out, "--add", "NA:auto")
     assert "there was room for " in error_of("ions", HEXAPEPTIDE, "-o", out, *COARSE, "--add", "NA:100")
     assert list(tmp_path.iterdir()) == []

@@ -99,7 +99,7 @@ def test_points_outside(map_file, tmp_path):
     assert message.startswith(
         f"{tmp_path / 'p.csv'}: 1 position is outside the map, number 1 at (1000.000, 0.000, 0.000)"
     )
-    assert message.endswith("--outside nan goes on without them")
+    assert message.endswith("--outside nan continues without them")
     assert not (tmp_path / "out.csv").exists()
     found = json.loads(run("sample", map_file, tmp_path / "p.csv", "--outside", "nan", "--json").stdout)
     assert found["values"][0] is None
@@ -211,7 +211,9 @@ def test_all_maps_of_a_file_are_kept(map_, tmp_path):
             np.testing.assert_allclose(file[name], values, rtol=1e-6, err_msg=name)
             assert file[name].attrs["unit"] == unit
     done = run("convert", source, tmp_path / "b.mrc")
-    assert done.stderr == f"Note: {tmp_path / 'b.mrc'}: holds one map; field_x, max, n of {source} go into .h5 files\n"
+    assert (
+        done.stderr == f"Note: {tmp_path / 'b.mrc'}: contains one map; field_x, max, n of {source} go into .h5 files\n"
+    )
     assert read_map(tmp_path / "b.mrc").unit == "kcal/mol/e"
 
 

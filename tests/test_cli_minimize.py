@@ -373,13 +373,13 @@ def test_refusals(peptide, tmp_path):
         sentence = error_of("minimize", paths[0], "-o", tmp_path / "o.pdb", f"--tolerance={text}")
         assert f"the tolerance is {text!r}" in sentence
         assert "kcal/mol/A, kJ/mol/nm, kcal/mol/nm, kJ/mol/A" in sentence
-    assert "SELECTION:K is needed" in error_of("minimize", paths[0], "-o", tmp_path / "o.pdb", "--restrain", "all")
+    assert "expected SELECTION:K" in error_of("minimize", paths[0], "-o", tmp_path / "o.pdb", "--restrain", "all")
     assert "structures are written as" in error_of("minimize", paths[0], "-o", tmp_path / "o.txt")
     assert "give one file" in run("minimize", *paths, "-t", paths[0], "-o", tmp_path / "o.nc", code=2).stderr
-    assert "takes no atom" in error_of("minimize", *paths, "-o", tmp_path / "two", "--freeze", "resname XYZ")
+    assert "selects no atoms" in error_of("minimize", *paths, "-o", tmp_path / "two", "--freeze", "resname XYZ")
     for mistake, reason in (
         ("--max-gradient", "max_gradient is -1"), ("--cutoff", "cutoff is -1"), ("--device", "fits '-1'"),
-        ("--terms", "there is no term '-1'"), ("--forcefield", "-1"),
+        ("--terms", "unknown term '-1'"), ("--forcefield", "-1"),
     ):  # fmt: skip
         # Before any file is read.
         assert reason in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb", f"{mistake}=-1")
@@ -458,7 +458,7 @@ def test_shards_are_gone_on_with_and_merged(peptide, tmp_path, apart):
     assert (tmp_path / "report.csv").read_text().count("\n") >= 5
     assert files_in(tmp_path / "out").keys() == files_in(tmp_path / "alone").keys()
     shards[1].write_bytes(shards[1].read_bytes().split(b"\n")[0] + b"\n")
-    assert "lacks 2 of 2 structures; run its shard again" in error_of("merge", *shards, "-o", tmp_path / "r.csv")
+    assert "2 of 2 structures are missing; run its shard again" in error_of("merge", *shards, "-o", tmp_path / "r.csv")
     assert "1 shards are missing" in error_of("merge", shards[0], "-o", tmp_path / "r.csv")
     rows_of(*words, paths[0].with_name("one_more.pdb"), "--shard", "2/2", code=1)
     assert "is of another run" in error_of("merge", *shards, "-o", tmp_path / "r.csv")
@@ -473,7 +473,7 @@ def test_a_shard_notes_down_that_all_failed(peptide, tmp_path):
     paths[1].write_text("ATOM\n")
     rows_of(*words, code=1)
     journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:2]))  # as a kill leaves it
-    assert "lacks 1 of 2 structures" in error_of(*merge)
+    assert "1 of 2 structures are missing" in error_of(*merge)
     rows_of(*words, "--resume", code=1)
     assert ["error" in json.loads(line) for line in run(*merge, code=1).stdout.splitlines()] == [False, True]
     paths[0].write_text("ATOM\n")

@@ -127,11 +127,11 @@ def test_settings_go_by_what_folders_and_files_hold(tmp_path):
     [
         (("--restrain", "all:1,-1"), "or SELECTION:K,FLAT, FLAT in A"),
         (("--restrain", "resnam X:1"), "known words are"),
-        (("--restrain", "resid 1:2"), "K is lacking; 'resid 1:2:10', say, or '(resid 1):2'"),
+        (("--restrain", "resid 1:2"), "this is a selection without K; 'resid 1:2:10', say, or '(resid 1):2'"),
         (("--restrain", "all:5,0.1,2"), "or SELECTION:K,FLAT, FLAT in A"),
         (("--distance", "index 1|index 2:5"), "ATOM|ATOM:K,R0 or"),
         (("--distance", "index 1:5,2"), "ATOM|ATOM:K,R0 or"),
-        (("--distance", "index 1|resid 2:5,2"), "'resid 2' takes 22 atoms; one is needed"),
+        (("--distance", "index 1|resid 2:5,2"), "'resid 2' selects 22 atoms; expected one"),
         (("--torsion", "index 1|index 2|index 3|index 4:5,400"), "degrees from -360 to 360"),
         (("--torsion", "index 1|index 2|index 3|index 1:5,40"), "names an atom twice"),
         (("--restrain", "all:1", "--reference", "other.pdb"), "lacks its atom 95 (A:ASP6:OXT)"),

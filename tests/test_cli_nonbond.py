@@ -215,7 +215,7 @@ def test_bonds_rule_over_a_list_from_a_file(tmp_path, atoms, one_four, up_to, ad
     same(json.loads(done.stdout), atoms, all_pairs(atoms, one_four))
     save_pairs(file, all_pairs(atoms))
     note = run("nonbond", HEXAPEPTIDE, "--pairs", file, "--one-four", one_four).stderr
-    missing = "holds none of the molecule's 1-4 pairs, so that --one-four scale adds nothing"
+    missing = "contains none of the molecule's 1-4 pairs, so that --one-four scale adds nothing"
     assert (missing in note) == (one_four == "scale")
     assert "does not name its atoms, which are taken in its order" in note
 
@@ -253,7 +253,7 @@ def test_lists_by_option(atoms, one_four):
 )
 def test_one_list_at_a_time(options):
     result = run("nonbond", HEXAPEPTIDE, *options, code=2)
-    assert "choose one of --cutoff, --no-cutoff, --split-cutoffs and --pairs" in result.stderr
+    assert "use only one of --cutoff, --no-cutoff, --split-cutoffs and --pairs" in result.stderr
     assert result.stdout == ""
 
 
@@ -279,7 +279,7 @@ def test_a_solute_dielectric_beside_the_variable_one_is_a_usage_error():
     for value in (1, 4):  # 1 is the default, but nobody gives it for nothing
         options = ("--internal-dielectric", "vdgbnp", "--solute-dielectric", value)
         stderr = run("nonbond", HEXAPEPTIDE, *options, code=2).stderr
-        assert "--internal-dielectric vdgbnp takes the place of --solute-dielectric; leave one out" in stderr
+        assert "--internal-dielectric vdgbnp replaces --solute-dielectric; leave one out" in stderr
     report("--internal-dielectric", "uniform", "--solute-dielectric", 4)
 
 
@@ -289,7 +289,7 @@ def test_a_solute_dielectric_beside_the_variable_one_is_a_usage_error():
 @pytest.mark.parametrize("cutoff", ["-3", "0", "nan", "inf"])
 def test_bad_cutoffs_are_sentences(cutoff):
     sentence = error_of("nonbond", HEXAPEPTIDE, "--cutoff", cutoff)
-    assert sentence == f"cutoff is {float(cutoff):g}; a positive, finite distance in A is needed"
+    assert sentence == f"cutoff is {float(cutoff):g}; expected a positive, finite distance in A"
 
 
 def test_a_list_of_other_atoms_is_refused(tmp_path):
@@ -443,7 +443,7 @@ def test_no_pair_is_said(tmp_path):
     lone = tmp_path / "in.pdb"
     lone.write_text("HETATM    1 NA    NA A   1       1.000   2.000   3.000  1.00  0.00          NA\nEND\n")
     done = run("nonbond", lone, "--no-cutoff")
-    note = "Note: there is no pair to compute, all energies are 0: bonds exclude every pair of atoms\n"
+    note = "Note: no pairs to compute; all energies are 0: bonds exclude every pair of atoms\n"
     assert done.stderr.endswith(note)
     assert "in.pdb: 1 atom, 1 ion (NA), net charge +1.000 e\n" in done.stdout
     assert "\n0 pairs\n" in done.stdout

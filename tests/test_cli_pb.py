@@ -184,7 +184,7 @@ def test_what_a_molecule_leaves_out_is_told(folder):
     models = "".join(f"MODEL {n}\n{PQR}ENDMDL\n" for n in (1, 2))
     (folder / "two ions.pqr").write_text(models)
     found = run("pb", "apbs.in", "--json")
-    assert json.loads(found.stdout)["notes"][0].startswith("two ions.pqr holds several models; model 1, the first")
+    assert json.loads(found.stdout)["notes"][0].startswith("two ions.pqr contains several models; model 1, the first")
 
 
 @pytest.mark.skipif(shutil.which("apbs") is None, reason="apbs is not installed")
@@ -319,7 +319,7 @@ def test_written_quantities_are_what_they_say(folder):
     ("read", "more", "sentence"),
     [
         (READ, "srfm spl2 write edens dx e", "line 6: write edens goes with srfm mol and smol here, not with spl2"),
-        (READ, "usemap pot 1", "line 26: usemap pot is not done here; choose diel, kappa, charge"),
+        (READ, "usemap pot 1", "line 26: usemap pot is not supported; choose diel, kappa, charge"),
         (READ, "usemap kappa 2", "line 26: usemap kappa 2: READ has 1 of `kappa`"),
         ("kappa uhbd k.dx", "usemap kappa 1", "line 4: maps are not read as uhbd; choose dx or gz"),
         ("kappa dx none.dx", "usemap kappa 1", "none.dx: no such file"),
@@ -399,36 +399,37 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
     [
         ("mg-auto", "tabi", "line 6: tabi (TABI-PB) is another solver of APBS"),
         ("mg-auto", "geoflow", "line 6: geoflow (geometric flow) is another solver of APBS"),
-        ("lpbe", "smpbe", "line 13: smpbe (the size-modified equation) is not done here"),
-        ("srfm smol", "srfm 3", "line 20: srfm 3 is not done here; choose mol, smol, spl2"),
-        ("srfm smol", "srfm spl3", "line 20: srfm spl3 is not done here; choose mol, smol, spl2"),
-        ("chgm spl2", "chgm spl3", "line 19: chgm spl3 is not done here"),
-        ("bcfl sdh", "bcfl mem", "line 14: bcfl mem is not done here"),
-        ("calcforce no", "calcforce total", "line 27: calcforce total is not done here; forces are not done here"),
-        ("write kappa dx kappa", "write force dx x", "line 29: `write force` is not done here; choose pot, charge"),
+        ("lpbe", "smpbe", "line 13: smpbe (the size-modified equation) is not supported"),
+        ("srfm smol", "srfm 3", "line 20: srfm 3 is not supported; choose mol, smol, spl2"),
+        ("srfm smol", "srfm spl3", "line 20: srfm spl3 is not supported; choose mol, smol, spl2"),
+        ("chgm spl2", "chgm spl3", "line 19: chgm spl3 is not supported"),
+        ("bcfl sdh", "bcfl mem", "line 14: bcfl mem is not supported"),
+        ("calcforce no", "calcforce total", "line 27: calcforce total is not supported; forces are not supported"),
+        ("write kappa dx kappa", "write force dx x", "line 29: `write force` is not supported; choose pot, charge"),
         (REF, REF.replace("gcent mol 1", "gcent 90 0 0"), "line 33: no atom lies inside"),
         ("write kappa dx kappa", "write kappa uhbd x", "line 29: maps are not written as uhbd"),
         ("write kappa dx kappa", "write kappa dx ./pot", "line 29: pot.dx: the same file as the output pot.dx"),
         ("write kappa dx kappa", "write kappa dx none/kappa", "line 29: none/kappa.dx: the folder "),
-        ("gcent mol 1", "gcent mol \u00b2", "line 9: there is no molecule \u00b2; READ names 1"),
+        ("gcent mol 1", "gcent mol \u00b2", "line 9: unknown molecule \u00b2; READ names 1"),
         ("pdie 2.0", "pdie two", "line 17: 'two' is not a number, as pdie needs it"),
         ("pdie 2.0", "", "line 5: pdie is missing in ELEC solv"),
         ("conc 0.15 radius 2.0", "conc 0.25 radius 2.0", "line 5: the salt is not neutral"),
-        ("fgcent mol 1", "fgcent mol 2", "line 11: there is no molecule 2; READ names 1"),
-        ("fgcent mol 1", "fgcent mol \N{SUPERSCRIPT TWO}", "line 11: there is no molecule \N{SUPERSCRIPT TWO}; READ"),
-        ("dime 33 33 33", "dime 33 33 \N{SUPERSCRIPT THREE}", "line 7: dime is 33 33 \N{SUPERSCRIPT THREE}; three"),
-        ("solv - ref end", "solv - \N{SUPERSCRIPT TWO} end", "line 53: there is no calculation"),
+        ("fgcent mol 1", "fgcent mol 2", "line 11: unknown molecule 2; READ names 1"),
+        ("fgcent mol 1", "fgcent mol \N{SUPERSCRIPT TWO}", "line 11: unknown molecule \N{SUPERSCRIPT TWO}; READ"),
+        ("dime 33 33 33", "dime 33 33 \N{SUPERSCRIPT THREE}", "line 7: dime is 33 33 \N{SUPERSCRIPT THREE}; expected "
+        "three"),
+        ("solv - ref end", "solv - \N{SUPERSCRIPT TWO} end", "line 53: unknown calculation"),
         ("fglen 16 16 16", "fglen 16 16 60", "line 5: the finest grid does not lie inside"),
-        ("dime 33 33 33", "dime 33 33 3", "line 7: dime is 33 33 3; three numbers of points"),
+        ("dime 33 33 33", "dime 33 33 3", "line 7: dime is 33 33 3; expected three numbers of points"),
         ("mol pqr", "mol pdb", "line 3: molecules are read as `mol pqr`, not `mol pdb`"),
-        ("solv - ref end", "solv - other end", "line 53: there is no calculation 'other' to print"),
+        ("solv - ref end", "solv - other end", "line 53: unknown calculation 'other'"),
         ("solv - ref end", "solv - end", "line 53: PRINT needs calculations with + or -"),
         ("name ref\n    mg-manual", "name ref\n    mg-dummy", "line 53: PRINT takes ELEC ref, which is mg-dummy"),
         ("etol 1e-12", "etol -1", "line 25: etol is -1"),
-        ("temp 298.15", "temperature 298.15", "line 24: there is no keyword 'temperature' in ELEC"),
+        ("temp 298.15", "temperature 298.15", "line 24: unknown keyword 'temperature' in ELEC"),
         ('"two ions.pqr"', '"two ions.pqr', "line 3: a quote is not closed"),
         ('"two ions.pqr"', "none.pqr", "none.pqr: no such file"),
-        ("quit", "stop", "line 54: there is no section 'stop'"),
+        ("quit", "stop", "line 54: unknown section 'stop'"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_or_not_done_is_named_with_its_line(folder, old, new, sentence):
@@ -491,7 +492,7 @@ def test_sections_that_must_be_there(folder):
     (folder / "apbs.in").write_text("elec end quit")
     assert "no molecule is read" in error_of("pb", "apbs.in")
     (folder / "apbs.in").write_text("read mol pqr 'two ions.pqr' end quit")
-    assert "there is no ELEC section" in error_of("pb", "apbs.in")
+    assert "the file has no ELEC section" in error_of("pb", "apbs.in")
 
 
 def test_a_structure_becomes_a_pqr_file_that_has_its_energy(tmp_path):

@@ -247,7 +247,7 @@ def test_numbers_of_models_in_mmcif(tmp_path):
     ("arguments", "message"),
     [
         (("--method", "ewald"), "'ewald' is not one of"),
-        (("--device", "0,,1"), "--device 0,,1 lacks a device before or behind a comma"),
+        (("--device", "0,,1"), "--device 0,,1 has no device before or after a comma"),
     ],
 )
 def test_wrong_usage(arguments, message):
@@ -265,7 +265,7 @@ def test_wrong_usage(arguments, message):
             ("--origin", 0, 0, 0, "--shape", 2, 2, 2, "--padding", 3),
             "a grid is made by --padding, or by --origin and --shape together",
         ),
-        (("--field", "-o", "a.dx"), "the field needs a file that holds several maps: give --output a name that ends"),
+        (("--field", "-o", "a.dx"), "the field needs a file for several maps: give --output a name that ends"),
         (("--field", "--models", "all", "-o", "a.h5"), "choose one of --field and --models all"),
         (("--models", "all", "--model", 1), "choose one of --model and --models"),
     ],
@@ -281,7 +281,9 @@ def test_sentences(tmp_path):
     assert error_of("potmap", HEXAPEPTIDE, "--spacing", -1) == "a grid's spacing must be positive; not -1.0"
     assert "the method direct has no variant 'cutoff'" in error_of("potmap", HEXAPEPTIDE, "--variant", "cutoff")
     touching = error_of("potmap", HEXAPEPTIDE, "--origin", -0.095, 0.78, 0.955, "--shape", 9, 9, 9)
-    assert touching.startswith("grid point (0, 0, 0) at -0.095, 0.78, 0.955 A stands on atom 0 (A:MET1:N), where the")
+    assert touching.startswith(
+        "grid point (0, 0, 0) at -0.095, 0.78, 0.955 A is at the position of atom 0 (A:MET1:N), where the"
+    )
 
 
 def test_an_interrupt_leaves_nothing_behind(tmp_path, monkeypatch):

@@ -110,7 +110,7 @@ def test_one_error_of_all_is_about_an_option(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (("nonbond", "--write-pairs", "pairs.h5"), "--write-pairs is for one structure"),
-        (("energy", "--per-residue"), "--per-residue of several structures is told by --json"),
+        (("energy", "--per-residue"), "--per-residue of several structures requires --json"),
     ],
 )
 def test_options_for_one_structure(words: tuple[str, ...], sentence: str) -> None:

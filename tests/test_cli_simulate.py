@@ -76,7 +76,7 @@ def test_a_run_that_ends_before_its_first_report_says_so(tmp_path):
     enough = pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "enough", steps=20, minimize=0, report_every=20)
     assert not any("beginning alone" in of for of in enough.notes)
     assert not any("kcal mol [" in line for line in str(enough.table()).splitlines())
-    with pytest.raises(pele_ocl.FormatError, match="a folder is needed"):
+    with pytest.raises(pele_ocl.FormatError, match="expected a folder"):
         enough.save(tmp_path / "table.csv")
     assert not (tmp_path / "table.csv").exists()
 
@@ -254,11 +254,11 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path, monkeypatch, fo
         file.write(b"half a frame")
     assert contents(tmp_path / "part") != contents(tmp_path / "whole")
     said = run("simulate", *words, "-o", tmp_path / "part", code=1)
-    assert "holds a run already; continue it with --resume" in said.stderr
+    assert "already contains a run; continue it with --resume" in said.stderr
     said = run("simulate", *words[:-1], "h5", "-o", tmp_path / "part", "--resume", code=1)
     assert "was of other reports or trajectories" in said.stderr
     said = run("simulate", *words, "-o", tmp_path / "part", "--resume", "--gb", "none", code=1)
-    assert "go on with the solvent, restraints, cutoff" in said.stderr
+    assert "continue with the solvent, restraints, cutoff" in said.stderr
     run("simulate", *words, "-o", tmp_path / "part", "--resume")
     assert contents(tmp_path / "part") == contents(tmp_path / "whole")
 
@@ -287,7 +287,7 @@ def test_a_replica_has_the_same_bits_wherever_it_ran(tmp_path, monkeypatch, more
         said = run("simulate", *words[:-2], "-o", tmp_path / "parts", "--resume", code=1)
         assert "the interrupted run had other parts" in said.stderr
         said = run("simulate", *words, "-o", tmp_path / "parts", code=1)
-        assert "holds a run already" in said.stderr
+        assert "already contains a run" in said.stderr
         words.append("--resume")
     parts = json.loads(run("simulate", *words, "-o", tmp_path / "parts", "--json").stdout.splitlines()[0])
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
@@ -316,7 +316,7 @@ def test_a_replica_that_could_not_be_minimized_is_told(tmp_path, monkeypatch):
 def test_tables_of_another_run_are_kept(tmp_path):
     (tmp_path / "energies.csv").write_text("of another program")
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path, *SHORT, code=1)
-    assert "holds a run already" in said.stderr
+    assert "already contains a run" in said.stderr
     assert [path.read_text() for path in tmp_path.iterdir()] == ["of another program"]
 
 
@@ -363,7 +363,7 @@ def test_a_run_gets_longer(tmp_path):
     run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "nc", "--resume")
     assert contents(tmp_path / "nc") == contents(tmp_path / "whole")
     said = run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "nc", "--resume")
-    assert "no steps were left to make" in said.stdout
+    assert "no steps were left to run" in said.stdout
     said = run("simulate", HEXAPEPTIDE, *short, "-o", tmp_path / "nc", "--resume", code=1)
     assert "is a run of 60 steps and cannot become one of 30; 60 are made already" in said.stderr
 
@@ -423,19 +423,19 @@ def test_several_structures_and_holding(tmp_path):
     ("words", "sentence", "code"),
     [
         ([], "give one of --steps and --time", 2),
-        (["--time", "5"], "a time above 0 with its unit is needed", 1),
+        (["--time", "5"], "expected a time above 0 with its unit", 1),
         (["--steps", 5, "--fixed-radii"], "--fixed-radii makes a gradient that is none of the energy", 2),
         (["--steps", 5, "--gb", "sgbnp"], "--gb sgbnp has no gradient of all its energy", 2),
-        (["--steps", 5, "--temperatures", "warm"], "numbers with commas", 1),
+        (["--steps", 5, "--temperatures", "warm"], "numbers separated by commas", 1),
         (["--steps", 5, "--anneal", "0:300,5"], "points PS:K", 1),
         (["--steps", 5, "--integrator", "verlet", "--friction", 2], "'verlet' has none, so leave it out", 1),
         (["--steps", 5, "--trajectory-of", "temperature"], "give --exchange-every", 2),
         (["--steps", 5, "--constraints", "hbonds-present"], "'hbonds-present' is not 'hbonds'", 2),
-        (["--steps", 5, "--shard", "1/2"], "1 replicas cannot be shared out to 2 shards", 1),
+        (["--steps", 5, "--shard", "1/2"], "1 replicas cannot be divided among 2 shards", 1),
         (["--steps", 5, "--scheduler", "tcp://x:1"], "--scheduler needs --replicas-per-device N", 2),
-        (["--steps", 5, *LADDER, "--replicas-per-device", 3], "are no whole ladders of 2 temperatures", 1),
+        (["--steps", 5, *LADDER, "--replicas-per-device", 3], "are not whole ladders of 2 temperatures", 1),
         (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),
-        (["--steps", 5, "--temperature", "300,350"], "'300,350' is a list, and one temperature is needed", 2),
+        (["--steps", 5, "--temperature", "300,350"], "'300,350' is a list, but only one temperature is allowed", 2),
         (["--steps", 5, "--temperatures", "300,350"], "2 temperatures were given for 1 replica of a molecule", 1),
         (["--steps", 5, "--ionic-strength", 150], "ionic_strength is 150 mol/L, and no salt dissolves", 1),
         (["--steps", 5, "--exchange-every", 5], "two temperatures or more", 1),
@@ -489,9 +489,9 @@ def test_shards_of_a_run_share_a_folder(tmp_path):
     second = json.loads(run("simulate", *words, "--shard", "2/2", "--json").stdout)
     assert [row["replica"] for row in second["replicas"]] == [2, 3]
     assert not (tmp_path / "parts" / "energies.csv").exists()
-    assert "holds a run already" in run("simulate", *words, "--shard", "2/2", code=1).stderr
+    assert "already contains a run" in run("simulate", *words, "--shard", "2/2", code=1).stderr
     said = run("simulate", *words, "--shard", "1/3", code=1)
-    assert "2 ladders cannot be shared out to 3 shards" in said.stderr
+    assert "2 ladders cannot be divided among 3 shards" in said.stderr
     run("simulate", *words, "--shard", "1/2")
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
@@ -552,7 +552,7 @@ def test_times_have_units(tmp_path):
     assert (tmp_path / "told" / "energies.csv").read_text().count("\n") == 4, told.stdout
     settings = pele_ocl.Simulation(pele_ocl.read(HEXAPEPTIDE), 2, temperature=[300, 310], exchange_every="4fs").settings
     assert settings.exchange_every == 2
-    for every, why in (("5fs", "2.5 time steps of 2 fs; choose a whole number"), ("1 kg", "with its unit, is needed"),
+    for every, why in (("5fs", "2.5 time steps of 2 fs; choose a whole number"), ("1 kg", "a time with its unit"),
                        (0, "a whole number, 1 or more"), ("-2ps", "choose a whole number")):  # fmt: skip
         with pytest.raises(pele_ocl.InputError, match=f"report_every is .*{why}"):
             pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "none", steps=10, report_every=every)
@@ -561,13 +561,13 @@ def test_times_have_units(tmp_path):
     found = json.loads(said.stdout)
     assert (found["steps"], found["dynamics"]["timestep"], found["dynamics"]["minimize"]) == (10, 4.0, 200)
     assert found["dynamics"]["temperatures"] == [310.0]
-    assert "hydrogens weigh 3 Da, which their neighbours lack" in found["notes"]
+    assert "hydrogens weigh 3 Da, taken from their neighbours" in found["notes"]
 
 
 def test_short_steps_and_free_bonds_are_noted_in_the_words_of_the_command(tmp_path):
     words = ["--steps", 2, "--report-every", 2, "--minimize", 3]
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "long", *words)
-    assert "vibrate too fast for steps of 2 fs; hold them by --constraints hbonds\n" in said.stderr
+    assert "vibrate too fast for steps of 2 fs; constrain them with --constraints hbonds\n" in said.stderr
     assert "Minimized     first, up to 3 iterations\n" in said.stdout
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "short", *words, "--timestep", 0.002)
     assert "steps of 0.002 fs are very short; --timestep is in fs\n" in said.stderr

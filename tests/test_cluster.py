@@ -355,7 +355,7 @@ def test_shards_of_frames_merge_to_the_same_bytes(suffix, work, tmp_path):
     again = tmp_path / f"again{suffix}"
     again.write_bytes(shards[0].read_bytes())
     assert "is the shard 3/3, as" in error_of("merge", *shards, again, *target)
-    assert "is no shard" in error_of("merge", tmp_path / f"out{suffix}", *target)
+    assert "is not a shard" in error_of("merge", tmp_path / f"out{suffix}", *target)
     run(*work.energy(tmp_path / f"out{suffix}", "--shard", "3/3", "--frames", "1:"))
     assert "is of another run than" in error_of("merge", *shards, *target)
 
@@ -369,7 +369,9 @@ def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
     shards = [tmp_path / f"out.{k}of2.json.part" for k in (2, 1)]
     cut = shards[0].read_bytes()
     shards[0].write_bytes(cut[:-5])
-    assert "lacks 1 of 2 structures; run its shard again" in error_of("merge", *shards, "-o", tmp_path / "out.json")
+    assert "1 of 2 structures are missing; run its shard again" in error_of(
+        "merge", *shards, "-o", tmp_path / "out.json"
+    )
     shards[0].write_bytes(cut)
     merged = run("merge", *shards, "-o", tmp_path / "out.json", code=1)
     assert merged.stdout.startswith("3 structures, of which 1 failed")
@@ -392,8 +394,8 @@ def test_options_that_do_not_go_together(words, sentence, work):
 
 def test_mistakes_are_sentences(work, tmp_path, monkeypatch):
     words = work.energy(tmp_path / "out.csv")
-    assert "the shard is '4/3'; a number from 1" in error_of(*words, "--shard", "4/3")
-    assert "640 frames cannot be shared out to 999 shards" in error_of(*words, "--shard", "1/999")
+    assert "the shard is '4/3'; expected a number from 1" in error_of(*words, "--shard", "4/3")
+    assert "640 frames cannot be divided among 999 shards" in error_of(*words, "--shard", "1/999")
     assert "nowhere.json: no such file; --scheduler takes" in error_of(*words, "--scheduler", tmp_path / "nowhere.json")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InputError, match=r"needs Dask, which is not installed: pip install 'pele-ocl\[cluster\]'"):
@@ -479,20 +481,20 @@ def test_a_folder_of_another_user_or_a_link_is_no_place_for_locks(tmp_path, monk
     folder, elsewhere = tmp_path / f"pele-ocl-places-{os.getuid()}", tmp_path / "elsewhere"
     elsewhere.mkdir(mode=0o700)
     folder.symlink_to(elsewhere)
-    with pytest.raises(InputError, match="no folder of this user alone"):
+    with pytest.raises(InputError, match="not a folder of this user alone"):
         claim(["a"])
     assert not list(elsewhere.iterdir())
     folder.unlink()
     folder.mkdir()
     folder.chmod(0o777)
-    with pytest.raises(InputError, match="no folder of this user alone"):
+    with pytest.raises(InputError, match="not a folder of this user alone"):
         claim(["a"])
     folder.chmod(0o700)
     assert claim(["a"])[0] == 0
     uid = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: uid + 1)
     (tmp_path / f"pele-ocl-places-{uid + 1}").mkdir(mode=0o700)
-    with pytest.raises(InputError, match="no folder of this user alone"):
+    with pytest.raises(InputError, match="not a folder of this user alone"):
         claim(["a"])
 
 

@@ -279,7 +279,7 @@ def test_what_cannot_be_checked_is_no_fault_of_a_kernel(tmp_path, monkeypatch):
     assert not verdict.is_checked
     binary = tmp_path / "gather.cl"
     binary.write_bytes(b"PK\0\1")
-    assert course._verdict("gather", binary).findings == [f"{binary}: is no text; give a file of OpenCL C"]
+    assert course._verdict("gather", binary).findings == [f"{binary}: is not text; give a file of OpenCL C"]
 
 
 def test_a_simulator_that_does_not_end_is_no_fault_of_a_kernel(monkeypatch, capsys):

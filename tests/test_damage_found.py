@@ -50,9 +50,18 @@ def test_atom_names_of_pqr_files_may_repeat(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("ATOM    HD3  LYS A   2       1.000   2.000   3.000 0.1 1.2", ":1: 'HD3' stands where the serial number of"),
-        ("ATOM HD3 LYS A 2 1.0 2.0 3.0 0.1 1.2", ":1: 'HD3' stands where the serial number of the atom should"),
-        ("ATOM 1 N\x1b[31m ALA A 2 1.0 2.0 3.0 0.1 1.2", ":1: the name 'N\\x1b[31m' holds characters that are no text"),
+        (
+            "ATOM    HD3  LYS A   2       1.000   2.000   3.000 0.1 1.2",
+            ":1: expected the serial number of the atom after the record name, not 'HD3'",
+        ),
+        (
+            "ATOM HD3 LYS A 2 1.0 2.0 3.0 0.1 1.2",
+            ":1: expected the serial number of the atom after the record name, not 'HD3'",
+        ),
+        (
+            "ATOM 1 N\x1b[31m ALA A 2 1.0 2.0 3.0 0.1 1.2",
+            ":1: the name 'N\\x1b[31m' contains characters that are not text",
+        ),
         ("ATOM 1 N ALA A 2 1.0 2.0 3.0 0.1 " + "9" * 5000 + "x", "' and 4,941 more characters is not a number"),
     ],
 )
@@ -82,10 +91,10 @@ def test_a_list_of_pairs_that_was_cut(tmp_path: Path) -> None:
     write_pairs(path, PairList(445, range(444), range(1, 445)))
     lines = path.read_text().splitlines(keepends=True)
     message = refused(lambda path: read_pairs(path, 445), path, "".join(lines[: 198 + 2]))
-    assert message == ": holds 198 pairs where its first line says 444; fetch or copy the file again"
+    assert message == ": contains 198 pairs where its first line says 444; fetch or copy the file again"
     assert (
         refused(lambda path: read_pairs(path, 3), path, "0 1_0\n")
-        == ":1: second is '1_0'; the index of an atom is needed"
+        == ":1: second is '1_0'; expected the index of an atom"
     )
 
 
@@ -109,7 +118,7 @@ def test_hdf5_that_claims_more_than_it_holds(tmp_path: Path) -> None:
     path = tmp_path / "much.h5"
     claims_much(path)
     assert path.stat().st_size < 5000
-    sentence = "announces 8,589,934,592 bytes and holds 0; fetch or copy the file again"
+    sentence = "announces 8,589,934,592 bytes and contains 0; fetch or copy the file again"
     with pytest.raises(FormatError, match=sentence):
         read_map(path)
     with pytest.raises(FormatError, match=sentence):
@@ -206,4 +215,4 @@ def test_a_bomb_of_gzip_data(tmp_path: Path) -> None:
 def test_escape_sequences_in_templates(tmp_path: Path) -> None:
     text = "NAZ 1 0 0 0 0\n 1 0 M Na+ N\x1b[1mA 1 0. 0. 0.\nNBON\n 1 1.8680 0.00277 1.0 0. 0. 0. 0.\nBOND\nEND\n"
     message = refused(read_template, tmp_path / "naz", text)
-    assert message == ":2: the name 'N\\x1b[1mA' holds characters that are no text; rename the atom"
+    assert message == ":2: the name 'N\\x1b[1mA' contains characters that are not text; rename the atom"

@@ -269,7 +269,7 @@ def test_map_files_of_both_doors(tmp_path):
     words = (tmp_path / "m.dx", "+", tmp_path / "m.dx", "--scale", 0.5, "--json")
     assert without_seconds(twice.to_json()) == without_seconds(json.loads(run("mapmath", *words).stdout))
     assert np.array_equal(twice.map.values, read_map(tmp_path / "m.dx").values)
-    with pytest.raises(InputError, match="there is no map behind the last -"):
+    with pytest.raises(InputError, match="no map after the last -"):
         pele_ocl.mapmath(twice.map, "-")
     values = pele_ocl.sample_map(tmp_path / "m.dx", PEPTIDE, output=tmp_path / "a.csv")
     words = (tmp_path / "m.dx", PEPTIDE, "-o", tmp_path / "b.csv", "--json")

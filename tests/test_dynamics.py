@@ -351,7 +351,9 @@ def test_checkpoints_of_others_are_refused(device, tmp_path):
     with pytest.raises(InputError, match="is of other molecules"):
         Simulation(START.moved(START.positions + 1.0), device=device).restore(tmp_path / "a.npz")
     for others in ({"model": VACUUM}, {"terms": [PositionalRestraint(5.0, START.positions + 0.1)]}, {"cutoff": 6.0}):
-        with pytest.raises(InputError, match=r"a.npz: replica 0 has -[\d.]+ kcal/mol there .* go on with the solvent"):
+        with pytest.raises(
+            InputError, match=r"a.npz: replica 0 has -[\d.]+ kcal/mol there .* continue with the solvent"
+        ):
             Simulation(START, device=device, remove_motion=None, **others).restore(tmp_path / "a.npz")
     (tmp_path / "a.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:500])
     with pytest.raises(FormatError, match="damaged"):
@@ -504,11 +506,11 @@ def test_replicas_are_minimized_first(device):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"timestep": 0.0}, "timestep is 0; a time above 0"),
+        ({"timestep": 0.0}, "timestep is 0; expected a time above 0"),
         ({"integrator": "euler"}, "integrator is 'euler'"),
         ({"temperature": [300.0], "exchange_every": 5}, "two temperatures or more"),
         ({"temperature": [300.0, 310.0], "exchange_every": 5, "replicas": 3}, "fill no ladders of 2 temperatures"),
-        ({"hydrogen_mass": 6.0}, "take a smaller hydrogen_mass"),
+        ({"hydrogen_mass": 6.0}, "use a smaller hydrogen_mass"),
         ({"anneal": [[1.0, 300.0], [0.5, 200.0]]}, "must rise"),
         ({"anneal": [[0.0, 300.0]], "temperature": [1.0, 2.0]}, "give one temperature"),
         ({"seed": -1}, "seed is -1"),

@@ -384,8 +384,8 @@ def test_a_plan_grows_with_its_batches(device):
     [
         (BlocksLayout, 64, "a tile has 64 atoms; BlocksLayout allows 32 at most"),
         (SquaresLayout, 64, "a tile has 64 atoms; SquaresLayout allows 32 at most"),
-        (RowsLayout, 24, "a tile has 24 atoms; a power of two and multiple of 8 is needed"),
-        (RowsLayout, 4, "a tile has 4 atoms; a power of two and multiple of 8 is needed"),
+        (RowsLayout, 24, "a tile has 24 atoms; expected a power of two and multiple of 8"),
+        (RowsLayout, 4, "a tile has 4 atoms; expected a power of two and multiple of 8"),
     ],
 )
 def test_tiles_that_kernels_do_not_know_are_refused(layout, tile, sentence):
@@ -549,17 +549,17 @@ def test_repeating_takes_all_launches_each_time(device, monkeypatch):
 
 
 def test_what_is_no_molecule_no_batch_and_no_count_is_an_error(device):
-    with pytest.raises(InputError, match="Atoms are needed"):
+    with pytest.raises(InputError, match="expected Atoms"):
         Energy("protein.pdb", device=device)
     with pytest.raises(InputError, match="SolventModel"):
         Energy(bonded(20, seed=17), model=3, device=device)
     plan = Energy(bonded(20, seed=17), device=device)
     positions = plan.atoms.positions
     for conformations in ([positions, positions[1:]], (positions for _ in range(3)), [["x"]]):
-        with pytest.raises(InputError, match="conformations are no array of numbers, or not all of one shape"):
+        with pytest.raises(InputError, match="conformations are not an array of numbers, or not all of one shape"):
             plan.evaluate_batch(conformations)
     for count in (0, -1, 2.5, "3"):
-        with pytest.raises(InputError, match="a whole number, 1 or more, is needed"):
+        with pytest.raises(InputError, match="expected a whole number, 1 or more"):
             plan.repeat(count)
 
 
@@ -643,7 +643,7 @@ def test_atoms_just_apart_have_an_energy(device, precision, variant):
     ("changes", "error", "message"),
     [
         ({"gb_radii": [1.5, 0.09]}, ParameterError, "GB radius of atom 1 is 0.09 A, at or below the offset"),
-        ({"lj_sigma": None}, InputError, "the energy needs lj_sigma, which these atoms lack"),
+        ({"lj_sigma": None}, InputError, "the energy needs lj_sigma, which these atoms do not have"),
         ({"positions": [[0, 0, 0], [1e6, 0, 0]]}, InputError, r"the atoms span 1e\+06 A"),
     ],
 )
@@ -659,12 +659,12 @@ def test_bad_atoms(changes, error, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"cutoff": "12"}, "cutoff is '12'; a positive number"),
-        ({"variant": "fast"}, "there is no variant 'fast'; choose auto, rows, blocks, squares"),
+        ({"cutoff": "12"}, "cutoff is '12'; expected a positive number"),
+        ({"variant": "fast"}, "unknown variant 'fast'; choose auto, rows, blocks, squares"),
         ({"variant": "squares", "per_atom": True}, "squares does not tell the energies of atoms apart"),
-        ({"precision": "float16"}, "there is no precision 'float16'; choose float32 or float64"),
+        ({"precision": "float16"}, "unknown precision 'float16'; choose float32 or float64"),
         ({"one_four": "half"}, "one_four is 'half'; choose 'scale' or 'exclude'"),
-        ({"cutoff": 0}, "cutoff is 0; a positive number of Angstrom is needed"),
+        ({"cutoff": 0}, "cutoff is 0; expected a positive number of Angstrom"),
     ],
 )
 def test_unknown_options(given, message):
@@ -674,9 +674,9 @@ def test_unknown_options(given, message):
 
 def test_bad_positions(device):
     plan = Energy(bonded(10), device=device)
-    with pytest.raises(InputError, match=r"positions have shape \(9, 3\); \(10, 3\) is needed"):
+    with pytest.raises(InputError, match=r"positions have shape \(9, 3\); expected \(10, 3\)"):
         plan.evaluate(np.zeros((9, 3)))
-    with pytest.raises(InputError, match=r"positions have shape \(10, 3\); \(m, 10, 3\) is needed"):
+    with pytest.raises(InputError, match=r"positions have shape \(10, 3\); expected \(m, 10, 3\)"):
         plan.evaluate_batch(np.zeros((10, 3)))
     with pytest.raises(InputError, match=r"^the atoms span 1e\+06 A; a molecule up to 500,000 A can be computed"):
         plan.evaluate(np.outer(np.linspace(0, 1e6, 10), [1, 0, 0]))

@@ -86,9 +86,9 @@ def test_positions_that_are_not_finite_are_named(device, precision, bad):
     plan = Energy(atoms, **options(device, precision))
     conformations = np.stack([atoms.positions] * 9)
     conformations[6, 4, 1] = bad
-    with pytest.raises(InputError, match=r"^positions of atom 4 is .*; a finite number is needed"):
+    with pytest.raises(InputError, match=r"^positions of atom 4 is .*; expected a finite number"):
         plan.evaluate(conformations[6])
-    with pytest.raises(InputError, match=r"^conformation 7 of 9: positions of atom 4 is .*; a finite number is needed"):
+    with pytest.raises(InputError, match=r"^conformation 7 of 9: positions of atom 4 is .*; expected a finite number"):
         plan.evaluate_batch(conformations)
 
 

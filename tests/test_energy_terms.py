@@ -83,7 +83,7 @@ def test_terms_alone_need_their_own_parameters(device, variant):
     assert alone.coulomb == pytest.approx(whole.coulomb, rel=1e-13)
     assert np.isnan(alone.born_radii).all()
     for term, missing in (("lennard_jones", "lj_sigma and lj_epsilon"), ("gb_pair", "gb_radii and gb_scales")):
-        with pytest.raises(InputError, match=f"the energy needs {missing}, which these atoms lack"):
+        with pytest.raises(InputError, match=f"the energy needs {missing}, which these atoms do not have"):
             Energy(bare, only_terms=[term], **there)
 
 
@@ -134,10 +134,10 @@ def test_a_restrained_molecule_is_not_moved_to_the_middle(device, precision):
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        (["restraint"], "terms hold str; a Term is needed"),
+        (["restraint"], "terms contain str; expected a Term"),
         ([PositionalRestraint(1.0)] * 2, "there are two terms named restraint"),
         ([PositionalRestraint(1.0, name="coulomb")], "there are two terms named coulomb"),
-        ([PositionalRestraint(1.0, atoms=[60])], "atoms to restrain are no mask of 50 atoms"),
+        ([PositionalRestraint(1.0, atoms=[60])], "atoms to restrain are neither a mask of 50 atoms"),
         ([PositionalRestraint(1.0, reference=np.zeros((3, 3)))], r"positions have shape \(3, 3\)"),
     ],
 )
@@ -148,7 +148,7 @@ def test_terms_that_do_not_fit(terms, message):
 
 @pytest.mark.parametrize("constant", [-1, np.nan, "7", None])
 def test_force_constants_are_numbers(constant):
-    with pytest.raises(InputError, match=r"a number of kcal/mol/A\^2, 0 or more, is needed"):
+    with pytest.raises(InputError, match=r"expected a number of kcal/mol/A\^2, 0 or more"):
         PositionalRestraint(constant)
 
 
@@ -254,6 +254,6 @@ def test_a_kernel_of_a_user_is_a_file_anywhere_or_a_text(device, tmp_path, form)
         Energy(SMALL, terms=[Pull(tmp_path / "none.cl", term.heights)], device=device).evaluate()
     for wrong, words in ((None, "None"), ([None], "of type list")):
         term.launches = lambda context, index, found=wrong: found
-        message = rf"launches of pull are {words}; a list of what context\.bind returns is needed"
+        message = rf"launches of pull are {words}; expected a list of what context\.bind returns"
         with pytest.raises(InputError, match=message):
             Energy(SMALL, terms=[term], device=device).evaluate()

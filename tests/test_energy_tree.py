@@ -118,7 +118,7 @@ def test_ways_that_there_are_not(device):
         Energy(atoms, born="list", device=device)
     with pytest.raises(InputError, match="radii from pairs have no accuracy to choose"):
         check_born("pairs", 1e-5)
-    with pytest.raises(InputError, match=r"a number from 1e-06 to 0\.0001 is needed"):
+    with pytest.raises(InputError, match=r"expected a number from 1e-06 to 0\.0001"):
         check_born("auto", 1.0)
     with pytest.raises(InputError, match="takes tiles of 8 atoms or more, not of 4"):
         chosen_born("tree", None, MACHINE, 20, 4, suits=True)

@@ -277,7 +277,7 @@ def test_wrong_rows_are_named(device):
         ensemble.gradients[0] = np.zeros((96, 3))
     with pytest.raises(InputError, match="no restraint"):
         ensemble.references("restraint")
-    with pytest.raises(InputError, match="a list of them is needed"):
+    with pytest.raises(InputError, match="an Atoms or a list of them"):
         Ensemble([], device=device)
 
 

@@ -113,16 +113,19 @@ def test_what_is_not_understood_is_one_note(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"PELE_Parameters": {"temperature": 0}}, r"PELE_Parameters\.temperature is '0'; a number above 0"),
-        ({"PELE_Parameters": {"anmFrequency": 1.5}}, "anmFrequency is '1.5'; a whole number"),
+        ({"PELE_Parameters": {"temperature": 0}}, r"PELE_Parameters\.temperature is '0'; expected a number above 0"),
+        ({"PELE_Parameters": {"anmFrequency": 1.5}}, "anmFrequency is '1.5'; expected a whole number"),
         ({"Perturbation": {"parameters": {"rotationScalingFactor": 2}}}, "a number from 0 to 0.5"),
         ({"Perturbation": {"perturbationType": "wild"}}, "one of naive, metropolis"),
         ({"Perturbation": {"Box": {"type": "sphericalBox", "radius": "$BOX_RADIUS"}}}, "by explore's `set`"),
         ({"Perturbation": {"parameters": {"numberOfTrials": 70000}}}, "numberOfTrials is '70000'; .* from 1 to 65535"),
-        ({"Perturbation": {"Box": {"type": "sphericalBox"}}}, r"Perturbation\.Box\.radius is .0.*; a positive radius"),
+        (
+            {"Perturbation": {"Box": {"type": "sphericalBox"}}},
+            r"Perturbation\.Box\.radius is .0.*; expected a positive radius",
+        ),
         (
             {"Perturbation": {"Box": {"type": "sphericalShellBox", "innerRadius": 5, "outerRadius": 2}}},
-            r"Box\.outerRadius is .2.*; a positive radius, of a shell more than innerRadius",
+            r"Box\.outerRadius is .2.*; expected a positive radius, of a shell more than innerRadius",
         ),
         ({"task_exitConditions": ["rmsd < 1"]}, "asks 'rmsd', the tag of no metric"),
         ({"task_metrics": [{"type": "random", "tag": "a b"}]}, "the tag 'a b' is taken or has a blank"),
@@ -229,7 +232,7 @@ def test_what_has_no_effect_is_told_of(tmp_path):
         return [note.split(": ", 1)[1] for note in read_simulation(write_run(tmp_path, own)).notes]
 
     assert notes(ANM=anm, PELE_Output=output) == [
-        "PELE_Output.controllerEventsLogPath is not followed; there is no controller",
+        "PELE_Output.controllerEventsLogPath is ignored; there is no controller",
         "minimizationRegionRadius limits nothing, because includeInMinimization is all, PELE's default; select the "
         "ligand there, say",
         "ANM.parameters.eigenUpdateFrequency is not followed; the first modes stay",
@@ -262,7 +265,7 @@ def test_selections_are_the_manual_s(molecule):
     for given, message in (
         ({"links": {"ids": ["B:7"]}}, "no atom of the structure is in 'B:7'"),
         ({"residues": {}}, "'residues' is none of atoms, links, chains, omit"),
-        ("nothing", "a selection of atoms, links or chains is needed"),
+        ("nothing", "expected a selection of atoms, links or chains"),
         ({"chains": "most"}, "all, ligands or everythingButLigands"),
     ):
         with pytest.raises(InputError, match=message):

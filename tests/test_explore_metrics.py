@@ -172,7 +172,7 @@ def test_distances(make, molecule, states):
     )
     to_point = make("distanceToPoint", point=[1, 2, 3], atoms=LIGAND)
     assert to_point.evaluate(states) == pytest.approx(np.linalg.norm(centers[0] - [1, 2, 3], axis=1))
-    with pytest.raises(FormatError, match="no list of three numbers"):
+    with pytest.raises(FormatError, match="not a list of three numbers"):
         make("distanceToPoint", point=[1, 2], atoms=LIGAND)
 
 
@@ -189,7 +189,7 @@ def test_angles(make, molecule, states):
     sign = np.sign(((d - c) * m).sum(1))
     found = make("atomsDihedral", selection_group_1={"atoms": {"ids": ids}}).evaluate(states)
     assert found == pytest.approx(sign * size)
-    with pytest.raises(InputError, match="selects 9 atoms; one is needed"):
+    with pytest.raises(InputError, match="selects 9 atoms; expected one"):
         make("atomsAngle", **{**groups, "selection_group_2": {"atoms": {"names": ["_CA_"]}}}).evaluate(states)
 
 

@@ -167,7 +167,7 @@ def test_an_interrupted_run_goes_on(whole, control):
 
 def test_a_run_that_ended_is_not_overwritten(whole, control):
     before = contents(whole)
-    with pytest.raises(InputError, match="this run came to its end"):
+    with pytest.raises(InputError, match="this run is complete"):
         next(exploration(control, whole).run(resume=True))
     with pytest.raises(FormatError, match=r"was made with other settings \(explorers\)"):
         next(exploration(control, whole, explorers=1).run(resume=True))
@@ -183,7 +183,7 @@ def test_a_seed_of_the_clock_goes_on(tmp_path, monkeypatch):
     words = ("explore", "pele.conf", "-o", "out", "--precision", "float64", "--resume", "--json")
     assert json.loads(run(*words).stdout)["seed"] == 11
     Path("out/explore.jsonl").write_text('{"journal": "job", "schema": 1, "settings": {}}\n')
-    assert "is no journal of explorers; name another folder" in error_of(*words[:-1])
+    assert "is not a journal of explorers; name another folder" in error_of(*words[:-1])
 
 
 def test_a_structure_is_no_control_file(tmp_path):
@@ -445,7 +445,7 @@ def test_parts_have_the_files_of_the_whole(tmp_path):
     first = parts[0].run(state_seconds=0)
     next(first), next(first)
     first.close()
-    with pytest.raises(FormatError, match=r"explore.2of2.jsonl: this run was of 2 parts; go on with as many"):
+    with pytest.raises(FormatError, match=r"explore.2of2.jsonl: this run was of 2 parts; continue with as many"):
         next(exploration(control, tmp_path / "parts", 3, **options).run(resume=True))
     list(exploration(control, tmp_path / "parts", 3, part=Shard(2, 2), **options).run(resume=True))
     list(parts[1].run())
@@ -461,7 +461,7 @@ def test_parts_have_the_files_of_the_whole(tmp_path):
 def test_a_whole_run_does_not_go_on_in_parts(tmp_path):
     control = write_run(tmp_path)
     next(exploration(control, tmp_path / "out").run())
-    with pytest.raises(FormatError, match="this run was of one part; go on with one process"):
+    with pytest.raises(FormatError, match="this run was of one part; continue with one process"):
         next(exploration(control, tmp_path / "out", part=Shard(1, 2)).run(resume=True))
 
 
@@ -658,7 +658,7 @@ def test_tasks_have_random_numbers_of_their_own(two_tasks):
 def test_of_a_structure_that_is_missing_the_way_out_is_named(tmp_path):
     control = write_run(tmp_path)
     (tmp_path / "complex.pdb").unlink()
-    with pytest.raises(InputError, match=r"complex\.pdb is not there; put it there, or give another by `complexes`"):
+    with pytest.raises(InputError, match=r"complex\.pdb does not exist; put it there, or give another by `complexes`"):
         exploration(control, tmp_path / "out", 1)
 
 
@@ -763,7 +763,7 @@ def test_the_command_reports(tmp_path, monkeypatch):
     assert record["explorers"][0]["steps"] == 1
     before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     refusal = error_of(*words)
-    assert "out: holds a run already; continue it with --resume, replace it with --overwrite" in refusal
+    assert "out: already contains a run; continue it with --resume, replace it with --overwrite" in refusal
     assert "replace it with --overwrite" in refusal
     assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
     assert record["device"] in run(*words, "--overwrite").stdout
@@ -771,7 +771,7 @@ def test_the_command_reports(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "report_2").exists()
     text = run(*words, "-o", "elsewhere").stdout
     assert "2 explorers of 129 atoms, seed 7" in text
-    assert "no Boltzmann sample" in text
+    assert "not a Boltzmann sample" in text
     assert (tmp_path / "elsewhere" / "trajectory_1.pdb").exists()
     page = (tmp_path / "elsewhere" / "explore.html").read_text()
     data = json.loads(re.search(r'type="application/json">(.*?)</script>', page, re.DOTALL)[1])
@@ -782,7 +782,7 @@ def test_the_command_reports(tmp_path, monkeypatch):
     (tmp_path / "elsewhere" / "explore.html").unlink()  # as if the run was killed before it was written
     assert "elsewhere/explore.html" in run(*words, "-o", "elsewhere", "--resume").stdout
     assert (tmp_path / "elsewhere" / "explore.html").read_text() == page
-    assert "this run came to its end" in error_of(*words, "-o", "elsewhere", "--resume")
+    assert "this run is complete" in error_of(*words, "-o", "elsewhere", "--resume")
 
 
 def test_python_runs_what_the_command_runs(tmp_path, monkeypatch):
@@ -809,7 +809,7 @@ def test_python_runs_what_the_command_runs(tmp_path, monkeypatch):
     assert {path.name for path in Path("copy").glob("report_*")} == {"report_1", "report_2"}
     parts = [pele_ocl.explore("pele.conf", output="parts", shard=f"{k}/2", **options) for k in (1, 2)]
     assert [own["energy"] for part in parts for own in part.explorers] == [own["energy"] for own in record["explorers"]]
-    with pytest.raises(InputError, match="this run came to its end"):
+    with pytest.raises(InputError, match="this run is complete"):
         pele_ocl.explore("pele.conf", output="python", resume=True, **options)
 
 
@@ -829,10 +829,10 @@ def test_a_run_in_the_folder_is_refused_unless_it_is_to_be_replaced(tmp_path, mo
 
     for words in ({"explorers": 2}, {"output": "parts", "explorers": 2, "shard": "1/2"}):
         explore(**words)
-        refused("holds a run already; continue it with `resume=True`, replace it with `overwrite=True`", **words)
-        refused("holds a run already", **{**words, "shard": None})
-        refused("holds a run already", **{**words, "shard": None, "explorers": 1, "workers": 2})
-    refused("holds a run already", explorers=2, shard="1/2")
+        refused("already contains a run; continue it with `resume=True`, replace it with `overwrite=True`", **words)
+        refused("already contains a run", **{**words, "shard": None})
+        refused("already contains a run", **{**words, "shard": None, "explorers": 1, "workers": 2})
+    refused("already contains a run", explorers=2, shard="1/2")
     explore(output="parts", explorers=2, shard="2/2")  # its folder has the other part
     with pytest.raises(InputError, match="choose one of `resume` and `overwrite`"):
         explore(resume=True, overwrite=True)
@@ -863,7 +863,7 @@ def test_xtc(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words", "message"),
     [
-        ({"WaterPerturbation": {"a": 1}}, (), "not done here: WaterPerturbation"),
+        ({"WaterPerturbation": {"a": 1}}, (), "not supported: WaterPerturbation"),
         ({"PELE_Output": {"trajectoryPath": "out/a.dcd", "reportPath": "r"}}, (), "trajectories end in .pdb or .xtc"),
         ({"selectionToPerturb": {"chains": {"names": ["Z"]}}}, (), "no atom of the structure|has no atom"),
         ({}, ("--complex", "absent.pdb"), "absent.pdb"),
@@ -966,6 +966,7 @@ def test_words_without_a_value_are_told_together(tmp_path):
     text = text.replace('"ionicStrength": 0.15', '"ionicStrength": $STRENGTH')
     control.write_text(text)
     with pytest.raises(
-        FormatError, match=r"is '\$STRENGTH'; a value in place of each of the words \$STRENGTH, \$SEED, \$RADIUS, by"
+        FormatError,
+        match=r"is '\$STRENGTH'; expected a value in place of each of the words \$STRENGTH, \$SEED, \$RADIUS, by",
     ):
         pele_ocl.explore(control, tmp_path / "out")

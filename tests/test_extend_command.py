@@ -45,7 +45,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     change(options, "            most_step=MOST_STEP,\n", packed)
     insert(
         root / "pele_ocl" / "cli" / "minimize.py",
-        'class Descent:\n    """How structures are minimized, and when that ends."""\n\n',
+        'class Descent:\n    """Options of the minimization and its stopping criteria."""\n\n',
         descent,
     )
     insert(settings, '    exchange: str = "temperature"\n', setting)
@@ -53,7 +53,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     change(settings, "        return math.sqrt(-math.expm1(-2 * self.friction * self.dt))\n", noise)
     insert(
         root / "pele_ocl" / "cli" / "simulate.py",
-        'class Dynamics:\n    """Options about replicas, their motion and what is written of them."""\n\n',
+        'class Dynamics:\n    """Options for replicas, dynamics and output."""\n\n',
         dynamics,
     )
     return root
@@ -130,14 +130,14 @@ def test_a_number_and_an_option(changed: Path) -> None:
     assert told["settings"]["charge_scale"] == half["settings"]["charge_scale"] == 0.5
     assert "Charges       times 0.5" in run(changed, "energy", TRIALANINE, "--gb", "none", "--charge-scale", 0.5)
     wrong = run(changed, "energy", TRIALANINE, "--charge-scale", -1, code=1)
-    assert "charge_scale is -1; a number, 0 or more, is needed" in wrong
+    assert "charge_scale is -1; expected a number, 0 or more" in wrong
 
 
 def test_an_option_of_minimize(changed: Path, tmp_path: Path) -> None:
     words = HEXAPEPTIDE, "-o", tmp_path / "small.pdb", "--max-iterations", 20, "--no-bond-repair", "--json"
     short, long = (json.loads(run(changed, "minimize", *words, "--max-step", step)) for step in (0.0001, 0.2))
     assert (short["settings"]["max_step"], short["settings"]["max_iterations"]) == (0.0001, 20)
-    assert "a number of A, 0 to 1, is needed" in run(changed, "minimize", *words, "--max-step", 2, code=1)
+    assert "expected a number of A, 0 to 1" in run(changed, "minimize", *words, "--max-step", 2, code=1)
     assert short["rms_displacement"] <= 0.002 < long["rms_displacement"]
     code = (
         "import sys, pele_ocl\n"

@@ -44,9 +44,9 @@ def test_lines_of_many_lengths(variant, length, precision, device):
     [
         (np.ones((4, 4)), {}, r"have the shape \(4, 4\), not"),
         (np.ones((4, 4, 22)), {}, "a line of 22 numbers cannot be transformed"),
-        ("text", {}, "no array of numbers"),
-        (np.ones((4, 4, 4)), dict(variant="fft_fast"), "no transform 'fft_fast'; choose fft_plain"),
-        (np.ones((4, 4, 4)), dict(precision="float16"), "no precision 'float16'"),
+        ("text", {}, "not an array of numbers"),
+        (np.ones((4, 4, 4)), dict(variant="fft_fast"), "unknown transform 'fft_fast'; choose fft_plain"),
+        (np.ones((4, 4, 4)), dict(precision="float16"), "unknown precision 'float16'"),
     ],
 )
 def test_what_is_refused(values, options, words):

@@ -265,16 +265,20 @@ def test_templates_without_bonded_parameters_are_named(tmp_path, text):
     ("row", "to", "message"),
     [
         ("    1 2 3 58.35 112.7", "    1 2 3 58.35", "butz:19: an angle needs three atom numbers, two figures"),
-        ("    1 2 3 58.35 112.7", "    1 2 9 58.35 112.7", "butz:19: '9' is no atom number; the atoms are 1 to 5"),
+        ("    1 2 3 58.35 112.7", "    1 2 9 58.35 112.7", "butz:19: '9' is not an atom number; the atoms are 1 to 5"),
         ("    1 2 3 58.35 112.7", "    1 2 x 58.35 112.7", "butz:19: 'x' is not a number"),
-        ("    1 2 3 58.35 112.7", "    1 2 1.5 58.35 112.7", "butz:19: '1.5' is no atom number; the atoms are 1 to 5"),
+        (
+            "    1 2 3 58.35 112.7",
+            "    1 2 1.5 58.35 112.7",
+            "butz:19: '1.5' is not an atom number; the atoms are 1 to 5",
+        ),
         ("    1 2 3 58.35 112.7", "    1 2 1 58.35 112.7", "butz:19: the row names an atom twice"),
-        ("    1 2 3 58.35 112.7", "    1 -2 3 58.35 112.7", "butz:19: '-2' is no atom number"),
+        ("    1 2 3 58.35 112.7", "    1 -2 3 58.35 112.7", "butz:19: '-2' is not an atom number"),
         ("    1 2 3 4 0.65 1.0 1.0", "    1 2 3 4 0.65 1.0", "butz:23: a torsion needs four atom numbers, K, sign and"),
         ("    1 2 3 4 0.65 1.0 1.0", "    1 2 3 4 inf 1.0 1.0", "butz:23: 'inf' is not a number"),
         ("    1 2 3 4 0.65 1.0 1.0", "    1 2 3 4 0.65 2.0 1.0", "butz:23: the sign of a torsion is 1 or -1, not 2"),
         ("    1 2 3 4 0.65 1.0 1.0", "    1 2 3 4 0.65 1.0 1.5", "butz:23: the periodicity of a torsion is a whole"),
-        ("    4 5 3 2 1.1 -1.0 2.0", "    -4 5 3 2 1.1 -1.0 2.0", "butz:28: '-4' is no atom number"),
+        ("    4 5 3 2 1.1 -1.0 2.0", "    -4 5 3 2 1.1 -1.0 2.0", "butz:28: '-4' is not an atom number"),
         ("    1 2 268. 1.529", "    1 2 268. long", "butz:14: 'long' is not a number"),
     ],
 )
@@ -318,9 +322,9 @@ def test_links_between_residues(tmp_path):
         ),
         ("ANGL   CA    C     N  *  70.000 116.600", "ANGL CA C N * 70.000 wide", ":5: 'wide' is not a number"),
         ("ANGL   CA    C     N  *  70.000", "ANGL   CA    C     N     70.000", ":5: ANGL needs atoms of both residues"),
-        ("ANGL ", "ANGLE ", ":5: 'ANGLE' is no label; BOND, ANGL, TORS, ITOR, NAME and ATOID are"),
+        ("ANGL ", "ANGLE ", ":5: 'ANGLE' is not a label; BOND, ANGL, TORS, ITOR, NAME and ATOID are"),
         ("2.4500 -1.0 2", "2.4500 -1.0 2.5", ":6: the periodicity of a torsion is a whole number"),
-        ("BOND   C     N  * 490.000   1.335\n", "", ": holds 0 lines BOND; one bond between two residues is needed"),
+        ("BOND   C     N  * 490.000   1.335\n", "", ": contains 0 lines BOND; expected one bond between two residues"),
     ],
 )
 def test_broken_links_are_named_with_their_line(tmp_path, row, to, message):

@@ -227,9 +227,9 @@ def test_amber_data_without_proteins_are_completed(tmp_path):
 def test_several_force_fields_need_a_name(tmp_path):
     for name in ("OPLS2005", "AMBER99sb", "OpenFF"):
         write(tmp_path / "Data" / "Templates" / name / "HeteroAtoms" / "ligz", OPLS_LIGAND)
-    with pytest.raises(ParameterError, match="holds AMBER99sb and OPLS2005; name one of them as the force"):
+    with pytest.raises(ParameterError, match="contains AMBER99sb and OPLS2005; name one of them as the force"):
         ForceField.load(pele_data=[tmp_path])
-    with pytest.raises(ParameterError, match="holds AMBER99sb and OPLS2005, not CHARMM; choose"):
+    with pytest.raises(ParameterError, match="contains AMBER99sb and OPLS2005, not CHARMM; choose"):
         ForceField.load("CHARMM", pele_data=[tmp_path])
     assert ForceField.load("opls2005", pele_data=[tmp_path]).templates["LIGZ"].kind == "opls"
 
@@ -254,8 +254,8 @@ def test_other_files_in_a_folder_are_passed_over(tmp_path, ligand):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"name": "charmm99"}, "there is no force field 'charmm99' in what was given; amber99sb is built in"),
-        ({"templates": ["absent"]}, "absent: there is no such file or folder"),
+        ({"name": "charmm99"}, "unknown force field 'charmm99' in what was given; amber99sb is built in"),
+        ({"templates": ["absent"]}, "absent: no such file or folder"),
         ({"pele_data": ["absent"]}, "absent: no such folder"),
         ({"obc": ["absent"]}, "absent: no such file"),
     ],
@@ -294,7 +294,7 @@ def test_residues_that_amber_names_by_their_place(tmp_path):
 
 
 def test_a_folder_without_templates(tmp_path):
-    with pytest.raises(InputError, match="there are no templates in this folder"):
+    with pytest.raises(InputError, match="contains no templates"):
         ForceField.load(templates=[tmp_path])
 
 

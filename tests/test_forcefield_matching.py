@@ -235,7 +235,7 @@ def test_half_a_disulphide_is_noted(amber):
         (
             [("GLY", GLY), ("TIP4", "OW HW1 HW2 MW")],
             "made.pdb:8 (A:TIP42:OW): the force field has no template for water of 4 sites; "
-            "delete the sites that are no atoms, or give a template with `templates`",
+            "delete the sites that are not atoms, or give a template with `templates`",
         ),
         (
             [("GLY", GLY), ("OH-", "O H")],

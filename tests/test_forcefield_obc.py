@@ -33,7 +33,7 @@ def test_columns_are_taken_by_position_whatever_the_header_says(write):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("LIGZ C1 CT 0.72 1.9", "table.txt:2: radius 0.72 and scale 1.9 look swapped; the radius (A) stands first"),
+        ("LIGZ C1 CT 0.72 1.9", "table.txt:2: radius 0.72 and scale 1.9 look swapped; the radius (A) comes first"),
         ("LIGZ C1 CT 1.9", "table.txt:2: a row needs template, atom, type, radius and scale, not 4 fields"),
         ("LIGZ C1 CT 1.9 big", "table.txt:2: radius '1.9' and scale 'big' have to be numbers"),
         ("LIGZ C1 CT 1.9 -0.1", "table.txt:2: radius 1.9 or scale -0.1 is out of range"),
@@ -71,8 +71,11 @@ def test_the_json_of_openff_ligands(write):
     ("text", "message"),
     [
         ('{"SolventParameters": {\n"OLC": }}', "table.txt:2: the JSON is broken"),
-        ('{"Solvent": {}}', "table.txt: SolventParameters with radius and scale"),
-        ('{"SolventParameters": {"OLC": {"_C2_": {"radius": 1.7}}}}', "table.txt: SolventParameters with radius and"),
+        ('{"Solvent": {}}', "table.txt: expected SolventParameters with radius and scale"),
+        (
+            '{"SolventParameters": {"OLC": {"_C2_": {"radius": 1.7}}}}',
+            "table.txt: expected SolventParameters with radius and",
+        ),
         ('{"SolventParameters": {"OLC": {"_C2_": {"radius": 0.7, "scale": 1.7}}}}', "(OLC _C2_): radius 0.7 and scale"),
         ('{"SolventParameters": {"OLC": {"_C2_": {"radius": null, "scale": 0.7}}}}', "radius 'None' and scale '0.7'"),
     ],
@@ -85,7 +88,7 @@ def test_a_wrong_json_says_what_is_wrong(write, text, message):
 
 @pytest.mark.parametrize("text", [HEADER, "# nothing\n\n", '{"SolventParameters": {"Name": "OBC2"}}'])
 def test_a_table_without_rows(write, text):
-    with pytest.raises(FormatError, match=r"table.txt: the OBC table holds no row; rows are template, atom, type"):
+    with pytest.raises(FormatError, match=r"table.txt: the OBC table contains no row; rows are template, atom, type"):
         read_obc(write(text))
 
 

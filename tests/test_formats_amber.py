@@ -233,7 +233,7 @@ def test_notes_of_boxes_and_extra_points(tmp_path):
     found = read_topology(written(tmp_path, {**changed("POINTERS", pointers), "MASS": changed("MASS", masses)["MASS"]}))
     notes = found.parameters.notes
     assert found.parameters.is_site.nonzero()[0].tolist() == [0, 1]
-    assert "periodic box is left out" in notes[0]
+    assert "periodic box is ignored" in notes[0]
     assert "cap of water" in notes[1]
     assert "2 extra points are virtual sites" in notes[2]
 
@@ -255,41 +255,46 @@ def one(name: str, index: int, value: object) -> Content:
 TEXT = rendered(content())
 WRONG: dict[str, tuple[Content | str, str]] = {
     "truncated in a line": (TEXT[: TEXT.index("%FLAG MASS") - 43], r"\d+: ends with section ATOMIC_NUMBER, without a "),
-    "truncated in a section": (TEXT[:-800], r"\d+: section SCREEN holds \d+ values; by POINTERS there are 96"),
+    "truncated in a section": (TEXT[:-800], r"\d+: section SCREEN contains \d+ values; by POINTERS there are 96"),
     "truncated between": (TEXT[: TEXT.index("%FLAG MASS")], r"\d+: ends with section ATOMIC_NUMBER, without"),
     "without a section": (without("EXCLUDED_ATOMS_LIST"), r"\d+: ends .*, without a section EXCLUDED_ATOMS_LIST"),
     "twice": (TEXT + TEXT[TEXT.index("%FLAG SCREEN") :], r"\d+: a second section 'SCREEN'; the first is on line \d+"),
-    "counts": (pointers(NATOM=95), r"\d+: section CHARGE holds 96 values; by POINTERS there are 95"),
-    "counts of bonds": (pointers(NBONH=3), r"\d+: section BONDS_INC_HYDROGEN holds \d+ values; by POINTERS there are "),
+    "counts": (pointers(NATOM=95), r"\d+: section CHARGE contains 96 values; by POINTERS there are 95"),
+    "counts of bonds": (pointers(NBONH=3), r"\d+: section BONDS_INC_HYDROGEN contains \d+ values; by POINTERS there "
+    "are "),
     "negative count": (pointers(NBONH=-3), r"7: section POINTERS: NBONH is -3, which no topology has"),
-    "few pointers": (changed("POINTERS", [96] * 12), r"8: section POINTERS holds 12 values; 30 or more are needed"),
+    "few pointers": (changed("POINTERS", [96] * 12), r"8: section POINTERS contains 12 values; expected 30 or more"),
     "perturbation": (pointers(IFPERT=1), r"9: section POINTERS: IFPERT is 1: perturbation, which is not done"),
     "enhanced sampling": (pointers(NPARM=1), r"7: section POINTERS: NPARM is 1: locally enhanced sampling"),
     "wrong width": (TEXT.replace("%FORMAT(5E16.8)", "%FORMAT(5E15.8)", 1), r"\d+: section CHARGE: the line has 80 cha"),
     "shifted": (TEXT.replace("\n       1       6", "\n      1       6", 1), r"\d+: section ATOMIC_NUMBER: field \d+, "),
     "no number": (TEXT.replace("\n       1       6", "\n       x       6", 1), r".* field 1, '       x', is not a who"),
     "stars": (TEXT.replace("\n       1       6", "\n********       6", 1), r".* field 1 is '\*+': its number was too "),
-    "blank": (TEXT.replace("\n       1       6", "\n               6", 1), r".* field 1 is blank; a whole number in 8"),
+    "blank": (TEXT.replace("\n       1       6", "\n               6", 1), r".* field 1 is blank; expected a whole "
+    "number in 8"),
     "nan": (one("CHARGE", 3, float("nan")), r"\d+: section CHARGE: field 4, '             NAN', is not a number in 16"),
     "huge": (TEXT.replace(".00000000E+01", ".0000000E+999", 1), r"\d+: section \w+: field \d, '.*E\+999', is not a fi"),
     "another kind": ({**content(), "CHARGE": content()["ATOM_NAME"]}, r"\d+: section CHARGE: its %FORMAT is missing o"),
     "type of an atom": (one("ATOM_TYPE_INDEX", 11, 99), r"\d+: section ATOM_TYPE_INDEX: type 99; the types are 1 to 1"),
-    "stray atom": (one("BONDS_INC_HYDROGEN", 1, 300), r"\d+: section BONDS_INC_HYDROGEN: term 1 names an atom that is"),
+    "stray atom": (one("BONDS_INC_HYDROGEN", 1, 300), r"\d+: section BONDS_INC_HYDROGEN: term 1 names an atom that "
+    "does"),
     "no multiple of 3": (one("ANGLES_INC_HYDROGEN", 0, 4), r"\d+: section ANGLES_INC_HYDROGEN: term 1 names an atom t"),
     "stray parameters": (one("BONDS_INC_HYDROGEN", 5, 9), r"\d+: section BONDS_INC_HYDROGEN: term 2 names parameters "),
     "negative atom": (one("BONDS_INC_HYDROGEN", 1, -6), r"\d+: section BONDS_INC_HYDROGEN: term 1 names an atom that "),
     "excluded": (one("NUMBER_EXCLUDED_ATOMS", 0, 1), r"\d+: section NUMBER_EXCLUDED_ATOMS: the sum is \d+; by POINTER"),
     "excludes itself": (one("EXCLUDED_ATOMS_LIST", 0, 1), r"\d+: section EXCLUDED_ATOMS_LIST: atom 1 excludes atom 1;"),
     "residues": (one("RESIDUE_POINTER", 2, 1), r"\d+: section RESIDUE_POINTER: residue 3 begins with atom 1; the firs"),
-    "pair of types": (one("NONBONDED_PARM_INDEX", 2, 999), r"\d+: section NONBONDED_PARM_INDEX: 999 is no number of a"),
-    "only A": (one("LENNARD_JONES_BCOEF", 2, 0.0), r"\d+: section LENNARD_JONES_BCOEF: A \S+ and B 0; both 0, or both"),
+    "pair of types": (one("NONBONDED_PARM_INDEX", 2, 999), r"\d+: section NONBONDED_PARM_INDEX: 999 is not a number "
+    "of a"),
+    "only A": (one("LENNARD_JONES_BCOEF", 2, 0.0), r"\d+: section LENNARD_JONES_BCOEF: A \S+ and B 0; expected both "
+    "0, or both"),
     "half a period": (one("DIHEDRAL_PERIODICITY", 1, 2.5), r"\d+: section DIHEDRAL_PERIODICITY: torsion type 2 has 2."),
     "polarizable": (changed("IPOL", [1]), r"\d+: section IPOL: polarizabilities are not done"),
     "AMOEBA": ({**content(), "AMOEBA_FORCEFIELD": ("1I8", [1])}, r"\d+: section AMOEBA_FORCEFIELD: the AMOEBA force f"),
     "unprintable": (one("ATOM_NAME", 3, "\x1b[3"), r"\d+: section ATOM_NAME: field 4, '\\x1b\[3 ', is not a text in A"),
     "GROMACS": ('; a molecule\n#include "amber99sb.ff/forcefield.itp"\n', r" a GROMACS topology; load it with OpenMM'"),
-    "old": ("title\n    25     9\n", r" holds no %FLAG; an AMBER topology of version 7 or later"),
-    "HTML": ("<!DOCTYPE html>", r" holds HTML, not an AMBER topology"),
+    "old": ("title\n    25     9\n", r" contains no %FLAG; expected an AMBER topology of version 7 or later"),
+    "HTML": ("<!DOCTYPE html>", r" contains HTML, not an AMBER topology"),
     "empty": ("", r" the file is empty"),
 }  # fmt: skip
 

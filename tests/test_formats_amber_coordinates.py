@@ -61,7 +61,7 @@ def test_netcdf(topology, version):
     first = placed(topology, whole, "x.nc")
     np.testing.assert_allclose(first.positions, FRAMES[0], rtol=1e-7)
     assert first.notes == (
-        f"{topology.with_name('x.nc')} holds 3 frames; the first was read, and `model` reads another",
+        f"{topology.with_name('x.nc')} contains 3 frames; the first was read, and `model` reads another",
     )
     last = placed(topology, whole, "x.rst7", model=3)
     np.testing.assert_allclose(last.positions, FRAMES[2], rtol=1e-7)
@@ -83,7 +83,7 @@ def test_a_trajectory_that_is_still_written(topology):
     data = netcdf(FRAMES)
     streaming = data[:4] + b"\xff" * 4 + data[8:-10]
     np.testing.assert_allclose(placed(topology, streaming, model=2).positions, FRAMES[1], rtol=1e-7)
-    with pytest.raises(FormatError, match=r"x.rst7: holds no frame 3; the frames are 1 to 2"):
+    with pytest.raises(FormatError, match=r"x.rst7: contains no frame 3; the frames are 1 to 2"):
         placed(topology, streaming, model=3)
 
 
@@ -100,7 +100,7 @@ def test_both_readers_of_netcdf_agree(topology, version):
     np.testing.assert_allclose(pele_ocl.read(topology, coordinates=path, model=2).positions, frames[1], rtol=1e-7)
     path.write_bytes(netcdf(FRAMES, version, units="nanometer"))
     for read in (pele_ocl.trajectory, lambda path: pele_ocl.read(topology, coordinates=path)):
-        with pytest.raises(FormatError, match="the coordinates are in 'nanometer'; angstrom are needed"):
+        with pytest.raises(FormatError, match="the coordinates are in 'nanometer'; expected angstrom"):
             read(path)
 
 
@@ -149,18 +149,19 @@ WRONG = {
     "another number": (restart(POSITIONS[:90]), r":2: 90 atoms; .*x.parm7 has 96"),
     "truncated": ("".join(LINES[:40]), r":40: 228 coordinates of 96 atoms, which have 288; is the file complete\?"),
     "cut in a line": ("".join(LINES)[:-20], r":50: 287 coordinates of 96 atoms, which have 288; is the file com"),
-    "more": ("".join([*LINES, *LINES[2:10]]), r":51: 8 lines behind the coordinates; velocities take 48, a box 1"),
+    "more": ("".join([*LINES, *LINES[2:10]]), r":51: 8 lines after the coordinates; velocities take 48, a box 1"),
     "stars": ("".join(LINES).replace(LINES[9][:12], "*" * 12), r":10: coordinates: field 1 is '\*+': its number was t"),
     "nan": ("".join(LINES).replace(LINES[9][:12], f"{'NaN':>12}"), r":10: coordinates: field 1, '         NaN', is no"),
     "letters": ("".join(LINES).replace(LINES[9][:12], f"{'abc':>12}"), r":10: coordinates: field 1, ' +abc', is not a"),
     "a trajectory": ("title\n" + "".join(LINES[2:]), r":2: .*; a restart \(inpcrd, rst7\) has the number of atoms her"),
-    "short": ("title\n", r": ends before the number of atoms, which stands on the second line"),
+    "short": ("title\n", r": ends before the number of atoms, which is on the second line"),
     "empty": ("", r": ends before the number of atoms"),
     "a cut header": (netcdf(FRAMES)[:90], r": the header ends too early, at byte 90; is it complete\?"),
     "a cut frame": (netcdf(FRAMES[:1])[:-9], r": variable coordinates ends beyond the [\d,]+ bytes of the file; is it"),
     "other atoms": (netcdf(FRAMES[:, :95]), r": 95 atoms; .*x.parm7 has 96"),
-    "no coordinates": (netcdf(FRAMES).replace(b"coordinates", b"coordination"[:11]), r": holds no variable 'coordinat"),
-    "nanometers": (netcdf(FRAMES, units="nanometer"), r": the coordinates are in 'nanometer'; angstrom are needed"),
+    "no coordinates": (netcdf(FRAMES).replace(b"coordinates", b"coordination"[:11]), r": contains no variable "
+    "'coordinat"),
+    "nanometers": (netcdf(FRAMES, units="nanometer"), r": the coordinates are in 'nanometer'; expected angstrom"),
     "infinite": (netcdf(FRAMES * np.where(np.arange(96) == 4, np.inf, 1)[:, None]), r": frame 1: a coordinate of atom"),
     "damaged": (netcdf(FRAMES).replace(b"\0\0\0\x0a\0", b"\0\0\0\x0d\0", 1), r": byte [\d,]+: no NetCDF header; the f"),
 }  # fmt: skip
@@ -175,20 +176,20 @@ def test_one_sentence(topology, name):
 
 
 def test_frames_and_kinds_that_are_not_there(topology, tmp_path):
-    with pytest.raises(FormatError, match=r"x.rst7: holds no frame 2; a restart has one"):
+    with pytest.raises(FormatError, match=r"x.rst7: contains no frame 2; a restart has one"):
         placed(topology, restart(POSITIONS), model=2)
-    with pytest.raises(FormatError, match=r"x.rst7: holds no frame 0; the frames are 1 to 3"):
+    with pytest.raises(FormatError, match=r"x.rst7: contains no frame 0; the frames are 1 to 3"):
         placed(topology, netcdf(FRAMES), model=0)
     with h5py.File(tmp_path / "x.nc", "w") as file:
         file["coordinates"] = FRAMES
     for number in (None, 3):
         found = pele_ocl.read(topology, coordinates=tmp_path / "x.nc", model=number)
         np.testing.assert_array_equal(found.positions, FRAMES[(number or 1) - 1])
-    with pytest.raises(FormatError, match=r"x.nc: holds no frame 4; the frames are 1 to 3"):
+    with pytest.raises(FormatError, match=r"x.nc: contains no frame 4; the frames are 1 to 3"):
         pele_ocl.read(topology, coordinates=tmp_path / "x.nc", model=4)
     with pytest.raises(FormatError, match=r"none.rst7: no such file"):
         pele_ocl.read(topology, coordinates=tmp_path / "none.rst7")
-    with pytest.raises(InputError, match="coordinates is 3; the path of a file is needed"):
+    with pytest.raises(InputError, match="coordinates is 3; expected the path of a file"):
         pele_ocl.read(topology, coordinates=3)
 
 

@@ -111,7 +111,7 @@ def test_line_without_chain(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "shown"), [("     nan", "nan"), ("    -inf", "-inf"), ("     NaN", "NaN")])
 def test_number_that_is_not_finite(tmp_path: Path, text: str, shown: str) -> None:
-    expected = f"p.pdb:2: a coordinate of atom CA ALA A 5 is '{shown}'; a finite number is needed"
+    expected = f"p.pdb:2: a coordinate of atom CA ALA A 5 is '{shown}'; expected a finite number"
     assert message(tmp_path, "REMARK", GOOD[:38] + text + GOOD[46:]) == expected
 
 
@@ -170,7 +170,7 @@ def test_file_that_ends_in_the_record_name(tmp_path: Path) -> None:
     ],
 )
 def test_more_than_one_reading(tmp_path: Path, line: str) -> None:
-    expected = "the columns are not where the PDB format has them; x stands in 31-38, y in 39-46, z in 47-54"
+    expected = "the columns are not where the PDB format has them; x is in 31-38, y in 39-46, z in 47-54"
     assert message(tmp_path, line) == f"p.pdb:1: {expected}"
 
 

@@ -114,7 +114,7 @@ def test_a_restart_of_amber_holds_one_structure(suffix, digits, peptide, tmp_pat
         with netCDF4.Dataset(path) as file:
             assert b"".join(file["spatial"][:]) == b"xyz"
             assert (file["time"][...], file["time"].units) == (0, "picosecond")
-    with pytest.raises(FormatError, match=r"a \.\w+ file holds one structure; write 2 structures as \.nc"):
+    with pytest.raises(FormatError, match=r"a \.\w+ file contains one structure; write 2 structures as \.nc"):
         pele_ocl.write_conformations(tmp_path / f"two{suffix}", peptide, [peptide.positions] * 2)
     with pytest.raises(FormatError, match="beyond 9,999 A") if digits else nullcontext():
         pele_ocl.write_conformations(path, peptide, peptide.positions + 1e4)
@@ -186,7 +186,7 @@ def test_from_python(peptide, frames, tmp_path):
         assert np.abs(found - frames).max() < DIGITS[suffix]
     pele_ocl.write_conformations(tmp_path / "one.pdb", peptide)
     np.testing.assert_allclose(pele_ocl.read(tmp_path / "one.pdb").positions, peptide.positions, atol=1e-3)
-    with pytest.raises(InputError, match=r"have shape \(3,\); \(96, 3\) is needed, or \(m, 96, 3\)"):
+    with pytest.raises(InputError, match=r"have shape \(3,\); expected \(96, 3\), or \(m, 96, 3\)"):
         pele_ocl.write_conformations(tmp_path / "no.pdb", peptide, [1, 2, 3])
 
 

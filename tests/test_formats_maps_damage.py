@@ -19,18 +19,19 @@ from pele_ocl.grid import Map
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("1 2 3\n", "", "map.dx:11: 'object' stands where value 4 of 6 should"),
+        ("1 2 3\n", "", "map.dx:11: expected value 4 of 6, not 'object'"),
         ("4 5 6\n\nobject \"coulomb potential by VMD\" class field\n", "", "map.dx: ends after 3 of 6 values; fetch"),
-        ("4 5", "4 five", "map.dx:10: 'five' stands where value 5 of 6 should"),
-        ("4 5", "4 1_0", "map.dx:10: '1_0' stands where value 5 of 6 should"),
-        ("4 5", "4 \u0665", "map.dx:10: '.' stands where value 5 of 6 should"),
-        ("4 5", "4 nan", r"map.dx: the value at point \(1, 0, 1\) is nan; finite numbers are needed"),
-        ("4 5", "4 1e999", r"map.dx: the value at point \(1, 0, 1\) is inf; finite numbers are needed"),
-        ("4 5 6", "4 5 6 7", "map.dx: holds more than the 6 values it announces"),
-        ("4 5 6", "4 5 6\n\n7", "map.dx: holds more than the 6 values it announces"),
+        ("4 5", "4 five", "map.dx:10: expected value 5 of 6, not 'five'"),
+        ("4 5", "4 1_0", "map.dx:10: expected value 5 of 6, not '1_0'"),
+        ("4 5", "4 \u0665", "map.dx:10: expected value 5 of 6, not '.'"),
+        ("4 5", "4 nan", r"map.dx: the value at point \(1, 0, 1\) is nan; expected finite numbers"),
+        ("4 5", "4 1e999", r"map.dx: the value at point \(1, 0, 1\) is inf; expected finite numbers"),
+        ("4 5 6", "4 5 6 7", "map.dx: contains more than the 6 values it announces"),
+        ("4 5 6", "4 5 6\n\n7", "map.dx: contains more than the 6 values it announces"),
         ("counts 2 1 3\norigin", f"counts 2 1 {'9' * 5000}\norigin", "map.dx:8: values before a whole grid"),
         ("items 6", "items 7", "map.dx:8: announces 7 values for 2 x 1 x 3 points, which are 6"),
-        ("counts 2 1 3\norigin", "counts 2 1\norigin", "map.dx:8: values before a whole grid: counts, one origin and"),
+        ("counts 2 1 3\norigin", "counts 2 1\norigin", "map.dx:8: values before a whole grid: expected counts, one "
+        "origin and"),
         ("counts 2 1 3\norigin", "counts 2 0 3\norigin", "map.dx: a grid's shape must be three whole numbers of at"),
         ("counts 2 1 3\norigin", "counts 9999999 9999999 9999999\norigin", "map.dx: a grid of .* is too large"),
         ("delta 0 0 2\n", "", "map.dx:7: values before a whole grid"),
@@ -39,12 +40,12 @@ from pele_ocl.grid import Map
         ("delta 0 0 2", "delta 0 0 nan", "map.dx: a grid's spacing must be positive"),
         ("delta 0 0 2", "delta 0 0 two", "map.dx:6: delta needs three numbers, not '0 0 two'"),
         ("origin -1.5 2.25 1e1", "origin", "map.dx:3: origin needs three numbers, not ''"),
-        ("rank 0", "rank 1 shape 3", "map.dx:8: holds several numbers per point; only maps of one number can"),
-        ("data follows", "binary data follows", "map.dx:8: holds its values in another form than text; write the"),
-        ("data follows", "data file x.bin,0", "map.dx:8: holds its values in another form than text"),
+        ("rank 0", "rank 1 shape 3", "map.dx:8: contains several numbers per point; only maps of one number can"),
+        ("data follows", "binary data follows", "map.dx:8: contains its values in another form than text; write the"),
+        ("data follows", "data file x.bin,0", "map.dx:8: contains its values in another form than text"),
         ("class array", "class something", "map.dx: has no line 'object ... class array ... data follows'; is it"),
-        ("# Data", "<html>", "map.dx: holds HTML, not a DX file; was the download an error page?"),
-        ("4 5", "4 \0", "map.dx:10: holds NUL bytes: the file is binary or damaged"),
+        ("# Data", "<html>", "map.dx: contains HTML, not a DX file; was the download an error page?"),
+        ("4 5", "4 \0", "map.dx:10: contains NUL bytes: the file is binary or damaged"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_dx(tmp_path, old, new, message):
@@ -57,17 +58,18 @@ def test_what_is_wrong_in_dx(tmp_path, old, new, message):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("    1    1.0", "   -1    1.0", "map.cube:3: holds orbitals, or several values per point; only maps of one"),
-        ("3.000000\n", "3.000000  2\n", "map.cube:3: holds orbitals, or several values per point"),
-        ("    1    1.0", "  1.5    1.0", "map.cube:3: begins with 1.5; a whole number is needed; is it a cube file"),
+        ("    1    1.0", "   -1    1.0", "map.cube:3: contains orbitals, or several values per point; only maps of "
+        "one"),
+        ("3.000000\n", "3.000000  2\n", "map.cube:3: contains orbitals, or several values per point"),
+        ("    1    1.0", "  1.5    1.0", "map.cube:3: begins with 1.5; expected a whole number; is it a cube file"),
         ("    3    0.0", "   -3    0.0", "map.cube: a grid's shape must be three whole numbers of at least 1"),
-        ("2.000000\n", "x\n", "map.cube:6: 4 numbers are needed here, not '3    0.000000    0.000000    x'"),
+        ("2.000000\n", "x\n", "map.cube:6: expected 4 numbers, not '3    0.000000    0.000000    x'"),
         ("0.000000    2.000000\n", "1.0  2.0\n", "map.cube: the axes do not run along x, y and z"),
-        ("    8    8.0", "    O    8.0", "map.cube:7: 5 numbers are needed here, not 'O    8.000000 "),
+        ("    8    8.0", "    O    8.0", "map.cube:7: expected 5 numbers, not 'O    8.000000 "),
         ("  5.00000E+00", "", "map.cube: ends after 5 of 6 values"),
-        ("  6.00000E+00", "  6.00000E+00  7", "map.cube: holds more than the 6 values it announces"),
-        ("  6.00000E+00\n", "  6.00000E+00\n1.0\n", "map.cube: holds more than the 6 values it announces"),
-        ("  6.00000E+00", "  6.00000-100", "map.cube:9: '6.00000-100' stands where value 6 of 6 should"),
+        ("  6.00000E+00", "  6.00000E+00  7", "map.cube: contains more than the 6 values it announces"),
+        ("  6.00000E+00\n", "  6.00000E+00\n1.0\n", "map.cube: contains more than the 6 values it announces"),
+        ("  6.00000E+00", "  6.00000-100", "map.cube:9: expected value 6 of 6, not '6.00000-100'"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_cube(tmp_path, old, new, message):
@@ -83,18 +85,18 @@ def test_what_is_wrong_in_cube(tmp_path, old, new, message):
         (1, b"\xff" * 4, r"map.mrc: the header is damaged: \(-1, 3, 2\) values, 0 bytes before them"),
         (1, b"\x05\0\0\0", "map.mrc: ends after 24 of 30 values; fetch or copy the file again"),
         (1, b"\xff\xff\xff\x7f", "map.mrc: ends after 24 of 12,884,901,882 values"),
-        (4, b"\x04\0\0\0", "map.mrc: holds numbers of mode 4; modes 0, 1, 2, 6, 12 can be read"),
+        (4, b"\x04\0\0\0", "map.mrc: contains numbers of mode 4; modes 0, 1, 2, 6, 12 can be read"),
         (8, b"\0" * 4, r"map.mrc: the header is damaged: MX, MY and MZ are \[0, 3, 2\]"),
         (11, b"\0" * 4, "map.mrc: a grid's spacing must be positive"),
         (14, np.float32(91).tobytes(), "map.mrc: the cell's angles are not 90 degrees; only orthogonal grids can be"),
-        (17, b"\x02\0\0\0", r"map.mrc: MAPC, MAPR and MAPS are \[2, 2, 3\]; 1, 2 and 3 in some order are needed"),
+        (17, b"\x02\0\0\0", r"map.mrc: MAPC, MAPR and MAPS are \[2, 2, 3\]; expected 1, 2 and 3 in some order"),
         (24, b"\x10\0\0\0", "map.mrc: ends after 20 of 24 values"),
         (50, np.float32(np.nan).tobytes(), "map.mrc: a grid's origin must be finite"),
         (53, b"PAM ", "map.mrc: not an MRC or CCP4 map: it has no header of 1024 bytes with the word MAP"),
         (
             257,
             np.float32(np.inf).tobytes(),
-            r"map.mrc: the value at point \(0, 0, 0\) is inf; finite numbers are needed",
+            r"map.mrc: the value at point \(0, 0, 0\) is inf; expected finite numbers",
         ),
     ],
 )
@@ -136,12 +138,12 @@ def test_what_is_wrong_in_hdf5(tmp_path):
     refused(r"map.h5: has no dataset 'potential' of three dimensions, \(nz, ny, nx\)", potential=(np.ones(24), good))
     refused("map.h5: has no dataset 'potential'", a=(values, good), b=(values, good))
     refused(
-        "map.h5: the dataset /potential lacks the attribute spacing, in Ang", potential=(values, {"origin": (1, 2, 3)})
+        "map.h5: the dataset /potential has no attribute spacing, in Ang", potential=(values, {"origin": (1, 2, 3)})
     )
-    refused("map.h5: the dataset /potential lacks the attribute origin", potential=(values, good | {"origin": "here"}))
+    refused("map.h5: the dataset /potential has no attribute origin", potential=(values, good | {"origin": "here"}))
     refused("map.h5: a grid's origin must be three numbers", potential=(values, good | {"origin": (1, 2)}))
     refused("map.h5: a grid's spacing must be positive", potential=(values, good | {"spacing": 0}))
-    refused("map.h5: the dataset /potential holds no real numbers", potential=(values * 1j, good))
+    refused("map.h5: the dataset /potential contains no real numbers", potential=(values * 1j, good))
     refused("map.h5: a grid's shape must be", potential=(np.ones((0, 3, 4)), good))
     refused(r"map.h5: the value at point \(0, 0, 0\) is nan", potential=(values * np.nan, good))
     with h5py.File(path, "w") as file:

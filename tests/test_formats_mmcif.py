@@ -72,7 +72,7 @@ def test_label_names_where_the_author_gave_none(tmp_path: Path) -> None:
 
 def test_choices_are_told(tmp_path: Path) -> None:
     model, location = read(tmp_path, cif()).notes
-    assert model.endswith("p.cif holds several models; model 1, the first, was read, and `model` reads another")
+    assert model.endswith("p.cif contains several models; model 1, the first, was read, and `model` reads another")
     assert location.endswith("p.cif: of alternate locations the best occupied were read: B in X:ALA10")
     assert read(tmp_path, cif(), 2).notes == ()
 
@@ -102,13 +102,13 @@ def test_items_that_may_be_missing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("axis", ["Cartn_x", "Cartn_y", "Cartn_z"])
 def test_coordinate_column_that_is_missing(tmp_path: Path, axis: str) -> None:
-    expected = f"p.cif: the category atom_site lacks the column {axis}; all atoms need x, y and z"
+    expected = f"p.cif: the category atom_site has no column {axis}; all atoms need x, y and z"
     assert message(tmp_path, cif(without=axis)) == expected
 
 
 @pytest.mark.parametrize("value", ["?", ".", "nan", "abc", "inf"])
 def test_coordinate_that_is_missing(tmp_path: Path, value: str) -> None:
-    expected = "p.cif: atom X:GLY10B:N lacks a coordinate that is a finite number; mend or delete it"
+    expected = "p.cif: atom X:GLY10B:N has a coordinate that is not a finite number; correct or delete it"
     assert message(tmp_path, cif(ROWS.replace("2.3", value))) == expected
 
 
@@ -116,11 +116,11 @@ def test_coordinate_that_is_missing(tmp_path: Path, value: str) -> None:
     ("content", "expected"),
     [
         ("", "p.cif: the file is empty"),
-        ("<html>", "p.cif: holds HTML, not a mmCIF file; was the download an error page?"),
-        ("ATOM      1  N   ALA", "p.cif: holds PDB records, not mmCIF; give it the suffix .pdb"),
+        ("<html>", "p.cif: contains HTML, not a mmCIF file; was the download an error page?"),
+        ("ATOM      1  N   ALA", "p.cif: contains PDB records, not mmCIF; give it the suffix .pdb"),
         ("hello", "p.cif:1: not valid mmCIF: expected block header (data_)"),
         (cif() + "ATOM 9\n", "p.cif:2: not valid mmCIF: Wrong number of values in loop _atom_site.*"),
-        ("data_x\n_cell.length_a 1\n", "p.cif: holds no atoms (no _atom_site category); is it a structure file?"),
+        ("data_x\n_cell.length_a 1\n", "p.cif: contains no atoms (no _atom_site category); is it a structure file?"),
         ("data_x\n_a 1\n_a 2\n", "p.cif:3: not valid mmCIF: in data_x: duplicate tag _a"),
     ],
 )

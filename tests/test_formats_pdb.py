@@ -95,11 +95,11 @@ def test_no_permission(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("", "p.pdb: the file is empty"),
         ("\n\n  \n", "p.pdb: the file is empty"),
-        ("\n<!DOCTYPE html>\n<html>", "p.pdb: holds HTML, not a PDB file; was the download an error page?"),
-        ("REMARK nothing here\nEND\n", "p.pdb: holds no ATOM or HETATM records; is it a PDB file?"),
-        ("data_1ABC\nloop_\n", "p.pdb: holds mmCIF, not PDB; give it the suffix .cif"),
-        (N + "\0\0" + CA, "p.pdb:2: holds NUL bytes: the file is binary or damaged"),
-        (N.encode("utf-16"), "p.pdb:1: holds NUL bytes: the file is binary or damaged"),
+        ("\n<!DOCTYPE html>\n<html>", "p.pdb: contains HTML, not a PDB file; was the download an error page?"),
+        ("REMARK nothing here\nEND\n", "p.pdb: contains no ATOM or HETATM records; is it a PDB file?"),
+        ("data_1ABC\nloop_\n", "p.pdb: contains mmCIF, not PDB; give it the suffix .cif"),
+        (N + "\0\0" + CA, "p.pdb:2: contains NUL bytes: the file is binary or damaged"),
+        (N.encode("utf-16"), "p.pdb:1: contains NUL bytes: the file is binary or damaged"),
     ],
 )
 def test_other_content_is_named(read: Read, content: str | bytes, expected: str) -> None:
@@ -114,7 +114,7 @@ def test_gzip_with_and_without_its_suffix(read: Read) -> None:
 
 def test_damaged_gzip(read: Read) -> None:
     content = gzip.compress("".join(atom(f"C{i}", xyz=(i, 0, i * 0.37)) for i in range(500)).encode())
-    expected = "p.pdb.gz: not gzip data, although its name ends in .gz; take the suffix off"
+    expected = "p.pdb.gz: not gzip data, although its name ends in .gz; remove the suffix"
     assert message(read, N, name="p.pdb.gz") == expected
     early = "p.pdb.gz: the gzip data ends too early; fetch or copy the file again"
     assert message(read, content[: len(content) // 2], name="p.pdb.gz") == early
@@ -135,9 +135,9 @@ def test_latin_1_remark(read: Read) -> None:
 
 def test_letter_that_is_not_ascii_in_an_atom(read: Read) -> None:
     content = N.replace(" N  ", " Ñ  ")
-    expected = "p.pdb:1: holds the character '\\xd1' among an atom's columns; only plain text may stand there"
+    expected = "p.pdb:1: contains the character '\\xd1' among an atom's columns; only plain text is allowed there"
     assert message(read, content) == expected
-    assert "holds the character '\\x1f'" in message(read, N.replace("A   1", "A\x1f  1"))
+    assert "contains the character '\\x1f'" in message(read, N.replace("A   1", "A\x1f  1"))
     assert read(N.replace(" ", "\u00a0")).labels.names.tolist() == ["N"]
 
 
@@ -285,7 +285,7 @@ def test_choice_of_a_model_is_told(read: Read) -> None:
     for content, number in ((MODELS, 3), (N + "ENDMDL\n" + N, 1)):
         (note,) = read(content).notes
         assert note.endswith(
-            f"p.pdb holds several models; model {number}, the first, was read, and `model` reads another"
+            f"p.pdb contains several models; model {number}, the first, was read, and `model` reads another"
         )
     for content, model in ((MODELS, 3), ("MODEL        1\n" + N + "ENDMDL\nEND\n", None), (N, None)):
         assert read(content, model).notes == ()

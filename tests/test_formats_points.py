@@ -45,14 +45,14 @@ def test_a_table_without_rows(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("p.txt", b"1 2 3\n1 2\n", "p.txt:2: x, y and z are needed here, not '1 2'"),
-        ("p.txt", b"1 2 3\n1 2 three\n", "p.txt:2: x, y and z are needed here, not '1 2 three'"),
-        ("p.csv", b"1,2,3\n1,,3\n", "p.csv:2: x, y and z are needed here, not '1,,3'"),
+        ("p.txt", b"1 2 3\n1 2\n", "p.txt:2: expected x, y and z, not '1 2'"),
+        ("p.txt", b"1 2 3\n1 2 three\n", "p.txt:2: expected x, y and z, not '1 2 three'"),
+        ("p.csv", b"1,2,3\n1,,3\n", "p.csv:2: expected x, y and z, not '1,,3'"),
         ("p.csv", b"x,y,x\n1,2,3\n", "p.csv:1: names no columns x, y and z: x, y, x"),
-        ("p.csv", b"x,y,z\nx,y,z\n", "p.csv:2: x, y and z are needed here"),
+        ("p.csv", b"x,y,z\nx,y,z\n", "p.csv:2: expected x, y and z"),
         ("p.txt", b"1 2 3\n1 nan 3\n", "p.txt: the coordinates of point 2 are not finite"),
         ("p.txt", b"", "p.txt: the file is empty"),
-        ("p.txt", b"<html>\n", "p.txt: holds HTML, not a point file"),
+        ("p.txt", b"<html>\n", "p.txt: contains HTML, not a point file"),
         ("p.npy", b"1 2 3\n", "p.npy: cannot be read as .npy"),
         ("p.npy", b"", "p.npy: cannot be read as .npy"),
         ("p.xyz", b"1 2 3\n", r"p.xyz: unknown suffix '\.xyz'; points end in \.npy, \.txt, \.dat, \.csv"),
@@ -68,7 +68,7 @@ def test_what_is_wrong_with_arrays(tmp_path):
     path = tmp_path / "p.npy"
     for array in (np.ones(3), np.ones((2, 4)), np.ones((2, 3), complex), np.array([["a", "b", "c"]])):
         np.save(path, array)
-        with pytest.raises(FormatError, match=r"p.npy: an array of numbers of shape \(n, 3\) is needed"):
+        with pytest.raises(FormatError, match=r"p.npy: expected an array of numbers of shape \(n, 3\)"):
             read_points(path)
     np.save(path, np.array([[object()] * 3]), allow_pickle=True)
     with pytest.raises(FormatError, match=r"p.npy: cannot be read as \.npy"):

@@ -101,7 +101,7 @@ def test_numbers(tmp_path: Path, numbers: str, expected: list[float]) -> None:
         (LINE.replace("1.8240", "1_0.0"), "radius '1_0.0' is not a number"),
         (LINE.replace("0.001", "  nan"), "z coordinate 'nan' is not a finite number"),
         (LINE.replace("1.8240", "inf"), "radius 'inf' is not a finite number"),
-        (LINE.replace("1.8240", "-1.8"), "radius -1.8 is negative; a radius in angstrom is needed"),
+        (LINE.replace("1.8240", "-1.8"), "radius -1.8 is negative; expected a radius in angstrom"),
         (LINE.replace("A   5", "A   x"), "residue number 'x' is not a number"),
         (
             "ATOM 1 N ALA A 5 12.345123.456 1.0 0.1 1.8 2",
@@ -109,7 +109,8 @@ def test_numbers(tmp_path: Path, numbers: str, expected: list[float]) -> None:
         ),
         (
             LINE[:50],
-            "holds 9 fields; a PQR line has record, serial, atom, residue, chain (or none), residue number, x, y, z, "
+            "contains 9 fields; a PQR line has record, serial, atom, residue, chain (or none), residue number, x, y, "
+            "z, "
             "charge and radius",
         ),
     ],
@@ -119,8 +120,8 @@ def test_line_that_cannot_be_read(tmp_path: Path, line: str, expected: str) -> N
 
 
 def test_file_that_cannot_be_read(tmp_path: Path) -> None:
-    assert message(tmp_path, "REMARK") == "p.pqr: holds no ATOM or HETATM records; is it a PQR file?"
-    assert message(tmp_path, "<html>") == "p.pqr: holds HTML, not a PQR file; was the download an error page?"
+    assert message(tmp_path, "REMARK") == "p.pqr: contains no ATOM or HETATM records; is it a PQR file?"
+    assert message(tmp_path, "<html>") == "p.pqr: contains HTML, not a PQR file; was the download an error page?"
     assert message(tmp_path, LINE, LINE).startswith("p.pqr:2: atom A:ALA5:N is already on line 1; ")
 
 
@@ -160,7 +161,7 @@ def test_models(tmp_path: Path) -> None:
     first, second = read(tmp_path, *content), read_pqr(tmp_path / "p.pqr", 7)
     assert (first.positions[0, 0], second.positions[0, 0]) == (12.345, 2.345)
     (note,) = first.notes
-    assert note.endswith("p.pqr holds several models; model 4, the first, was read, and `model` reads another")
+    assert note.endswith("p.pqr contains several models; model 4, the first, was read, and `model` reads another")
     assert second.notes == read(tmp_path, LINE).notes == ()
     read(tmp_path, *content)
     with pytest.raises(FormatError, match="has no model 2; it has 4, 7"):

@@ -88,9 +88,9 @@ def test_frozen_tiles_come_last():
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (dict(frozen=[150]), "frozen atoms are no mask of 150 atoms and no indices of them"),
+        (dict(frozen=[150]), "frozen atoms are neither a mask of 150 atoms nor indices of them"),
         (dict(frozen=["a"]), "frozen atoms are not an array of indices or booleans"),
-        (dict(frozen=[1], per_atom=True), "there are no energies of single atoms where some are frozen"),
+        (dict(frozen=[1], per_atom=True), "energies of single atoms are not available with frozen atoms"),
     ],
 )
 def test_what_does_not_fit(more, message):

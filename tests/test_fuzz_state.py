@@ -340,7 +340,7 @@ class Chain:
     def lose(self, k: int) -> None:
         """Write positions that are no numbers: the simulation refuses them, the ensemble has a record."""
         nowhere = np.full((N, 3), np.nan)
-        with pytest.raises(InputError, match="a finite number is needed"):
+        with pytest.raises(InputError, match="expected a finite number"):
             self.simulation.positions[k] = nowhere
         if self.rng.random() < 0.5:
             self.simulation.ensemble.positions[k] = nowhere

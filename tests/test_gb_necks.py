@@ -252,7 +252,7 @@ def test_without_solvent(device, precision):
         apart = np.linalg.norm(result.gradient - expected.gradient) / np.linalg.norm(expected.gradient)
         assert apart < GRADIENT[precision]
         assert np.isnan(result.born_radii).all()
-    with pytest.raises(InputError, match="no solvent energy without solvent"):
+    with pytest.raises(InputError, match="so there is no solvent energy"):
         Solvent(atoms, device=device, model=model)
     listed = nonbond(atoms, all_pairs(atoms), device=device, model=model)
     assert listed.terms.names == ("lennard_jones", "coulomb")

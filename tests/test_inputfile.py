@@ -63,7 +63,7 @@ def test_what_is_shown_on_a_terminal() -> None:
 def test_a_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
     path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\x1b.pdb")
     Path(path).write_text("REMARK\n")
-    with pytest.raises(FormatError, match=r"/\\udcff\\x1b.pdb: holds no ATOM or HETATM records") as caught:
+    with pytest.raises(FormatError, match=r"/\\udcff\\x1b.pdb: contains no ATOM or HETATM records") as caught:
         read(path)
     str(caught.value).encode()
 

@@ -145,13 +145,13 @@ def test_python_in_files_runs_where_it_is_allowed_alone(app, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     for name in ("inner.xml", "outer.xml"):
         given = f"ff14SB,{tmp_path / name}"
-        with pytest.raises(InputError, match=rf"inner.xml: holds Python code in <{kind}>.* `allow_scripts=True`"):
+        with pytest.raises(InputError, match=rf"inner.xml: contains Python code in <{kind}>.* `allow_scripts=True`"):
             read(HEXAPEPTIDE, ForceField.load(given))
-        assert "holds Python code" in error_of("energy", HEXAPEPTIDE, "--forcefield", given)
+        assert "contains Python code" in error_of("energy", HEXAPEPTIDE, "--forcefield", given)
         assert not ran.exists()
     # A file in the working folder stands before the one that OpenMM brings.
     (tmp_path / "amber14-all.xml").write_text(SCRIPT.format(f"<{kind}>{code}</{kind}>"))
-    with pytest.raises(InputError, match=r"amber14-all.xml: holds Python code"):
+    with pytest.raises(InputError, match=r"amber14-all.xml: contains Python code"):
         ForceField.load("amber14")
     (tmp_path / "amber14-all.xml").unlink()
     assert len(read(HEXAPEPTIDE, ForceField.load(f"ff14SB,{tmp_path / 'outer.xml'}", allow_scripts=True))) == 96
@@ -167,9 +167,9 @@ def test_faults_are_sentences(app, tmp_path):
         ParameterError, match=r"bare.pdb.gz has no hydrogen atoms.* `pele-ocl prepare .*bare-ready.pdb`"
     ):
         read(bare, "ff14SB")
-    with pytest.raises(InputError, match=r"none.xml: there is no such file; give the path of an XML file"):
+    with pytest.raises(InputError, match=r"none.xml: no such file; give the path of an XML file"):
         read(HEXAPEPTIDE, "amber14,none.xml")
-    with pytest.raises(InputError, match="there is no force field 'great'; OpenMM brings amber14, ff14sb"):
+    with pytest.raises(InputError, match="unknown force field 'great'; OpenMM brings amber14, ff14sb"):
         ForceField.load("amber14,great")
     (tmp_path / "broken.xml").write_text("<ForceField>")
     with pytest.raises(InputError, match="cannot be read"):

@@ -138,7 +138,7 @@ def test_gromacs_faults_are_sentences(gromacs, tmp_path):
     pytest.importorskip("openmm")
     top, conf = gromacs(more='#include "missing.itp"')
     with pytest.raises(
-        FormatError, match=r"topol.top: includes 'missing.itp', which is neither beside it nor in a folder of GMXLIB"
+        FormatError, match=r"topol.top: includes 'missing.itp', which is neither next to it nor in a folder of GMXLIB"
     ):
         read(top, coordinates=conf)
     with pytest.raises(FormatError, match="a topology has no coordinates"):
@@ -249,7 +249,7 @@ def test_gro_files(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (gro([0, 0, 0]).replace("  0.153", "  0.1x3", 1), ":7: .* holds no x, y and z"),
+        (gro([0, 0, 0]).replace("  0.153", "  0.1x3", 1), ":7: .* contains no x, y and z"),
         ("title\n    9\n" + "\n".join(gro([0, 0, 0]).splitlines()[2:]), ":2: promises 9 atoms|cut short|no x, y"),
         ("title\nmany\n", ":2: 'many' is not a whole number"),
         (gro([0, 0, 0]).rsplit("\n", 2)[0] + "\n", "ends before the line of the box"),
@@ -477,8 +477,8 @@ def test_mol2_files(tmp_path, types):
         ("bcc", "NO_CHARGES", "says NO_CHARGES; write it with charges"),
         ("-0.136", "", ":9: an atom needs number, name"),
         ("-0.136", "much", ":9: 'much' is not a number"),
-        (" 8 3 9 1", " 8 3 99 1", ":26: '8 3 99 1' is no bond of two atoms"),
-        ("@<TRIPOS>ATOM", "@<TRIPOS>CRYSIN", "holds no @<TRIPOS>ATOM section"),
+        (" 8 3 9 1", " 8 3 99 1", ":26: '8 3 99 1' is not a bond of two atoms"),
+        ("@<TRIPOS>ATOM", "@<TRIPOS>CRYSIN", "contains no @<TRIPOS>ATOM section"),
     ],
 )
 def test_damaged_mol2_files(tmp_path, old, new, message):

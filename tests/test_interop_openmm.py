@@ -152,8 +152,8 @@ def own_gb(system):
     ("change", "message"),
     [
         (angle_energy, "the System has a CustomAngleForce, which is not computed here; remove that force"),
-        (other_pairs, "CustomNonbondedForce .* beside other Lennard-Jones terms"),
-        (second_nonbonded, "the System has 2 forces of the class NonbondedForce; exactly one is needed"),
+        (other_pairs, "CustomNonbondedForce .* in addition to other Lennard-Jones terms"),
+        (second_nonbonded, "the System has 2 forces of the class NonbondedForce; expected exactly one"),
         (odd_torsion, "CustomTorsionForce .* only harmonic impropers are known"),
         (odd_bond, "CustomBondForce .* 'k\\*r\\^3', which is not computed here"),
         (own_gb, "CustomGBForce .* none of openmm.app's"),

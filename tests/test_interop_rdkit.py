@@ -62,11 +62,11 @@ def test_names_of_a_pdb_file_are_kept():
 
 
 def test_what_is_missing_is_named():
-    with pytest.raises(InputError, match="molecule is 'CCO'; a Mol of RDKit is needed"):
+    with pytest.raises(InputError, match="molecule is 'CCO'; expected a Mol of RDKit"):
         from_rdkit("CCO")
     with pytest.raises(InputError, match="has no positions; embed it"):
         from_rdkit(chem.AddHs(chem.MolFromSmiles("CCO")))
-    with pytest.raises(InputError, match=r"lacks 6 hydrogens; add them: Chem.AddHs"):
+    with pytest.raises(InputError, match=r"6 hydrogens are missing; add them: Chem.AddHs"):
         from_rdkit(embedded("CCO", hydrogens=False))
     with pytest.raises(InputError, match="has no conformer 7"):
         from_rdkit(embedded(), conformer=7)

@@ -252,9 +252,9 @@ def test_shards_merge(files, tmp_path):
     with pytest.raises(FormatError, match="1 shards are missing, the first is 1"):
         jobs.merged(shards[:1])
     shards[0].write_bytes(shards[0].read_bytes()[:-5])
-    with pytest.raises(FormatError, match="lacks 1 of 3 structures"):
+    with pytest.raises(FormatError, match="1 of 3 structures are missing"):
         jobs.merged(shards)
-    with pytest.raises(FormatError, match="is no journal of records"):
+    with pytest.raises(FormatError, match="is not a journal of records"):
         jobs.merged([files[0]])
 
 
@@ -343,15 +343,15 @@ def test_what_is_cached_is_not_sent():
     ("more", "reason"),
     [
         ({"workers": 2, "scheduler": "x"}, "choose one of `workers` and `scheduler`"),
-        ({"workers": 0}, "workers is 0; a number from 1"),
+        ({"workers": 0}, "workers is 0; expected a number from 1"),
         ({"shard": "4/3"}, "the shard is '4/3'"),
-        ({"shard": "1/9"}, "5 items cannot be shared out to 9 shards"),
+        ({"shard": "1/9"}, "5 items cannot be divided among 9 shards"),
     ],
 )
 def test_wrong_arguments(more, reason, files):
     with pytest.raises(InputError, match=reason):
         jobs.run(Count(), files, **more)
-    with pytest.raises(InputError, match="a Spec is needed"):
+    with pytest.raises(InputError, match="expected a Spec"):
         jobs.run("energy", files)
 
 

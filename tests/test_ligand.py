@@ -67,8 +67,8 @@ def test_smiles():
 @pytest.mark.parametrize(
     ("smiles", "message"),
     [
-        ("C1CC", "is no SMILES"),
-        ("", "is no SMILES"),
+        ("C1CC", "is not a SMILES"),
+        ("", "is not a SMILES"),
         ("CB(O)O", r"atom 2 is B, for which GAFF has no parameters"),
         ("C[CH2]", r"atom 2 \(C\) has 1 unpaired electrons"),
         ("CC[NH3+].[Cl-]", r"has 2 molecules, of 11, 1 atoms; give the ligand alone"),
@@ -101,7 +101,7 @@ def test_files_that_are_refused(tmp_path):
     path = tmp_path / "l.sdf"
     for block, message in (
         (Chem.MolToMolBlock(flat), "it is a drawing in two dimensions"),
-        (Chem.MolToMolBlock(heavy), r"lacks 6 hydrogens.*\(`hydrogens='add'`\)"),
+        (Chem.MolToMolBlock(heavy), r"6 hydrogens are missing.*\(`hydrogens='add'`\)"),
         ("ligand\n", "molecule 1 cannot be read"),
     ):
         path.write_text(block)
@@ -115,7 +115,7 @@ def test_files_that_are_refused(tmp_path):
     with pytest.raises(FormatError, match="has no molecule 2; it has 1"):
         Ligand.read(path, 2)
     (tmp_path / "l.pqr").write_text("")
-    with pytest.raises(FormatError, match="is no file of small molecules"):
+    with pytest.raises(FormatError, match="is not a file of small molecules"):
         Ligand.read(tmp_path / "l.pqr")
 
 
@@ -147,7 +147,7 @@ def test_damaged_files_are_refused_with_a_sentence(tmp_path):
             with contextlib.suppress(FormatError, InputError, ParameterError):
                 read_ligands(path, failed={})
     (tmp_path / "l.mol2").write_text(mol2.partition("\n")[2])
-    with pytest.raises(FormatError, match="holds no molecule"):
+    with pytest.raises(FormatError, match="contains no molecule"):
         read_ligands(tmp_path / "l.mol2")
 
 
@@ -218,7 +218,7 @@ def test_a_docked_pose_without_bond_orders_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"is not the molecule of the template: it has .* too many"):
         Ligand.read(path, template="CCO")
     path.write_text(path.read_text().replace("ATOM      3", "ATOM      x"))
-    with pytest.raises(FormatError, match="its line 4 is no atom of a PDBQT file"):
+    with pytest.raises(FormatError, match="its line 4 is not an atom of a PDBQT file"):
         Ligand.read(path, template=POSE)
 
 
@@ -398,7 +398,7 @@ def test_an_sdf_file_takes_the_same_words(tmp_path):
     path.write_text(ethanol + "bad\n\n\nnothing\n$$$$\n" + ethanol)
     atoms = read(path, ligand_forcefield="gaff")
     assert atoms.forcefield.startswith("gaff, ")
-    assert any("holds several models" in note for note in atoms.notes)
+    assert any("contains several models" in note for note in atoms.notes)
     assert read(path, model=3).forcefield.startswith("gaff2, ")
     with pytest.raises(InputError, match="ligand_charges"):
         read(path, ligand_charges="none")
@@ -535,7 +535,9 @@ def test_hydrogens_that_a_residue_lacks_are_placed(kept, tmp_path):
     expected = Energy(atoms).evaluate(there).energy
     assert strain["bond"] == pytest.approx(expected["bond"], abs=2)
     assert strain["angle"] == pytest.approx(expected["angle"], abs=4)
-    with pytest.raises(InputError, match="its ligands lack hydrogens, which are added to one model at a time"):
+    with pytest.raises(
+        InputError, match="its ligands have no hydrogens, which can only be added to one model at a time"
+    ):
         pele_ocl.energy(path, ligands=[ligand], models="all")
 
 
@@ -616,7 +618,7 @@ def test_charge_hydrogens_and_names_of_hard_molecules(smiles, tmp_path):
         heavy.write_text(Chem.MolToMolBlock(Chem.RemoveHs(found.molecule)))
         if "H" in made.elements:
             assert Ligand.read(heavy, hydrogens="add").formula == made.formula
-            with pytest.raises(InputError, match=r"lacks .* hydrogens"):
+            with pytest.raises(InputError, match=r"hydrogens are missing"):
                 Ligand.read(heavy)
 
 
@@ -733,7 +735,7 @@ def test_hydrogens_are_added_by_both_doors(tmp_path):
 
     path = tmp_path / "heavy.sdf"
     path.write_text(Chem.MolToMolBlock(Chem.RemoveHs(Ligand.from_smiles(ETHANOL).molecule)) + "$$$$\n")
-    with pytest.raises(InputError, match=r"lacks 6 hydrogens.*\(`ligand_hydrogens='add'`\)"):
+    with pytest.raises(InputError, match=r"6 hydrogens are missing.*\(`ligand_hydrogens='add'`\)"):
         read(HEXAPEPTIDE, ligands=[path])
     whole = read(HEXAPEPTIDE, ligands=[path], ligand_hydrogens="add")
     assert len(whole) == len(read(HEXAPEPTIDE)) + 9
@@ -769,7 +771,7 @@ def test_bad_lines_of_smiles_are_named_by_their_line(tmp_path):
     path.write_text("CCO ethanol\n# nothing\nC1CC ring\nCB(O)O acid\nCC[NH3+] amine\n")
     failed: dict[int, str] = {}
     assert [each.charge for each in read_ligands(path, failed=failed)] == [0, 1]
-    assert failed[2].startswith(f"{path}:3: 'C1CC' is no SMILES")
+    assert failed[2].startswith(f"{path}:3: 'C1CC' is not a SMILES")
     assert failed[3].startswith(f"{path}:4: the SMILES CB(O)O: atom 2 is B")
 
 

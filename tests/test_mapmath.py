@@ -95,10 +95,10 @@ def test_command(maps, tmp_path):
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        (("-", "a.dx"), "- stands where a map is due"),
-        (("a.dx", "-", "+", "b.dx"), "+ stands where a map is due"),
-        (("a.dx", "b.dx"), "there is no + or - before b.dx"),
-        (("a.dx", "-"), "there is no map behind the last -"),
+        (("-", "a.dx"), "- is in the place of a map"),
+        (("a.dx", "-", "+", "b.dx"), "+ is in the place of a map"),
+        (("a.dx", "b.dx"), "+ or - is missing before b.dx"),
+        (("a.dx", "-"), "no map after the last -"),
     ],
 )
 def test_wrong_usage(terms, message):

@@ -58,16 +58,16 @@ def test_a_mask_takes_the_atoms_that_ambers_programs_take(atoms: Atoms, mask: st
 @pytest.mark.parametrize(
     ("mask", "sentence"),
     [
-        (":", "':' ends too early; a number, a range such as 1-50 or a name"),
+        (":", "':' ends too early; expected a number, a range such as 1-50 or a name"),
         (":1@", "ends too early"),
-        (":1 :2", "has ':' at character 4; & or | is needed before it"),
+        (":1 :2", "has ':' at character 4; expected & or | before it"),
         (":5-1", "a range begins with its lower number"),
         ("(:1", "a parenthesis is not closed"),
         (":1<3", "<: is for residues and <@ for atoms"),
-        (":XYZ", "takes no atom; no residue is called XYZ"),
-        (":99", "takes no atom; nothing has a number of :99; masks count residues 1 to "),
+        (":XYZ", "selects no atoms; no residue is called XYZ"),
+        (":99", "selects no atoms; nothing has a number of :99; masks count residues 1 to "),
         ("@99999", "nothing has a number of @99999; masks count atoms 1 to "),
-        (":1 and name CA", "a mask of AMBER stands in parentheses"),
+        (":1 and name CA", "an AMBER mask must be in parentheses"),
     ],
 )
 def test_what_is_wrong_with_a_mask_is_said(atoms: Atoms, mask: str, sentence: str) -> None:

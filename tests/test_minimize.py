@@ -404,12 +404,12 @@ def test_not_above_openmm(device):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "newton-raphson"}, "there is no method 'newton-raphson'; choose lbfgs, steepest, fire"),
-        ({"tolerance": -1}, "tolerance is -1; a number of kcal/mol/A, 0 or more, is needed"),
-        ({"max_gradient": 0}, "max_gradient is 0; a positive number of kcal/mol/A is needed"),
-        ({"max_iterations": 1.5}, "max_iterations is 1.5; a whole number"),
-        ({"max_seconds": "soon"}, "max_seconds is 'soon'; a positive number of seconds is needed"),
-        ({"frozen": [96]}, "frozen atoms are no mask of 96 atoms and no indices of them"),
+        ({"method": "newton-raphson"}, "unknown method 'newton-raphson'; choose lbfgs, steepest, fire"),
+        ({"tolerance": -1}, "tolerance is -1; expected a number of kcal/mol/A, 0 or more"),
+        ({"max_gradient": 0}, "max_gradient is 0; expected a positive number of kcal/mol/A"),
+        ({"max_iterations": 1.5}, "max_iterations is 1.5; expected a whole number"),
+        ({"max_seconds": "soon"}, "max_seconds is 'soon'; expected a positive number of seconds"),
+        ({"frozen": [96]}, "frozen atoms are neither a mask of 96 atoms nor indices of them"),
         ({"frozen": np.ones(96, bool)}, "all atoms are frozen; leave some free to move"),
     ],
 )

@@ -230,10 +230,14 @@ def test_a_peptide_that_sander_minimized(device, precision):
     ("atoms", "more", "message"),
     [
         (PEPTIDE, dict(constraints="all"), "constraints is 'all'; choose 'hbonds' or 'hbonds-present'"),
-        (PEPTIDE, dict(constraints="hbonds", method="newton"), "truncated Newton holds no bonds"),
+        (PEPTIDE, dict(constraints="hbonds", method="newton"), "truncated Newton does not support constraints"),
         (PEPTIDE, dict(frozen=np.ones(len(PEPTIDE), bool)), "all atoms are frozen"),
         (PEPTIDE, dict(frozen=IS_HYDROGEN, constraints="hbonds"), "is frozen and .* is not, whose bond is held"),
-        (replace(PEPTIDE, labels=None), dict(constraints="hbonds"), "follow from elements, which these atoms lack"),
+        (
+            replace(PEPTIDE, labels=None),
+            dict(constraints="hbonds"),
+            "follow from elements, which these atoms do not have",
+        ),
     ],
 )
 def test_what_does_not_fit(atoms, more, message):

@@ -142,22 +142,22 @@ def test_decomposition_as_text_has_the_numbers_of_the_csv(folder: Path) -> None:
     ("given", "sentence"),
     [
         ("&general\n/\n", "it has no &gb and no &pb"),
-        ("&general\n/\n&pb\n radiopt=2\n/\n", "radiopt=2 of &pb is not done here"),
-        ("&general\n/\n&pb\n inp=2\n/\n", "inp=2 of &pb is not done here"),
-        ("&general\n/\n&pb\n sander_apbs=1\n/\n", "sander_apbs=1 of &pb is not done here"),
-        ("&general\n/\n&pb\n memopt=1\n/\n", "memopt=1 of &pb is not done here"),
+        ("&general\n/\n&pb\n radiopt=2\n/\n", "radiopt=2 of &pb is not supported"),
+        ("&general\n/\n&pb\n inp=2\n/\n", "inp=2 of &pb is not supported"),
+        ("&general\n/\n&pb\n sander_apbs=1\n/\n", "sander_apbs=1 of &pb is not supported"),
+        ("&general\n/\n&pb\n memopt=1\n/\n", "memopt=1 of &pb is not supported"),
         ("&general\n/\n&pb\n scale=0\n/\n", "both must be above 0"),
-        ("&general\n/\n&nmode\n/\n", "&nmode (normal modes) is not done here"),
-        (GB.replace("igb=5", "igb=6"), "igb=6 is not done here"),
-        (GB.replace("igb=5", "igb=5, ifqnt=1"), "ifqnt=1 of &gb is not done here"),
-        (GB.replace("igb=5", "igb=5, wheel=1"), "wheel of &gb is no variable that is known here"),
-        (GB + "&wheel\n/\n", "&wheel is no namelist of MMPBSA.py"),
+        ("&general\n/\n&nmode\n/\n", "&nmode (normal modes) is not supported"),
+        (GB.replace("igb=5", "igb=6"), "igb=6 is not supported"),
+        (GB.replace("igb=5", "igb=5, ifqnt=1"), "ifqnt=1 of &gb is not supported"),
+        (GB.replace("igb=5", "igb=5, wheel=1"), "wheel of &gb is not a known variable"),
+        (GB + "&wheel\n/\n", "&wheel is not a namelist of MMPBSA.py"),
         (GB[:-3], "the namelist &gb has no end"),
         ("nothing\n", "has no namelist such as &general"),
         (GB.replace("startframe=1", "startframe=5"), "choose no frame"),
-        (GB.replace("saltcon=0.1", "saltcon=much"), "saltcon is 'much'; a number is needed"),
+        (GB.replace("saltcon=0.1", "saltcon=much"), "saltcon is 'much'; expected a number"),
         (GB + "&decomp\n idecomp=7\n/\n", "idecomp is 1 to 4"),
-        (GB + "&alanine_scanning\n mutant='GLY'\n/\n", "mutant=GLY of &alanine_scanning is not done here"),
+        (GB + "&alanine_scanning\n mutant='GLY'\n/\n", "mutant=GLY of &alanine_scanning is not supported"),
         (GB + "&alanine_scanning\n/\n", "&alanine_scanning needs the mutant"),
         (GB + "&decomp\n idecomp=1, print_res='99'\n/\n", "print_res: 99 is not within the 12 residues"),
     ],
@@ -175,7 +175,7 @@ def test_results_that_are_only_additional_are_left_out_with_a_note(folder: Path)
     done = call(folder, given, *parts(folder), "--json")
     assert done.exit_code == 0
     text = (folder / "o.dat").read_text()
-    for sentence in ("&rism (3D-RISM) is not done here, and its results are left out", "&nmode", "entropy:"):
+    for sentence in ("&rism (3D-RISM) is not supported, and its results are left out", "&nmode", "entropy:"):
         assert sentence in text
         assert sentence in done.output
 
@@ -290,7 +290,7 @@ def test_files_that_gmx_mmpbsa_writes_are_read() -> None:
     assert read_gromacs("&general\n PBRadii=7\n/\n&pb\n/\n").gb_radii == "charmm_radii"
     with pytest.raises(InputError, match=r"PBRadii=7 \(charmm_radii\) is for &pb alone; leave out &gb"):
         read_gromacs("&general\n PBRadii=7\n/\n&pb\n/\n&gb\n/\n")
-    with pytest.raises(InputError, match="PBRadii=8 is not done here; choose 1 to 7"):
+    with pytest.raises(InputError, match="PBRadii=8 is not supported; choose 1 to 7"):
         read_gromacs("&general\n PBRadii=8\n/\n&pb\n/\n")
     assert read_gromacs("&gb\n/\n&alanine_scanning\n mutant='A', mutant_res='A:1'\n/\n").alanine is not None
 
@@ -327,7 +327,7 @@ def test_residues_have_the_names_of_the_reference(tmp_path: Path) -> None:
         assert residue_named("R:11", layout) == 1
     for structure in (None, bare, tmp_path / "com.tpr"):
         assert layout_of(own, every, 4, None, structure) == (None, ())
-    with pytest.raises(InputError, match="the residues of receptor and ligand are needed"):
+    with pytest.raises(InputError, match="expected the residues of receptor and ligand"):
         layout_of(own, every, 4, swapped, None)
     layout, notes = layout_of(own, every, 5, None, path)
     assert layout is None

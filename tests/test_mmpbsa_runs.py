@@ -122,7 +122,7 @@ def test_entropies_need_parts_from_frames_of_the_complex(folder: Path) -> None:
     assert "interaction_entropy and c2_entropy need receptor and ligand from frames of the complex" in apart.output
     alone = call(folder, given, "-y", str(folder / "frames.nc"))
     assert alone.exit_code == 0
-    assert "Note: entropies of binding are left out" in alone.output
+    assert "Note: entropies of binding are omitted" in alone.output
 
 
 @pytest.mark.parametrize("of_gromacs", [False, True])
@@ -158,7 +158,7 @@ def test_a_mutant_is_named_once_and_exists(folder: Path) -> None:
         ("/8 /8", "names a residue twice"),
         ("/99", "there is no residue 99"),
         ("Z/8", "there is no residue 8 in a chain Z"),
-        ("eight", "CHAIN:NUMBER is needed there"),
+        ("eight", "expected CHAIN:NUMBER"),
     ):
         done = call(folder, GB + f"&alanine_scanning\n mutant_res='{words}'\n/\n", *parts(folder))
         assert done.exit_code == 1
@@ -221,7 +221,7 @@ def test_parts_of_gromacs_that_are_others_are_refused(ethanes: tuple[Path, np.nd
     for own, sentence in (
         (["-lt", "three.nc", "-lp", "three.top"], "choose its group by -li and -lg"),
         (["-lt", "three.nc", "-lp", "three.top", "-lg", "1"], "-li and -lg go together"),
-        (["-yl", "ligand.nc"], "with -cg frames of the parts are -rt and -lt"),
+        (["-yl", "ligand.nc"], "with -cg use -rt and -lt"),
     ):
         words = [str(folder / word) if "." in word else word for word in (*start, *own)]
         every = ["binding", "--mmpbsa", str(folder / "mmpbsa.in"), *words, "-o", str(folder / "o.dat")]
@@ -262,4 +262,4 @@ def test_frames_without_ions_beside_a_topology_with_them(
     assert plain["runs"] == salted["runs"]
     assert (plain["left_out"], salted["left_out"]) == ({}, {"NA": 3})
     assert "3 atoms (3 NA) are in neither receptor nor ligand, and left out" in salted["notes"]
-    assert any("its frames lack 3 NA of" in note for note in salted["notes"])
+    assert any("its frames do not contain 3 NA of" in note for note in salted["notes"])

@@ -442,17 +442,17 @@ def test_atomic_native_needs_the_device(device, precision, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"solvent": "oil"}, "there is no solvent 'oil'; choose gb or vacuum"),
+        ({"solvent": "oil"}, "unknown solvent 'oil'; choose gb or vacuum"),
         (
             {"variant": "fast"},
-            "there is no variant 'fast'; choose auto, sequential, naive, atomic, atomic-native, bitonic",
+            "unknown variant 'fast'; choose auto, sequential, naive, atomic, atomic-native, bitonic",
         ),
-        ({"precision": "float16"}, "there is no precision 'float16'; choose float32 or float64"),
-        ({"born_radii": np.ones(4)}, "born_radii must be 5 positive numbers, one an atom"),
+        ({"precision": "float16"}, "unknown precision 'float16'; choose float32 or float64"),
+        ({"born_radii": np.ones(4)}, "born_radii must be 5 positive numbers, one per atom"),
         ({"born_radii": np.ones((5, 1))}, "born_radii must be 5 positive numbers"),
         ({"born_radii": [1, 1, 0, 1, 1]}, "born_radii must be 5 positive numbers"),
         ({"born_radii": [1, 1, np.nan, 1, 1]}, "born_radii must be 5 positive numbers"),
-        ({"internal_dielectrics": np.ones(6)}, "internal_dielectrics must be 5 positive numbers, one an atom"),
+        ({"internal_dielectrics": np.ones(6)}, "internal_dielectrics must be 5 positive numbers, one per atom"),
         ({"internal_dielectrics": [1, 1, -1, 1, 1]}, "internal_dielectrics must be 5 positive numbers"),
         ({"pairs": PairList(6, [0], [1])}, "the pair list is for 6 atoms; there are 5"),
     ],
@@ -465,7 +465,7 @@ def test_wrong_options_are_sentences(device, options, message):
 
 @pytest.mark.parametrize("name", ["lj_sigma", "lj_epsilon"])
 def test_missing_parameters_are_named(device, name):
-    with pytest.raises(InputError, match=f"the nonbonded energy needs {name}, which these atoms lack"):
+    with pytest.raises(InputError, match=f"the nonbonded energy needs {name}, which these atoms do not have"):
         nonbond(replace(random_atoms(5), **{name: None}), random_pairs(5, 4), device=device)
 
 

@@ -203,7 +203,7 @@ def test_one_ligand_alone_will_do_and_its_file_has_two_names(tmp_path):
         pele_ocl.energy(TRIALANINE, ligands=ion, ligand_file=ion)
     with pytest.raises(FormatError, match=r"gone.sdf: no such file"):
         pele_ocl.energy(TRIALANINE, ligand_file="gone.sdf")
-    with pytest.raises(InputError, match="ligands are 3; files, Ligands, Mols of RDKit or Atoms are needed"):
+    with pytest.raises(InputError, match="ligands are 3; expected files, Ligands, Mols of RDKit or Atoms"):
         pele_ocl.energy(TRIALANINE, ligands=3)
     with pytest.raises(TypeError, match="ligand_file"):
         pele_ocl.prepare(TRIALANINE, ligand_file="x.sdf")
@@ -286,9 +286,9 @@ def test_masks_and_indices_are_selections_where_texts_are(give):
 def test_selections_that_choose_nothing_say_so():
     atoms = pele_ocl.read(TRIALANINE)
     for given, sentence in (
-        (np.zeros(33, bool), "holds no atom"), ([-1], "has the index -1; indices of atoms count from 0"),
-        ([40], "takes no atom"), (np.ones(5, bool), "of a molecule of 5 atoms, and this one has 33"),
-        (3.5, "is 3.5; a text of the selection language is needed"),
+        (np.zeros(33, bool), "contains no atom"), ([-1], "has the index -1; indices of atoms count from 0"),
+        ([40], "selects no atoms"), (np.ones(5, bool), "of a molecule of 5 atoms, and this one has 33"),
+        (3.5, "is 3.5; expected a text of the selection language"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=sentence):
             pele_ocl.minimize(atoms, freeze=given)

@@ -57,7 +57,7 @@ def test_everything_excluded():
 @pytest.mark.parametrize("name", ["excluded", "one_four"])
 @pytest.mark.parametrize("pair", [(0, 4), (-1, 2), (1, 1)])
 def test_pairs_of_no_atoms_are_refused(name, pair):
-    with pytest.raises(InputError, match=f"{name} holds the pair .*; two of the atoms 0 to 3 are needed"):
+    with pytest.raises(InputError, match=f"{name} contains the pair .*; expected two of the atoms 0 to 3"):
         AllPairs(4, **{name: np.array([pair])})
 
 

@@ -53,12 +53,12 @@ def test_arrays_are_copies_that_nobody_can_write_to():
         (([0, 2**40], [5, 3]), "pairs[1]: the pair of atom 1099511627776 and atom 3 names no atom with 1099511627776"),
         (([0, 1, 0], [1, 2, 1]), "pairs[2]: the pair of atom 0 and atom 1 is the same as pair number 1; remove one"),
         (([0, 1, 2], [1, 2, 1]), "pairs[2]: the pair of atom 2 and atom 1 is the same as pair number 2; remove one"),
-        (([0.0], [1.0]), "first holds float64 values; indices are whole numbers"),
-        (([[0]], [1]), "first has shape (1, 1); (p,) is needed"),
-        (([0], [1], [True, False]), "one_four has shape (2,); (1,) is needed, one value per pair"),
-        (([0], [1], None, [np.nan]), "sigma2 of pairs[0] is nan; a finite number is needed"),
+        (([0.0], [1.0]), "first contains float64 values; indices are whole numbers"),
+        (([[0]], [1]), "first has shape (1, 1); expected (p,)"),
+        (([0], [1], [True, False]), "one_four has shape (2,); expected (1,), one value per pair"),
+        (([0], [1], None, [np.nan]), "sigma2 of pairs[0] is nan; expected a finite number"),
         (([0], [1], None, [-1.0]), "sigma2 of pairs[0] is -1; a square cannot be negative"),
-        (([0], [1], None, None, [np.inf]), "charge_products of pairs[0] is inf; a finite number is needed"),
+        (([0], [1], None, None, [np.inf]), "charge_products of pairs[0] is inf; expected a finite number"),
     ],
 )
 def test_wrong_lists_are_refused_in_a_sentence(arguments, message):

@@ -141,7 +141,7 @@ def test_all_pairs_without_the_bonded(name):
 
 @pytest.mark.parametrize("cutoff", [0.0, -3.0, np.nan, np.inf])
 def test_a_cutoff_is_a_distance(cutoff):
-    with pytest.raises(InputError, match=r"cutoff is .*; a positive, finite distance in A is needed"):
+    with pytest.raises(InputError, match=r"cutoff is .*; expected a positive, finite distance in A"):
         pairs_within(atoms_at(cloud(5, 1.0)), cutoff)
 
 

@@ -68,5 +68,5 @@ def test_residues_are_needed():
 
 
 def test_cutoffs_are_distances():
-    with pytest.raises(InputError, match="the mixed cutoff is -1; a positive, finite distance in A is needed"):
+    with pytest.raises(InputError, match="the mixed cutoff is -1; expected a positive, finite distance in A"):
         SplitCutoffs(10, -1, 15)

@@ -273,13 +273,13 @@ def test_one_file_and_what_is_refused(tmp_path):
         pele_ocl.parametrize(path, output=tmp_path / "l.txt")
     with pytest.raises(InputError, match="forcefield is 'opls'; choose 'gaff2' or 'gaff', one of OpenFF"):
         pele_ocl.parametrize(path, "opls")
-    with pytest.raises(InputError, match="there is no molecule"):
+    with pytest.raises(InputError, match="no molecule was given"):
         pele_ocl.parametrize([])
     with pytest.raises(FormatError, match=r"none\.sdf: no such file"):
         pele_ocl.parametrize([path, "none.sdf"], output=tmp_path / "many", errors="record")
     assert not (tmp_path / "many").exists()
     assert [item.name for item in pele_ocl.parametrize(str(tmp_path / "*.sdf")).items] == ["l"]
-    assert "is no SMILES that RDKit can read" in error_of("ligand", "C1CC", "-o", tmp_path / "x")
+    assert "is not a SMILES that RDKit can read" in error_of("ligand", "C1CC", "-o", tmp_path / "x")
 
 
 def hostile():
@@ -312,12 +312,12 @@ def hostile():
     yield block(good, "good $(touch pwned); `touch pwned` ../../up"), ""
     yield made("CB(O)O", "boronic"), "is B, for which GAFF has no parameters"
     yield made("[Zn+2].CC(=O)[O-]", "zinc"), "is Zn"
-    yield made("C[CH2]", "radical"), "unpaired electron|lacks"
+    yield made("C[CH2]", "radical"), "unpaired electron|are missing"
     yield made("CC[NH3+].[Cl-]", "salt"), "2 molecules"
     yield block(flat, "flat"), "drawing in two dimensions"
-    yield block(Chem.RemoveHs(good), "bare"), "lacks 6 hydrogens"
+    yield block(Chem.RemoveHs(good), "bare"), "6 hydrogens are missing"
     yield block(long, "long"), "has no positions|400 at most"
-    yield "", "has no|is no molecule|cannot be read"
+    yield "", "has no|is not a molecule|cannot be read"
     yield "five\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000\n", "cannot be read"
     yield "\n".join(lines) + "\n", "are bonded at|cannot be read|no positions"
     yield block(good, "good $(touch pwned); `touch pwned` ../../up"), ""
@@ -759,7 +759,7 @@ def test_mols_of_rdkit_are_molecules(tmp_path):
     assert_same(energies(result.atoms(0)), energies(Ligand.from_smiles(ETHANOL).parametrize()))
     assert (tmp_path / "out" / "ligand_2" / "ligand_2.xml").is_file()
     assert len(pele_ocl.parametrize(named)) == 1
-    with pytest.raises(InputError, match="Mol of RDKit is needed"):
+    with pytest.raises(InputError, match="Mol of RDKit"):
         pele_ocl.parametrize([named, 3])
 
 

@@ -892,7 +892,7 @@ def test_conformations_that_do_not_fit_are_named():
     frames = np.array([run.solute.positions, 5 * run.solute.positions])
     with pytest.raises(InputError, match="conformation 2 of 2: a grid does not hold the whole molecule"):
         run.solve_frames(frames)
-    with pytest.raises(InputError, match=r"conformations have shape \(12, 3\); \(m, 12, 3\) is needed"):
+    with pytest.raises(InputError, match=r"conformations have shape \(12, 3\); expected \(m, 12, 3\)"):
         run.solve_frames(frames[0])
     with pytest.raises(InputError, match="there are 1 grids for 2 conformations"):
         run.solve_frames(frames, run.grids)
@@ -925,7 +925,7 @@ def test_parts_of_the_equation_as_maps():
 
 @pytest.mark.parametrize(
     ("values", "sentence"),
-    [(-0.5, "-0.5, which cannot be"), (1.5, "1.5; shares are from 0 to 1"), (np.nan, "no finite numbers")],
+    [(-0.5, "-0.5, which cannot be"), (1.5, "1.5; shares are from 0 to 1"), (np.nan, "not finite numbers")],
 )  # fmt: skip
 def test_access_is_a_share(values, sentence):
     with pytest.raises(InputError, match=sentence):
@@ -981,7 +981,7 @@ def test_grids_of_apbs():
         (lambda: PoissonBoltzmann(ION, radii=[-1.0]), "a radius is negative"),
         (lambda: PoissonBoltzmann(ION, radii=[1.0, 2.0]), "radii have shape"),
         (lambda: PoissonBoltzmann(ION, solver="fft"), "solver is 'fft'; choose"),
-        (lambda: PoissonBoltzmann(ION, grids=[]), "no grid"),
+        (lambda: PoissonBoltzmann(ION, grids=[]), "a grid to solve"),
         (lambda: PoissonBoltzmann(ION, grids=Grid([0, 0, 0], 1, [4, 65, 65])), "4 x 65 x 65 points is too small"),
         (lambda: PoissonBoltzmann(ION, grids=grid_at([0] * 3, 0.25, [33] * 3)), "does not hold the whole molecule"),
         (

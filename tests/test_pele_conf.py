@@ -92,9 +92,13 @@ def test_words_stand_for_values_or_for_settings(control, change, to):
     ("change", "to", "message"),
     [
         ('"OBC"', '"PBSA"', "pele.conf: the solventType 'PBSA' is none of OBC, VACUUM, VDGBNP, SGBNP"),
-        ("0.250", '"$IONS"', "pele.conf: ionicStrength is '$IONS'; a value in place of each of the words $IONS, "),
-        ('useDebyeLength" : true', 'useDebyeLength" : 1', "pele.conf: useDebyeLength is '1'; true or false is"),
-        ('"AMBER99sb"', "3", "pele.conf: ForceField is '3'; a text is needed"),
+        (
+            "0.250",
+            '"$IONS"',
+            "pele.conf: ionicStrength is '$IONS'; expected a value in place of each of the words $IONS, ",
+        ),
+        ('useDebyeLength" : true', 'useDebyeLength" : 1', "pele.conf: useDebyeLength is '1'; expected true or false"),
+        ('"AMBER99sb"', "3", "pele.conf: ForceField is '3'; expected a text"),
         (
             '"AMBER99sb",',
             '"AMBER99sb"',
@@ -103,7 +107,7 @@ def test_words_stand_for_values_or_for_settings(control, change, to):
         (
             '"Initialization"',
             '"Start"',
-            "pele.conf: there is no block Initialization, so it is no control file",
+            "pele.conf: has no block Initialization, so it is not a control file",
         ),
     ],
 )
@@ -137,9 +141,9 @@ def test_a_control_file_stands_for_options(control):
             "$COMPLEXES",
             "names no structure; give one file",
         ),
-        ("complex.pdb", "absent.pdb", "its structure absent.pdb is not there; give one: IN --pele-conf"),
+        ("complex.pdb", "absent.pdb", "its structure absent.pdb does not exist; give one: IN --pele-conf"),
         ('{ "path" : "complex.pdb" }', '{ "path" : "a.pdb" }, { "path" : "b.pdb" }', "names 2 files of one complex"),
-        ('"AMBER99sb"', '"OPLS2005"', "there is no force field 'OPLS2005' in what was given"),
+        ('"AMBER99sb"', '"OPLS2005"', "unknown force field 'OPLS2005' in what was given"),
     ],
 )
 def test_what_a_control_file_does_not_settle(control, change, to, message):

@@ -85,7 +85,7 @@ def test_atoms_of_trajectories_are_found_by_name(folder):
     path.write_text(exchanged(text, slice(1, None)))
     poses = binding(folder, code=1)["poses"]
     assert poses[:4] == [{**pose, "rank": new["rank"]} for pose, new in zip(wanted, poses[:4], strict=False)]
-    assert "stands where model 1 has" in poses[4]["error"]
+    assert "is in the place of model 1's" in poses[4]["error"]
 
 
 def test_a_run_is_found_in_its_folders(folder):
@@ -95,11 +95,11 @@ def test_a_run_is_found_in_its_folders(folder):
     assert found.control == folder / "pele.conf"
     assert read_control(found.control).ligand == "chain L M"
     (folder / "0" / "trajectory_10.xtc").unlink()
-    with pytest.raises(FormatError, match=r"report_10: has no trajectory_10\.pdb or \.xtc beside it"):
+    with pytest.raises(FormatError, match=r"report_10: has no trajectory_10\.pdb or \.xtc next to it"):
         find_run(folder)
     shutil.rmtree(folder / "0")
     shutil.rmtree(folder / "1")
-    with pytest.raises(FormatError, match="holds no report of PELE"):
+    with pytest.raises(FormatError, match="contains no report of PELE"):
         find_run(folder)
 
 
@@ -233,9 +233,9 @@ def test_runs_go_on_and_shards_merge(folder, tmp_path, monkeypatch):
     ("text", "message"),
     [
         ("", "the file is empty"),
-        ("Task Step\n1 2\n", "is no report of PELE"),
+        ("Task Step\n1 2\n", "is not a report of PELE"),
         (HEADS + "1    0    0    -1\n", ":2: has 4 values, the first line 6 names"),
-        (HEADS + "1    0    0    x    1    2\n", "the column currentEnergy holds something else than numbers"),
+        (HEADS + "1    0    0    x    1    2\n", "the column currentEnergy contains something other than numbers"),
     ],
 )
 def test_damaged_reports(text, message, tmp_path):
@@ -370,13 +370,13 @@ def test_agreement_of_columns():
 def test_mistakes_are_sentences(folder):
     assert "no such folder" in error_of("rescore", folder / "nowhere")
     words = ("rescore", folder, "--ligand", LIGAND, "--reports")
-    assert "is no folder" in error_of(*words, folder / "pele.conf")
+    assert "is not a folder" in error_of(*words, folder / "pele.conf")
     conf = folder / "pele.conf"
     conf.write_text(conf.read_text().replace("selectionToPerturb", "nothing"))
     assert "names no chains in selectionToPerturb; give the ligand by --ligand" in error_of("rescore", folder)
     (folder / "second.conf").write_text(CONTROL)
     (folder / "pele.conf").rename(folder / "first.conf")
-    assert "holds 2 files .conf; one by the name pele.conf is needed" in error_of("rescore", folder)
+    assert "contains 2 files .conf; expected one by the name pele.conf" in error_of("rescore", folder)
 
 
 @needs_samples

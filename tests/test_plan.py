@@ -301,7 +301,7 @@ def test_a_map_plan_refuses_an_atom_on_a_point(device):
     grid = Grid((0.0, 0.0, 0.0), 1.0, (3, 3, 3))
     atoms = Atoms([[0.5, 0.5, 0.5]], charges=[1.0])
     plan = Potmap(atoms, grid, device=device)
-    with pytest.raises(InputError, match="stands on atom 0"):
+    with pytest.raises(InputError, match="is at the position of atom 0"):
         plan.evaluate([[1.0, 1.0, 1.0]])
     assert np.isfinite(plan.evaluate().map.values).all()
     with pytest.raises(TypeError, match="no option"):

@@ -187,7 +187,7 @@ def test_a_pose_that_cannot_be_taken_leaves_the_others(tmp_path):
         "hydrogens are missing": v2000(*heavy),
         "1 C too few, 1 N too many": v2000(other, bonds, x),
         "a drawing in two dimensions": v2000(elements, bonds, x * [1, 1, 0], dimension="2D"),
-        "position that is no number": v2000(elements, bonds, x).replace("1.3900", "   nan", 1),
+        "position that is not a number": v2000(elements, bonds, x).replace("1.3900", "   nan", 1),
         "would be": v2000(elements, bonds, x * 3),
         "ends early": "".join(ended) + "M  END\n$$$$\n",
         "no counts of atoms": "pose\n\n\nnothing\n$$$$\n",
@@ -329,6 +329,6 @@ def test_a_pose_that_fails_or_clashes_keeps_the_others():
     assert found.total[1] == evaluate_poses(plan, good[None]).total[0]
     assert found.rmsd[1] == pytest.approx(0, abs=1e-9)
     unnamed = evaluate_poses(plan, np.stack([good, broken]))
-    assert unnamed.errors == {1: "a position is no number"}
+    assert unnamed.errors == {1: "a position is not a number"}
     with pytest.raises(InputError, match="a decomposition is a mean over frames"):
         evaluate_poses(Binding(complex_atoms(), LIGAND, like="mmpbsa.py", idecomp=2), good[None])

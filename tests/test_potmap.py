@@ -538,7 +538,7 @@ def test_statistics_over_models(device, precision):
         assert summed.maps[name].unit == "mV"
         assert summed.maps[name].values.dtype == precision
         assert relative(summed.maps[name].values, values) < MAP[precision]
-    with pytest.raises(InputError, match="there is no model to map"):
+    with pytest.raises(InputError, match="no models were given"):
         potmap_models([], grid)
     with pytest.raises(InputError, match="the field of many models is not summed up"):
         potmap_models(models, grid, field=True)
@@ -580,7 +580,8 @@ def test_a_point_on_an_atom(device, precision, variant):
     with pytest.raises(InputError) as error:
         potmap(atoms, grid, **options)
     assert str(error.value) == (
-        "grid point (2, 2, 3) at 1, 2, 3 A stands on atom 1, where the potential is infinite; choose another spacing "
+        "grid point (2, 2, 3) at 1, 2, 3 A is at the position of atom 1, where the potential is infinite; choose "
+        "another spacing "
         "or origin, or give points near atoms the potential of a minimum distance (`min_distance=1`, say)"
     )
     clamped = potmap(atoms, grid, min_distance=0.5, **options).map.values
@@ -596,16 +597,16 @@ def test_a_point_on_an_atom(device, precision, variant):
         ({"variant": "fast"}, "the method direct has no variant 'fast'; choose auto, sequential, "),
         ({"variant": "cutoff"}, "the method direct has no variant 'cutoff'"),
         ({"method": "cutoff", "variant": "blocked"}, "the method cutoff has no variant 'blocked'; choose auto, cutoff"),
-        ({"method": "ewald"}, "there is no method 'ewald'; choose direct, cutoff, msm, mesh, pb, auto"),
+        ({"method": "ewald"}, "unknown method 'ewald'; choose direct, cutoff, msm, mesh, pb, auto"),
         ({"variant": "shared", "field": True}, "the variant shared computes no field; choose gather, blocked"),
-        ({"precision": "float16"}, "there is no precision 'float16'; choose float32 or float64"),
+        ({"precision": "float16"}, "unknown precision 'float16'; choose float32 or float64"),
         ({"unit": "volts"}, "unknown unit 'volts' of a potential"),
         ({"dielectric": 0}, "the dielectric is 0; it must be positive"),
         ({"temperature": 0, "ionic_strength": 0.1}, "the temperature must be positive, in K; not 0"),
-        ({"kappa": -0.1}, "kappa is -0.1; a finite number of at least 0 is needed"),
+        ({"kappa": -0.1}, "kappa is -0.1; expected a finite number of at least 0"),
         ({"dielectric": -1}, "the dielectric is -1; it must be positive"),
-        ({"ionic_strength": -1}, "ionic_strength is -1; a number of mol/L, 0 to 20, is needed"),
-        ({"device": []}, "there is no device in the list of devices"),
+        ({"ionic_strength": -1}, "ionic_strength is -1; expected a number of mol/L, 0 to 20"),
+        ({"device": []}, "the list of devices is empty"),
         ({"smooth": True}, '`cutoff` and `smooth` belong to `method="cutoff"`'),
     ],
 )

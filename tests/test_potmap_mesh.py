@@ -329,7 +329,7 @@ def test_an_atom_on_a_point_is_found_while_the_device_computes(device):
     there[1234] = 12.0, 14.0, 16.0
     plan = Potmap(atoms, grid, method="mesh", device=device)
     expected = plan.evaluate().map.values.copy()
-    with pytest.raises(InputError, match="stands on"):
+    with pytest.raises(InputError, match="is at the position of"):
         plan.evaluate(there)
     np.testing.assert_array_equal(plan.evaluate(atoms.positions).map.values, expected)
 

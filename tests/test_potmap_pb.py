@@ -98,7 +98,7 @@ def test_what_the_equation_has_no_use_for_is_refused(atoms):
             potmap(atoms, grid, method="pb", **{name: value})
     with pytest.raises(InputError, match="`pb` is of the method pb, not of direct"):
         potmap(atoms, grid, pb=SALT)
-    with pytest.raises(InputError, match="pb is 'water'; a PBModel is needed"):
+    with pytest.raises(InputError, match="pb is 'water'; expected a PBModel"):
         potmap(atoms, grid, method="pb", pb="water")
     with pytest.raises(InputError, match=r"the temperature is 310 K, and that of the model 298\.15"):
         potmap(atoms, grid, method="pb", pb=SALT, temperature=310.0)

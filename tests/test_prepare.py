@@ -389,14 +389,14 @@ def test_each_step_is_told(tmp_path):
     assert shares == sorted(shares)
     assert 0 < shares[0] < shares[-1] <= 1
     steps = list(dict.fromkeys(step for step, _ in told))
-    assert steps[1].startswith("building a residue behind A:")
+    assert steps[1].startswith("building a residue after A:")
     assert steps[2:] == ["building missing atoms", "adding hydrogens", "relaxing built atoms"]
 
 
 def test_the_command_lists_a_few_of_many(tmp_path):
     bare, _ = gapped(tmp_path)
     text = run("prepare", bare, "-o", tmp_path / "ready.pdb", "--no-loops").stdout
-    assert "Not built     1 residue behind A:" in text
+    assert "Not built     1 residue after A:" in text
     assert "no loops are built" in text
     report = json.loads(run("prepare", bare, "-o", tmp_path / "ready.pdb", "--loop-seconds", "0.001", "--json").stdout)
     assert list(report["not_built"].values()) == ["it took longer than 0.001 s"]
@@ -469,7 +469,7 @@ def test_a_trace_is_no_structure_to_build_on(tmp_path, name):
         f"ATOM  {k:5d}  {name:<3} {'ALA' if name == 'CA' else '  U'} A{k:4d}    {3.8 * k:8.3f}   0.000   0.000"
         for k in range(9)
     ]
-    with pytest.raises(InputError, match=r"9 of 9 residues, A:(ALA|U)0 first, lack atoms of their backbone"):
+    with pytest.raises(InputError, match=r"9 of 9 residues, A:(ALA|U)0 first, have incomplete backbones"):
         prepare(file_of(tmp_path, trace), tmp_path / "ready.pdb")
     assert not (tmp_path / "ready.pdb").exists()
 

@@ -81,11 +81,11 @@ def test_the_field_is_minus_the_gradient(model):
     ("options", "message"),
     [
         ({"dielectric": 0}, "the dielectric is 0; it must be positive, 0.001 to 1,000,000"),
-        ({"kappa": -1}, "kappa is -1; a finite number of at least 0 is needed"),
-        ({"min_distance": float("nan")}, "min_distance is nan; a finite number of at least 0 is needed"),
+        ({"kappa": -1}, "kappa is -1; expected a finite number of at least 0"),
+        ({"min_distance": float("nan")}, "min_distance is nan; expected a finite number of at least 0"),
         ({"smooth": True}, "a potential is smoothed at its cutoff; choose the cutoff method"),
-        ({"cutoff": 0}, "the cutoff is 0 A; a finite number beyond the minimum distance is needed"),
-        ({"cutoff": 2, "min_distance": 3}, "the cutoff is 2 A; a finite number beyond the minimum distance is needed"),
+        ({"cutoff": 0}, "the cutoff is 0 A; expected a finite number beyond the minimum distance"),
+        ({"cutoff": 2, "min_distance": 3}, "the cutoff is 2 A; expected a finite number beyond the minimum distance"),
     ],
 )
 def test_what_a_model_refuses(options, message):

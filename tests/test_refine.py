@@ -267,7 +267,7 @@ def test_a_run_goes_on_where_it_ended(complex_file, pose_file, tmp_path):
     journal, table = out / "refine.jsonl", out / "refine.csv"
     whole, rows = journal.read_text(), numbers_of(table)
     words = ("refine", complex_file, pose_file, "--ligand", LIGAND, "-o", out)
-    assert "holds refined poses already; continue it with --resume, replace it with --overwrite" in error_of(*words)
+    assert "already contains refined poses; continue it with --resume, replace it with --overwrite" in error_of(*words)
     journal.write_text("".join(whole.splitlines(keepends=True)[:2]))
     (out / "poses_3.pdb").unlink()
     first = (out / "poses_1.pdb").read_text()
@@ -309,7 +309,7 @@ def test_mistakes_are_sentences(complex_file, pose_file, atoms, poses, refiner, 
     assert not (tmp_path / "out").exists()
     taken = tmp_path / "taken"
     taken.write_text("")
-    assert "is no folder" in error_of("refine", complex_file, "--ligand", LIGAND, "-o", taken)
+    assert "is not a folder" in error_of("refine", complex_file, "--ligand", LIGAND, "-o", taken)
     again = tmp_path / "poses.pdb"
     again.write_text(pose_file.read_text())
     assert "No such option" in refine(complex_file, "-o", tmp_path / "out", "--shard", "1/2", code=2).stderr
@@ -395,7 +395,7 @@ def test_a_file_that_cannot_be_read_is_a_row(complex_file, pose_file, tmp_path):
     assert list(starts.errors) == [3]
     (record,) = spec.records([3], lambda: None)
     assert record.failed
-    assert f"{bad}: molecule 1: is no molecule of an SDF file" in record.error
+    assert f"{bad}: molecule 1: is not a molecule of an SDF file" in record.error
     assert np.isfinite(starts.positions[:3]).all()
 
 
@@ -508,7 +508,7 @@ def mol2_of(molecule: Chem.Mol, title: str) -> str:
 
 def test_a_folder_with_the_name_of_a_file_is_refused(tmp_path):
     for name in ("refined.sdf", "refined.pdb", "run.nc", "refine.csv"):
-        with pytest.raises(FormatError, match=f"{name}: a folder is needed, for the refined complexes"):
+        with pytest.raises(FormatError, match=f"{name}: expected a folder, for the refined complexes"):
             pele_ocl.refine("gone.pdb", ligand="chain B", output=tmp_path / name)
     with pytest.raises(FormatError, match=r"the files of the run; name it without \.dcd"):
         pele_ocl.simulate(STRUCTURES / "trialanine.pdb", tmp_path / "run.dcd", steps=1)

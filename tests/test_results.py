@@ -86,7 +86,7 @@ def test_terms_by_name_and_index():
 
 
 def test_terms_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match=r"energies have shape \(5, 2\); \(\.\.\., 3\) is needed, one a term"):
+    with pytest.raises(InputError, match=r"energies have shape \(5, 2\); expected \(\.\.\., 3\), one per term"):
         Terms(NAMES, np.zeros((5, 2)))
 
 
@@ -195,7 +195,7 @@ def test_terms_are_a_mapping_of_names():
     several = Terms(("bond", "angle"), np.array([[1.0, 2.0], [3.0, 4.0]]))
     assert [float(row.angle) for row in several] == [2.0, 4.0]
     assert dict(several)["bond"].tolist() == [1.0, 3.0]
-    with pytest.raises(KeyError, match="no term 'bonds'"):
+    with pytest.raises(KeyError, match="unknown term 'bonds'"):
         one["bonds"]
 
 

@@ -129,7 +129,8 @@ def test_arguments_that_fail_are_sentences(fresh, monkeypatch):
     queue = Queue(fresh, "float32")
     kernel = queue.kernel("probe.cl", "probe")
     x, _ = queue.zeros(4), kernel.most_items
-    monkeypatch.setattr(kernel, "borrow", Refusing)
+    for source in ("borrow", "lend"):
+        monkeypatch.setattr(kernel, source, lambda *owner: Refusing())
     for launch in (queue.launch, queue.bind_kernel):
         with pytest.raises(DeviceError, match="refuses the work"):
             launch(kernel, (4, 1), (1, 1), dict(x=x, y=x))
@@ -142,7 +143,7 @@ def test_memory_that_is_not_there_is_a_sentence(fresh, monkeypatch):
         raise cl.MemoryError(cl._cl._ErrorRecord(msg="", code=cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE, routine=""))
 
     monkeypatch.setattr("pele_ocl.opencl.queue.Buffer", lacking)
-    with pytest.raises(DeviceError, match="lacks free memory for this; choose another device"):
+    with pytest.raises(DeviceError, match="has not enough free memory for this; choose another device"):
         queue.empty(4)
 
 

@@ -370,7 +370,7 @@ def test_later_frames_with_other_names_are_refused(suffix, tmp_path):
 
     write_conformations(path, atoms[order], x[:, order])
     if suffix == ".xyz":  # elements are all it has
-        with pytest.raises(PeleError, match=r"is O, .* C; the same elements are needed"):
+        with pytest.raises(PeleError, match=r"is O, .* C; expected the same elements"):
             read_back()
     else:
         assert read_back() == pytest.approx(x, abs=1e-4)
@@ -381,5 +381,5 @@ def test_later_frames_with_other_names_are_refused(suffix, tmp_path):
     first, second = (rows[2 * len(atoms) + i] for i in np.flatnonzero(order != np.arange(len(order))))
     lines[first], lines[second] = lines[second], lines[first]
     path.write_text("".join(lines))
-    with pytest.raises(PeleError, match="stands where"):
+    with pytest.raises(PeleError, match="is in the place of"):
         read_back()

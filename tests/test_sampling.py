@@ -78,5 +78,5 @@ def test_positions_outside():
 
 
 def test_positions_of_another_shape():
-    with pytest.raises(InputError, match=r"positions have shape \(3,\); \(n, 3\) is needed"):
+    with pytest.raises(InputError, match=r"positions have shape \(3,\); expected \(n, 3\)"):
         sample(trilinear_map(), [1, 2, 3])

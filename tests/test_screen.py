@@ -314,7 +314,7 @@ def test_command_and_function_give_the_same(places, tmp_path):
     assert "pose_10.pdb" in text.stderr
     written = read_conformations(tmp_path / "p" / "complexes" / "pose_1.pdb")[1]
     assert np.allclose(written[0], found.complex(0).positions, atol=2e-3)
-    with pytest.raises(FormatError, match="holds a screen already"):
+    with pytest.raises(FormatError, match="already contains a screen"):
         screen(HEXAPEPTIDE, places, output=tmp_path / "p", **options)
 
 
@@ -457,7 +457,7 @@ def test_topologies_without_positions_and_empty_folders(tmp_path):
     (entry,) = entries_of([tmp_path])
     assert "positions" in str(entry.given)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FormatError, match="holds no file"):
+    with pytest.raises(FormatError, match="contains no file"):
         entries_of([tmp_path / "empty"])
     with pytest.raises(FormatError):
         entries_of([tmp_path / "absent.sdf"])
@@ -500,7 +500,7 @@ def test_values_of_other_names_are_told(receptor, peptides, tmp_path):
     assert found.table().text() in found.text()  # a row is a line, however long
     assert "'ligand_1'" in told
     assert "'someone'" in told
-    assert found.correlation_lines() == ["Correlations with values.csv: value, of 1 molecule: 4 are needed"]
+    assert found.correlation_lines() == ["Correlations with values.csv: value, of 1 molecule: at least 4 are required"]
 
 
 def test_charges_are_seen_in_drawings_of_large_molecules():

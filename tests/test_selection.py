@@ -124,30 +124,30 @@ def test_select_gives_atoms(atoms: Atoms, ubiquitin: Atoms) -> None:
         ("LIG", "has 'LIG' at character 1; for residues of that name write 'resname LIG'"),
         ("protein or ZN2", "for residues of that name write 'resname ZN2'"),
         ("resn LIG", "did you mean 'resname'?"),
-        ("protein nucleic", "has 'nucleic' at character 9; 'and' or 'or' is needed before it"),
+        ("protein nucleic", "has 'nucleic' at character 9; expected 'and' or 'or' before it"),
         ("(protein", "has '(' at character 1; the parenthesis is not closed"),
-        ("(protein nucleic)", "has 'nucleic' at character 10; 'and' or 'or' is needed"),
+        ("(protein nucleic)", "has 'nucleic' at character 10; expected 'and' or 'or'"),
         ("protein)", "has ')' at character 8; there is no parenthesis for it to close"),
-        ("protein and", "ends behind 'and', where a word such as protein is needed"),
-        ("or protein", "has 'or' at character 1; a word such as protein is needed there"),
-        ("name and resid 5", "has 'and' at character 6; a name for 'name' is needed"),
+        ("protein and", "ends after 'and'; expected a word such as protein"),
+        ("or protein", "has 'or' at character 1; expected a word such as protein"),
+        ("name and resid 5", "has 'and' at character 6; expected a name for 'name'"),
         ('name "CA', "has '\"' at character 6"),
         ('protein "CA"', "has '\"CA\"' at character 9"),
-        ("resid ALA", "has 'ALA' at character 7; a number for 'resid', or a range such as 5:20"),
+        ("resid ALA", "has 'ALA' at character 7; expected a number for 'resid', or a range such as 5:20"),
         ("resid 9:3", "has '9:3' at character 7; a range begins with its lower number"),
-        ("resid 9 to x", "has 'x' at character 12; a number is needed there"),
-        ("resid < CA", "has 'CA' at character 9; a number is needed there"),
-        ("index = 3", "has '=' at character 7; a number for 'index'"),
-        ("index 3A", "has '3A' at character 7; a number for 'index'"),
-        ("within protein", "has 'protein' at character 8; a distance in A is needed"),
-        ("within inf of protein", "has 'inf' at character 8; a distance in A is needed"),
-        ("within 5 protein", "has 'protein' at character 10; 'of' is needed there, as in 'within 5 of protein'"),
+        ("resid 9 to x", "has 'x' at character 12; expected a number"),
+        ("resid < CA", "has 'CA' at character 9; expected a number"),
+        ("index = 3", "has '=' at character 7; expected a number for 'index'"),
+        ("index 3A", "has '3A' at character 7; expected a number for 'index'"),
+        ("within protein", "has 'protein' at character 8; expected a distance in A"),
+        ("within inf of protein", "has 'inf' at character 8; expected a distance in A"),
+        ("within 5 protein", "has 'protein' at character 10; expected 'of', as in 'within 5 of protein'"),
         ("within 5 of resid 5 and name CA", "has 'and' at character 21; it is not clear what 'within' extends to"),
         ("byres protein or water", "has 'or' at character 15; it is not clear what 'byres' extends to"),
         ("(" * 200 + "protein" + ")" * 200, "selections are at most 100 levels deep"),
-        ("chain Q and protein", r"takes no atom; no atom is chain Q (there are A, B, I, L, W)"),
-        ("resid 77", "takes no atom; no atom has that resid"),
-        ("protein and water", "takes no atom"),
+        ("chain Q and protein", r"selects no atoms; no atom is chain Q (there are A, B, I, L, W)"),
+        ("resid 77", "selects no atoms; no atom has that resid"),
+        ("protein and water", "selects no atoms"),
     ],
 )
 def test_texts_that_are_no_selection(atoms: Atoms, text: str, sentence: str) -> None:
@@ -165,11 +165,11 @@ def test_what_atoms_lack(atoms: Atoms) -> None:
         selection(atoms.labels, "type CT")
     with pytest.raises(InputError, match="positions of the atoms are not known"):
         selection(atoms.labels, "within 5 of protein")
-    with pytest.raises(InputError, match=r"positions have shape \(2, 3\); \(29, 3\) is needed"):
+    with pytest.raises(InputError, match=r"positions have shape \(2, 3\); expected \(29, 3\)"):
         selection(atoms, "all", np.zeros((2, 3)))
-    with pytest.raises(InputError, match="a text of the selection language is needed"):
+    with pytest.raises(InputError, match="expected a text of the selection language"):
         selection(atoms, 5)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="Atoms, or Labels, is needed"):
+    with pytest.raises(InputError, match="expected Atoms, or Labels"):
         selection("protein.pdb", "all")  # type: ignore[arg-type]
 
 
@@ -376,10 +376,10 @@ def test_a_selection_that_was_applied_is_as_new() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (("--only", "protien"), 2, "there is no kind 'protien'; choose of protein, nucleic"),
-        (("--without", "HOH,"), 2, "lacks a name before or behind a comma"),
-        (("--without", "(HOH"), 2, "names of residues are needed"),
-        (("--select", "chain Q"), 1, "the selection 'chain Q' takes no atom; no atom is chain Q (there are A"),
+        (("--only", "protien"), 2, "unknown kind 'protien'; choose of protein, nucleic"),
+        (("--without", "HOH,"), 2, "has no name before or after a comma"),
+        (("--without", "(HOH"), 2, "expected names of residues"),
+        (("--select", "chain Q"), 1, "the selection 'chain Q' selects no atoms; no atom is chain Q (there are A"),
         (("--select", "chian A"), 1, "has 'chian' at character 1"),
     ],
 )

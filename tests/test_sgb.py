@@ -201,7 +201,7 @@ def refusal(make) -> str:
 
 def test_what_does_not_go_is_refused():
     model = MODELS["vdgbnp"]
-    assert "holds Born radii and surface" in refusal(lambda: Energy(ATOMS, model=model))
+    assert "keeps Born radii and surface fixed" in refusal(lambda: Energy(ATOMS, model=model))
     assert "come from the surface" in refusal(lambda: Energy(ATOMS, model=model, fixed_radii=True, born="tree"))
     assert "leave born_cutoff out" in refusal(lambda: SolventModel(gb="vdgbnp", born_cutoff=25.0))
     assert "a nonpolar term of its own" in refusal(lambda: SolventModel(gb="vdgbnp", surface="lcpo"))
@@ -210,7 +210,7 @@ def test_what_does_not_go_is_refused():
     assert "part of whole energies" in refusal(lambda: nonbond(ATOMS, all_pairs(ATOMS), model=model))
     assert "not decomposed" in refusal(lambda: Binding(ATOMS, np.arange(3), model=model, idecomp=1))
     assert "take PELE's OPLS2005" in refusal(lambda: Energy(replace(ATOMS, sgb=None), model=model, fixed_radii=True))
-    assert "names, which these atoms lack" in refusal(
+    assert "names, which these atoms do not have" in refusal(
         lambda: Energy(replace(ATOMS, labels=None), model=model, fixed_radii=True)
     )
 

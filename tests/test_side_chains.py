@@ -74,7 +74,7 @@ def test_side_files(tmp_path):
     assert "SER" in library
     assert len(library.rotamers("SER", 1.0, -2.0).spread()) == 3
     for text, sentence in (
-        (SER.replace("* SER", "SER"), "no head"),
+        (SER.replace("* SER", "SER"), "not a head"),
         (SER.replace(" 3 ", " 4 "), "3 rotamers and 4 are announced"),
         (SER.replace("  -6", "  -6 2"), "line 5 has 2 angles"),
         (SER.replace("  -6", " six"), "line 5 has 'six'"),
@@ -337,7 +337,7 @@ def test_what_cannot_be_predicted_is_refused():
     atoms = structure("trialanine")
     with pytest.raises(InputError, match="none of the residues has a side chain"):
         predict_side_chains(atoms)
-    with pytest.raises(InputError, match="no selection, no mask"):
+    with pytest.raises(InputError, match="neither a selection, nor a mask"):
         predict_side_chains(structure("hexapeptide"), [1000])
     with pytest.raises(InputError, match="labels or bonds"):
         predict_side_chains(replace(atoms, labels=None))

@@ -47,9 +47,12 @@ def swapped(of: dict[str, object], first: str, second: str) -> dict[str, object]
 WRONG = {
     "missing": (
         lambda queue, of: {k: v for k, v in of.items() if k != "flat"},
-        "kernel restrain lacks flat; it takes n_a",
+        "kernel restrain lacks flat; its arguments are n_a",
     ),
-    "extra": (lambda queue, of: {**of, "sigma": 1.0}, "kernel restrain has no sigma; it takes n_atoms, n_energies"),
+    "extra": (
+        lambda queue, of: {**of, "sigma": 1.0},
+        "kernel restrain has no sigma; its arguments are n_atoms, n_energies",
+    ),
     "another name": (
         lambda queue, of: {("reference" if k == "references" else k): v for k, v in of.items()},
         "lacks references and has no reference",

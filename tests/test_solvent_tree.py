@@ -303,7 +303,7 @@ def test_auto_takes_the_tree_for_large_molecules(device, monkeypatch):
 
 @pytest.mark.parametrize("accuracy", [0, 1e-7, 1e-3, np.nan, "good"])
 def test_accuracies_that_cannot_be_had(accuracy):
-    with pytest.raises(InputError, match=r"a number from 1e-06 to 0\.0001 is needed"):
+    with pytest.raises(InputError, match=r"expected a number from 1e-06 to 0\.0001"):
         solvent(random_atoms(9), accuracy=accuracy)
 
 
@@ -389,7 +389,7 @@ def test_no_device_is_left_out_of_the_sharing(device):
 def test_devices_that_cannot_share(device, monkeypatch):
     atoms = random_atoms(40)
     assert Solvent(atoms, device=[device, device]).variant == "tree"
-    with pytest.raises(InputError, match="there is no device in the list"):
+    with pytest.raises(InputError, match="the list of devices is empty"):
         Solvent(atoms, device=[])
     with pytest.raises(InputError, match="runs on one device"):
         Solvent(atoms, variant="tiled", device=[device, device])

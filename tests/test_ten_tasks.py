@@ -264,7 +264,7 @@ def test_frames_in_memory_are_a_trajectory_everywhere(here):
             assert len(found.to_json()["frames"]) == 3
             found.save("f.csv")
             assert Path("f.csv").read_text().count("\n") > 2
-    with pytest.raises(PeleError, match="a list of paths is needed"):
+    with pytest.raises(PeleError, match="expected a list of paths"):
         pele_ocl.energy("complex.pdb", trajectory=3)
 
 
@@ -296,5 +296,5 @@ def test_a_control_file_stands_for_a_structure_and_its_settings(here):
     assert pele_ocl.energy("pele.conf", model=model).total == pele_ocl.energy("complex.pdb", model=model).total
     assert pele_ocl.potmap("pele.conf", spacing=3).map.values.shape
     Path("none.conf").write_text(Path("pele.conf").read_text().replace("complex.pdb", "gone.pdb"))
-    with pytest.raises(PeleError, match=r"gone\.pdb is not there; give one: its path, and this file as `pele_conf`"):
+    with pytest.raises(PeleError, match=r"gone\.pdb does not exist; give one: its path, and this file as `pele_conf`"):
         pele_ocl.energy("none.conf")

@@ -91,9 +91,9 @@ def test_second_derivatives_are_refused(torch, plan, molecule):
 
 
 def test_wrong_positions_and_plans_are_named(torch, plan, molecule):
-    with pytest.raises(InputError, match=r"positions are no tensor of shape \(n, 3\) or \(..., n, 3\)"):
+    with pytest.raises(InputError, match=r"positions are not a tensor of shape \(n, 3\) or \(..., n, 3\)"):
         pele_ocl.torch.energies(plan, molecule.positions)
-    with pytest.raises(InputError, match=r"positions have shape \(5, 3\); \(..., 12, 3\) is needed"):
+    with pytest.raises(InputError, match=r"positions have shape \(5, 3\); expected \(..., 12, 3\)"):
         pele_ocl.torch.energies(plan, torch.zeros(5, 3))
     bare = Energy(molecule, gradient=False, device=DEVICE)
     positions = torch.tensor(molecule.positions, requires_grad=True)
@@ -140,7 +140,7 @@ def test_types_of_positions_are_converted_or_refused(torch, plan, molecule):
     assert energy.dtype == torch.float32
     assert float(energy) == pytest.approx(plan.evaluate(whole.numpy()).total, rel=1e-6)
     for kind in (torch.bfloat16, torch.float16, torch.complex64, torch.bool):
-        with pytest.raises(InputError, match=r"positions are of type \w+; float32 or float64 is needed"):
+        with pytest.raises(InputError, match=r"positions are of type \w+; expected float32 or float64"):
             pele_ocl.torch.energies(plan, whole.to(kind))
 
 
@@ -259,16 +259,22 @@ def test_wrong_rows_and_shapes_are_named(torch, rows, different, plan, molecule)
     x = torch.tensor(molecule.positions)
     for call, sentence in (
         (lambda: pele_ocl.torch.energies(plan, x, rows=[0]), "rows are of an Ensemble"),
-        (lambda: pele_ocl.torch.energies(rows, x, rows=[0, 0]), r"rows are \[0, 0\]; one or more, each named once"),
+        (
+            lambda: pele_ocl.torch.energies(rows, x, rows=[0, 0]),
+            r"rows are \[0, 0\]; expected one or more, each named once",
+        ),
         (lambda: pele_ocl.torch.energies(rows, x, rows=[2]), "there are 2 rows; 2 is none of them"),
         (lambda: pele_ocl.torch.energies(rows, x, rows=[True] * 3), "there are 2 rows; a mask of 3 is none of them"),
-        (lambda: pele_ocl.torch.energies([plan], x), "plan is of type list; an Energy, a Nonbond or an Ensemble is"),
+        (
+            lambda: pele_ocl.torch.energies([plan], x),
+            "plan is of type list; expected an Energy, a Nonbond or an Ensemble",
+        ),
         (
             lambda: pele_ocl.torch.energies(pele_ocl.Simulation(rows, timestep=1.0), x),
-            "plan is of type Simulation; an Energy, a Nonbond or an Ensemble, such as its `ensemble`, is needed",
+            "plan is of type Simulation; expected an Energy, a Nonbond or an Ensemble, such as its `ensemble`",
         ),
-        (lambda: pele_ocl.torch.energies(rows, x[:5]), r"shape \(5, 3\); \(..., 12, 3\) is needed"),
-        (lambda: pele_ocl.torch.energies(different, x), r"\(..., 33, 3\), the atoms of 3 rows joined, is needed"),
+        (lambda: pele_ocl.torch.energies(rows, x[:5]), r"shape \(5, 3\); expected \(..., 12, 3\)"),
+        (lambda: pele_ocl.torch.energies(different, x), r"expected \(..., 33, 3\), the atoms of 3 rows joined"),
     ):
         with pytest.raises(InputError, match=sentence):
             call()

@@ -104,7 +104,7 @@ def test_atoms_are_selected_by_name_and_by_index(tmp_path, atoms):
         trajectory(path, peptide, select="index < 10")
     with pytest.raises(InputError, match="`topology`"):
         trajectory(path, peptide, select="protein")
-    with pytest.raises(InputError, match="ends behind '<', where a number"):
+    with pytest.raises(InputError, match="ends after '<'; expected a number"):
         trajectory(path, peptide, select="index <")
     dry = write_trajectory(tmp_path / "dry.dcd", wet[:, :96])
     carbons = np.flatnonzero(peptide.labels.names == "CA")
@@ -164,7 +164,7 @@ def test_files_that_were_cut_off(suffix, files, tmp_path, atoms, frames):
         with pytest.raises(FormatError, match=r"model 23 has 3\d atoms, model 1 40"):
             list(trajectory(cut, atoms))
         return
-    with pytest.raises(FormatError, match=r"in the middle of a frame, behind 22 whole ones; .* by `frames=':22'`"):
+    with pytest.raises(FormatError, match=r"in the middle of a frame, after 22 whole ones; .* with `frames=':22'`"):
         trajectory(cut, atoms)
     assert np.abs(np.concatenate(list(trajectory(cut, atoms, frames=":22"))) - frames[:22]).max() <= DIGITS[suffix]
     cut.write_bytes(data[:50])
@@ -254,7 +254,7 @@ def test_models_that_stand_in_other_columns_are_read_as_structures_are(tmp_path,
     path.write_text("".join(texts))
     assert np.abs(np.concatenate(list(trajectory(path))) - frames[:4]).max() <= DIGITS["pdb"]
     path.write_text("".join(texts).replace("MODEL 4\nATOM      1  C00", "MODEL 4\nATOM      1  N00"))
-    with pytest.raises(FormatError, match="'N00 LIG A   1' stands where model 1 has"):
+    with pytest.raises(FormatError, match="'N00 LIG A   1' is in the place of model 1's"):
         list(trajectory(path))
 
 
@@ -287,7 +287,7 @@ HDF5_KINDS = {
     "whole numbers": {"dtype": "<i4"},
     "in chunks": {"chunks": (7, 40, 3)},
     "compressed": {"compression": "gzip", "shuffle": True},
-    "behind something else": {"userblock_size": 512},
+    "after something else": {"userblock_size": 512},
     "elsewhere": {"external": True},
 }
 
@@ -333,7 +333,7 @@ def test_arguments_of_energy_over_are_checked(files, atoms):
         energy_over(Energy(atoms, gradient=False), opened, frames="1:")
     with pytest.raises(InputError, match="the frames have 2 atoms, the structure 40"):
         energy_over(Energy(atoms, gradient=False), trajectory(files["nc"], select=slice(2)))
-    with pytest.raises(InputError, match="there is no trajectory"):
+    with pytest.raises(InputError, match="no trajectory was given"):
         trajectory([])
 
 
@@ -490,11 +490,11 @@ def test_other_frames_in_memory_settle_another_run(atoms, tmp_path):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (np.zeros((40, 3)), r"the array has shape \(40, 3\); frames \(m, n, 3\) are needed"),
-        (np.zeros((0, 40, 3)), "the array holds no frame, or no atom"),
+        (np.zeros((40, 3)), r"the array has shape \(40, 3\); expected frames \(m, n, 3\)"),
+        (np.zeros((0, 40, 3)), "the array contains no frame, or no atom"),
         (np.zeros((2, 7, 3)), "the array: its frames have 7 atoms, the structure 40"),
         (np.full((2, 40, 3), "x"), "the frames are not an array of numbers"),
-        (3.5, "paths are 3.5; a list of paths is needed"),
+        (3.5, "paths are 3.5; expected a list of paths"),
     ],
 )
 def test_what_is_no_trajectory_is_refused(given, sentence, atoms):

@@ -168,8 +168,8 @@ def test_frames_that_fail_are_named_and_left_out(atoms, grid, frames, each, tmp_
         if not align:
             assert_statistics(found, each[[0, 2, 4]], MAP["float64"])
             assert found.frames.tolist() == [0, 2, 4]
-            assert "stands on" in found.errors[3]
-        assert "a finite number is needed" in found.errors[1]
+            assert "is at the position of" in found.errors[3]
+        assert "expected a finite number" in found.errors[1]
     with pytest.raises(InputError, match="no frame counts: frame 1: "):
         potmap_over(atoms, path, grid, frames=1)
     with pytest.raises(InputError, match="field of many frames"):
@@ -217,8 +217,8 @@ def test_values_at_atoms_leave_out_their_own_charge(atoms, file, frames):
     found = potentials_over(loose, written(file.parent / "bad.h5", some), chosen)
     assert np.isnan(found.values[[2, 4]]).all()
     assert np.isfinite(found.values[[0, 1, 3]]).all()
-    assert "a finite number is needed" in found.errors[2]
-    assert "another atom stands on" in found.errors[4]
+    assert "expected a finite number" in found.errors[2]
+    assert "another atom is at the position of" in found.errors[4]
     with pytest.raises(InputError, match="choose direct"):
         potentials_over(atoms, file, method="mesh")
 

@@ -249,7 +249,7 @@ def test_other_pairs_and_fields_of_terms_are_not_resumed(tmp_path, peptide):
         over(listed, gradient=False)
     lines = output.read_text()
     output.write_text(lines.replace("frame,lennard_jones", "frame,other"))
-    with pytest.raises(FormatError, match=r"holds lennard_jones, .*, not other, .*; give another name to -o"):
+    with pytest.raises(FormatError, match=r"contains lennard_jones, .*, not other, .*; give another name to -o"):
         over(listed)
 
 

@@ -246,8 +246,8 @@ def test_two_columns(tmp_path, atoms):
         ("a,b,c\n", "1: neither a decomposition of `binding` nor a header residue,value"),
         ("residue,value\nALA1,x\n", "2: the value 'x' of ALA1 is not a finite number"),
         ("residue,value\nALA1,1\nALA1,2\n", "3: ALA1 has a value already"),
-        ("residue,value\nALA1\n", "2: has 1 columns; a residue and its value are needed"),
-        ("residue,value\n", ": holds no values of residues"),
+        ("residue,value\nALA1\n", "2: has 1 columns; expected a residue and its value"),
+        ("residue,value\n", ": contains no values of residues"),
         ("idecomp\nEnergy Decomposition Analysis\n\nComplex:\n", ": has no section DELTAS"),
         (
             "idecomp\nEnergy Decomposition Analysis\nDELTAS:\nResid 1,Resid 2\n",
@@ -255,7 +255,7 @@ def test_two_columns(tmp_path, atoms):
         ),
         (f"residue,value\nALA1,1\n{200_000 * 'A'},1\n", "3: field larger than field limit"),
         ('residue,value\n"ALA1\n",1\nALA2,x\n', "4: the value 'x' of ALA2 is not a finite number"),
-        ("idecomp\nEnergy Decomposition Analysis\nDELTAS:\nR:A:LEU:4,1\n", "4: has 2 columns; 17 or more are needed"),
+        ("idecomp\nEnergy Decomposition Analysis\nDELTAS:\nR:A:LEU:4,1\n", "4: has 2 columns; expected 17 or more"),
     ],
 )
 def test_files_that_hold_no_values(tmp_path, text, sentence):

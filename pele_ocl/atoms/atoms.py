@@ -117,7 +117,7 @@ class Atoms(ReadOnlyArrays, Suggests):
         if self.types is not None:
             types = arguments.array("types", self.types, "U", "texts")
             if types.shape != (len(self),):
-                raise InputError(f"types have shape {types.shape}; ({len(self)},) is needed, one an atom")
+                raise InputError(f"types have shape {types.shape}; expected ({len(self)},), one per atom")
             object.__setattr__(self, "types", read_only(types, np.str_))
         if self.sgb is not None:
             object.__setattr__(self, "sgb", self._checked_sgb())
@@ -259,12 +259,13 @@ class Atoms(ReadOnlyArrays, Suggests):
             raise ParameterError(self.default_radii.lacking)
         if "sgb" in missing:
             raise InputError(
-                f"{purpose} needs the SGB parameters of templates (columns 5 to 8 of NBON), which these atoms lack; "
+                f"{purpose} needs the SGB parameters of templates (columns 5 to 8 of NBON), which these atoms do not "
+                "have; "
                 "take PELE's OPLS2005"
             )
         if missing:
             way = next((f"; {of}" for of in self.notes if isinstance(of, Note) and of.code == "no_lennard_jones"), "")
-            raise InputError(f"{purpose} needs {' and '.join(missing)}, which these atoms lack{way}")
+            raise InputError(f"{purpose} needs {' and '.join(missing)}, which these atoms do not have{way}")
         if len(self) == 0:
             raise InputError(f"{purpose} needs at least one atom; there is none")
 
@@ -280,7 +281,7 @@ class Atoms(ReadOnlyArrays, Suggests):
         """
         there = arguments.numbers("positions", positions)
         if there.shape != self.positions.shape:
-            raise InputError(f"positions have shape {there.shape}; ({len(self)}, 3) is needed")
+            raise InputError(f"positions have shape {there.shape}; expected ({len(self)}, 3)")
         self._check_finite("positions", there)
         return placed(self, there)
 
@@ -295,7 +296,7 @@ class Atoms(ReadOnlyArrays, Suggests):
 
         Raises InputError if labels are missing, or for an unknown element."""
         if self.labels is None:
-            raise InputError("masses follow from elements, which these atoms lack")
+            raise InputError("masses follow from elements, which these atoms do not have")
         import gemmi
 
         symbols, places = np.unique(elements_of(self.labels), return_inverse=True)
@@ -329,7 +330,7 @@ class Atoms(ReadOnlyArrays, Suggests):
         chosen = tidy_set(arguments.text("name", name))
         arguments.choice("the set of GB radii", chosen, (*RADII_SETS, *PDB2PQR_SETS))
         if self.labels is None:
-            raise InputError(f"the radii {name} follow from names and elements, which these atoms lack")
+            raise InputError(f"the radii {name} follow from names and elements, which these atoms do not have")
         if chosen in PDB2PQR_SETS:
             from .pdb2pqr_radii import radii_by_names
 
@@ -373,7 +374,7 @@ class Atoms(ReadOnlyArrays, Suggests):
     def _checked(self, name: str) -> Floats:
         values: Floats = read_only(arguments.numbers(name, getattr(self, name)), np.float64)
         if values.shape != (len(self),):
-            raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value per atom")
+            raise InputError(f"{name} has shape {values.shape}; expected ({len(self)},), one value per atom")
         self._check_finite(name, values)
         if name != "charges" and np.any(values < 0):
             i = int(np.argmax(values < 0))
@@ -383,7 +384,7 @@ class Atoms(ReadOnlyArrays, Suggests):
     def _checked_sgb(self) -> Floats:
         values: Floats = read_only(arguments.numbers("sgb", self.sgb), np.float64)
         if values.shape != (len(self), 4):
-            raise InputError(f"sgb has shape {values.shape}; ({len(self)}, 4) is needed, four values per atom")
+            raise InputError(f"sgb has shape {values.shape}; expected ({len(self)}, 4), four values per atom")
         bad = (values[:, :2] < 0).any(axis=1) | np.isinf(values).any(axis=1)
         if bad.any():
             raise InputError(f"sgb of {self.describe(int(np.argmax(bad)))} has a negative radius or an infinite figure")
@@ -398,14 +399,14 @@ class Atoms(ReadOnlyArrays, Suggests):
         good = np.isfinite(values)
         if not good.all():
             i = int(np.argwhere(~good)[0, 0])
-            raise InputError(f"{name} of {self.describe(i)} is {values[i]}; a finite number is needed")
+            raise InputError(f"{name} of {self.describe(i)} is {values[i]}; expected a finite number")
 
     def _checked_pairs(self, name: str) -> Ints:
         pairs = arguments.array(name, getattr(self, name), "iuf", "whole numbers")
         if pairs.size == 0:
             return read_only(np.empty((0, 2)), np.int32)
         if pairs.ndim != 2 or pairs.shape[1] != 2:
-            raise InputError(f"{name} have shape {pairs.shape}; (m, 2) is needed")
+            raise InputError(f"{name} have shape {pairs.shape}; expected (m, 2)")
         if not np.isin(pairs, np.arange(len(self))).all():
             raise InputError(f"{name} name atoms that do not exist; the atoms are 0 to {len(self) - 1}")
         return read_only(pairs, np.int32)
@@ -415,9 +416,9 @@ class Atoms(ReadOnlyArrays, Suggests):
         if bonds.size == 0:
             return read_only(np.empty((0, 2)), np.int32)
         if (bonds != np.trunc(bonds)).any():
-            raise InputError("bonds are not whole numbers; atom indices from 0 are needed")
+            raise InputError("bonds are not whole numbers; expected atom indices from 0")
         if bonds.ndim != 2 or bonds.shape[1] != 2:
-            raise InputError(f"bonds have shape {bonds.shape}; (m, 2) is needed")
+            raise InputError(f"bonds have shape {bonds.shape}; expected (m, 2)")
         if bonds.min() < 0 or bonds.max() >= len(self):
             stray = bonds.min() if bonds.min() < 0 else bonds.max()
             raise InputError(f"a bond names atom {stray}; the atoms are 0 to {len(self) - 1}")
@@ -431,7 +432,7 @@ def _checked_scales(one_four: object) -> tuple[float, float]:
     scales = arguments.numbers("one_four", one_four)
     if scales.shape != (2,) or not ((scales >= 0) & (scales <= 1)).all():
         given = one_four if isinstance(one_four, tuple | list) and len(one_four) < 5 else arguments.described(one_four)
-        raise InputError(f"one_four is {given}; (Coulomb, Lennard-Jones) scales of 0 to 1 are needed")
+        raise InputError(f"one_four is {given}; expected (Coulomb, Lennard-Jones) scales of 0 to 1")
     return float(scales[0]), float(scales[1])
 
 
@@ -519,10 +520,10 @@ def selectable(atoms: Atoms | Labels, positions: ArrayLike | None = None) -> Sel
     from .selection import SelectableAtoms
 
     if not isinstance(atoms, Labels):
-        arguments.instance("atoms", atoms, Atoms, "Atoms, or Labels,")
+        arguments.instance("atoms", atoms, Atoms, "Atoms, or Labels")
     there = None if positions is None else arguments.positions_of(positions)
     if there is not None and len(there) != len(atoms):
-        raise InputError(f"positions have shape {there.shape}; ({len(atoms)}, 3) is needed")
+        raise InputError(f"positions have shape {there.shape}; expected ({len(atoms)}, 3)")
     if isinstance(atoms, Labels):
         return SelectableAtoms(len(atoms), atoms, there)
     return SelectableAtoms(len(atoms), atoms.labels, atoms.positions if there is None else there, atoms.types)
@@ -533,5 +534,5 @@ def require_atoms(atoms: object) -> None:
     if not isinstance(atoms, Atoms):
         given = arguments.described(atoms)
         raise InputError(
-            f"atoms are {given}; Atoms are needed: read('protein.pdb'), or Atoms(positions=..., charges=...)"
+            f"atoms are {given}; expected Atoms: read('protein.pdb'), or Atoms(positions=..., charges=...)"
         )

@@ -44,7 +44,7 @@ class TermTable(ReadOnlyArrays):
         if atoms.shape != (len(parameters), self.n_members) or parameters.shape != (len(atoms), len(self.names)):
             raise InputError(
                 f"the {self.kind} have atoms of shape {atoms.shape} and parameters of shape {parameters.shape}; "
-                f"(m, {self.n_members}) and (m, {len(self.names)}) are needed"
+                f"expected (m, {self.n_members}) and (m, {len(self.names)})"
             )
         if not np.isfinite(parameters).all():
             k, p = np.argwhere(~np.isfinite(parameters))[0]
@@ -93,7 +93,7 @@ class Torsions(TermTable):
         if (wrong := (n != np.rint(n)) | (np.abs(n) > MOST_WAVES)).any():
             k = np.argmax(wrong)
             raise InputError(
-                f"n of number {k} of the {self.kind} is {n[k]:g}; a whole number is needed, at most {MOST_WAVES}"
+                f"n of number {k} of the {self.kind} is {n[k]:g}; expected a whole number, at most {MOST_WAVES}"
             )
 
 
@@ -179,11 +179,11 @@ class Bonded(ReadOnlyArrays):
         object.__setattr__(self, "maps", tuple(read_only(arguments.numbers("maps", m), np.float64) for m in self.maps))
         for m in self.maps:
             if m.ndim != 2 or m.shape[0] != m.shape[1] or len(m) < 2:
-                raise InputError(f"a CMAP map has shape {m.shape}; (s, s) is needed")
+                raise InputError(f"a CMAP map has shape {m.shape}; expected (s, s)")
         if len(self.cmaps):
             numbers = self.cmaps.parameters[:, 0]
             if not np.isin(numbers, np.arange(len(self.maps))).all():
-                raise InputError(f"a CMAP term names a map that is not there; there are {len(self.maps)}")
+                raise InputError(f"a CMAP term names a map that does not exist; there are {len(self.maps)}")
 
     def tables(self) -> Iterator[tuple[str, TermTable]]:
         """Yield the name and the table of each kind of term."""

@@ -23,7 +23,7 @@ from .chemistry import AMINO_ACIDS, is_nucleotide, is_polymer, is_water, tidy_el
 from .labels import Labels
 from .names import SPELLINGS, canonical_capitals, capitals, differences, digit_last, residue_names
 
-_ATOMS, _CHAINS = "the same atoms are needed", "give chains the same names in both"
+_ATOMS, _CHAINS = "expected the same atoms", "give chains the same names in both"
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,7 +340,8 @@ def _refuse_copies(theirs: Residues, pairs: Pairs, sides: _Sides) -> None:
     if copied is not None:
         raise InputError(
             f"{sides.source}: several residues have the name and number of {sides.theirs(copied.atoms[0])}, and its "
-            f"order is not that of {sides.reference_source}, so they cannot be told apart; give the copies different "
+            f"order is not that of {sides.reference_source}, so they cannot be distinguished; give the copies "
+            "different "
             "chain identifiers in both"
         )
 
@@ -433,7 +434,7 @@ def _require_elements(reference: Labels, given: Labels, order: NDArray[np.intp],
         ):
             raise InputError(
                 f"{sides.source}: {sides.theirs(int(order[i]))} is {theirs}, {sides.mine(i)} of "
-                f"{sides.reference_source} {mine}; the same elements are needed"
+                f"{sides.reference_source} {mine}; expected the same elements"
             )
 
 

@@ -27,7 +27,7 @@ def chosen_indices(n: int, which: slice | ArrayLike) -> NDArray[np.intp]:
     if isinstance(which, slice):
         ends = [end for end in (which.start, which.stop, which.step) if end is not None]
         if any(not isinstance(end, int | np.integer) for end in ends) or which.step == 0:
-            raise InputError(f"{which} is no slice of atoms; whole numbers, and a step other than 0, are needed")
+            raise InputError(f"{which} is not a slice of atoms; expected whole numbers, and a step other than 0")
         found: NDArray[np.intp] = everyone[which]
         return found
     chosen = arguments.atoms_chosen("the atoms to take", which)
@@ -51,7 +51,7 @@ def joined(first: Any, second: Any) -> dict[str, Any]:
         one, other = getattr(first, name), getattr(second, name)
         if not np.allclose(one, other, atol=1e-3) if name == "one_four" else one != other:
             raise InputError(
-                f"the two molecules have different {what}s, {one} and {other}; parameters of one kind are needed"
+                f"the two molecules have different {what}s, {one} and {other}; expected parameters of one kind"
             )
     if (first.bonded is None) != (second.bonded is None):
         raise InputError("one of the two molecules has no bonded terms; give both a force field")

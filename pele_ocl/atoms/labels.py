@@ -60,9 +60,9 @@ class Labels(ReadOnlyArrays, Suggests):
             whole = f.name in ("residue_numbers", "residue_index")
             values = arguments.array(f.name, getattr(self, f.name), "iu" if whole else "U", _kind(whole))
             if values.ndim != 1:
-                raise InputError(f"{f.name} have shape {values.shape}; (n,) is needed, one an atom")
+                raise InputError(f"{f.name} have shape {values.shape}; expected (n,), one per atom")
             if whole and values.size and np.abs(values.astype(np.float64)).max() > arguments.MOST_INT32:
-                raise InputError(f"{f.name} reach beyond {arguments.MOST_INT32:,}; smaller numbers are needed")
+                raise InputError(f"{f.name} reach beyond {arguments.MOST_INT32:,}; expected smaller numbers")
             object.__setattr__(self, f.name, read_only(values, np.int32 if whole else np.str_))
         lengths = {f.name: len(getattr(self, f.name)) for f in fields(self)}
         if len(set(lengths.values())) > 1:
@@ -169,7 +169,7 @@ class Structure(ReadOnlyArrays):
         for name, (length, kind) in kinds.items():
             values = arguments.array(name, getattr(self, name), kind, "whole numbers" if kind == "iu" else "booleans")
             if values.shape != (length,):
-                raise InputError(f"{name} have shape {values.shape}; ({length},) is needed")
+                raise InputError(f"{name} have shape {values.shape}; expected ({length},)")
             object.__setattr__(self, name, read_only(values, values.dtype))
         if len(self.positions) != n:
             raise InputError(f"{n} labels for {len(self.positions)} positions")
@@ -183,7 +183,7 @@ class Structure(ReadOnlyArrays):
         mask = arguments.array("the atoms to keep", mask, "b", "booleans")
         starts, n = self.labels.residue_starts, len(self.labels)
         if mask.shape != (n,) or (mask != np.repeat(mask[starts], np.diff(starts, append=n))).any():
-            raise InputError(f"the atoms to keep have shape {mask.shape}; ({n},) booleans of whole residues are needed")
+            raise InputError(f"the atoms to keep have shape {mask.shape}; expected ({n},) booleans of whole residues")
         residues = mask[starts]
         return replace(
             self,

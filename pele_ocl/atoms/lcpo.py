@@ -114,10 +114,14 @@ def _parameters(atoms: Atoms, rule: str) -> _Found:
 
 def _find(atoms: Atoms, rule: str) -> _Found:
     if atoms.labels is None:
-        raise InputError("LCPO surfaces follow from elements, which these atoms lack; choose the surface ace or none")
+        raise InputError(
+            "LCPO surfaces follow from elements, which these atoms do not have; choose the surface ace or none"
+        )
     elements, bonds, is_site = elements_of(atoms.labels), atoms.bond_pairs, atoms.is_site
     if len(atoms) > 1 and not len(bonds):
-        raise InputError("LCPO surfaces follow from bonds, which these atoms lack; choose the surface ace or none")
+        raise InputError(
+            "LCPO surfaces follow from bonds, which these atoms do not have; choose the surface ace or none"
+        )
     bonds = bonds[~is_site[bonds].any(axis=1)]
     ends = bonds_both_ways(bonds)
     n_bonds = np.bincount(ends[:, 0], minlength=len(atoms))

@@ -21,7 +21,7 @@ def written_terms(atoms: Atoms, what: str, others: tuple[str, ...] = ()) -> Bond
     """
     atoms.require(("charges", "lj_sigma", "lj_epsilon"), what)
     if atoms.labels is None or atoms.bonded is None:
-        raise InputError(f"{what} needs names and bonded terms, which these atoms lack")
+        raise InputError(f"{what} needs names and bonded terms, which these atoms do not have")
     plain = ("bonds", "angles", "torsions", "impropers", "one_four", *others)
     for name, table in atoms.bonded.tables():
         if len(table) and name not in plain:

@@ -54,7 +54,7 @@ class VirtualSites(ReadOnlyArrays):
         for name, dtype in (("atoms", np.int32), ("parents", np.int32), ("weights", np.float64)):
             object.__setattr__(self, name, read_only(getattr(self, name), dtype))
         if self.parents.shape != (len(self), MOST_PARENTS) or self.weights.shape != (len(self), N_WEIGHTS):
-            raise InputError(f"parents (k, {MOST_PARENTS}) and weights (k, {N_WEIGHTS}) of k virtual sites are needed")
+            raise InputError(f"expected parents (k, {MOST_PARENTS}) and weights (k, {N_WEIGHTS}) of k virtual sites")
         known = self.parents[:, 0] >= 0
         if np.isin(self.parents[known], self.atoms).any():
             raise InputError("a virtual site is placed by another virtual site, which is not supported")

@@ -31,7 +31,7 @@ def load(name: str) -> Atoms:
     Its energy has the same terms as NonbondedForce and GBSAOBCForce of OpenMM. Raises InputError for an unknown name.
     """
     if name not in SYSTEMS:
-        raise InputError(f"there is no shipped structure {name!r}; choose {', '.join(SYSTEMS)}")
+        raise InputError(f"unknown shipped structure {name!r}; choose {', '.join(SYSTEMS)}")
     return replace(read(shipped("data") / "structures" / SYSTEMS[name]), bonded=None)
 
 

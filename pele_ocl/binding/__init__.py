@@ -150,7 +150,7 @@ def binding(
     files = BindingFiles(*map(_path, (decomposition, residue_plot, heat_map, running_mean, bfactor_pdb)))
     door = Door.of(binding, words, model, device)
     if pb and "gb" in door.given:
-        raise KeywordError("`pb` takes the place of `gb`")
+        raise KeywordError("`pb` replaces `gb`")
     for name, given in (("ligand", ligand), ("receptor", receptor)):
         _refuse_file(name, given)
     run, like = door.run, words.get("like")
@@ -249,7 +249,7 @@ def _residues(given: Sequence[int]) -> list[int]:
     """Return residue indices as a list. Raises InputError for anything else."""
     found = array("alanine", given, "iu", "numbers of residues")
     if found.ndim != 1:
-        raise InputError(f"alanine has shape {found.shape}; a list of numbers of residues, or a selection is needed")
+        raise InputError(f"alanine has shape {found.shape}; expected a list of numbers of residues, or a selection")
     return [int(number) for number in found]
 
 

@@ -66,7 +66,7 @@ def reasons_to_stay(atoms: Atoms) -> list[str]:
         names, name = set(labels.names[own].tolist()), str(labels.residue_names[own[0]])[-3:]
         missing = [atom for atom in ("N", "CA", "C", "CB") if atom not in names]
         if kinds[k] != "protein":
-            found.append(f"is no amino acid ({kinds[k]})")
+            found.append(f"is not an amino acid ({kinds[k]})")
         elif name in _STAY:
             found.append(_STAY[name])
         elif k in linked or name == "CYX":
@@ -149,7 +149,7 @@ def cut_at(atoms: Atoms, residue: int) -> Cut:
     hydrogens = np.array([i for i in beside if atoms.labels.elements[i] == "H"], np.intp)
     removed = np.setdiff1d(_beyond(names["CB"], names["CA"], ends, own), [*gamma, *hydrogens, names["CB"]])
     if len(gamma) + len(hydrogens) != 3 or not len(gamma):
-        reason = reasons_to_stay(atoms)[residue] or "has no side chain that could be cut behind CB"
+        reason = reasons_to_stay(atoms)[residue] or "has no side chain that could be cut after CB"
         raise InputError(f"{where} {reason}, and cannot become alanine")
     return Cut(own, np.setdiff1d(np.arange(len(atoms)), removed), names["CB"], hydrogens, gamma)
 
@@ -264,7 +264,7 @@ def _alanine(
     names = {"HN": "H", **({"H": "H1"} if "H" not in template.names else {})}
     missing = {names.get(role, role) for role in roles} - set(template.names)
     if missing:
-        raise InputError(f"{where} has {', '.join(sorted(missing))}, which Amber99SB's alanine lacks")
+        raise InputError(f"{where} has {', '.join(sorted(missing))}, which Amber99SB's alanine does not have")
     table = {"charges": template.charges, "lj_sigma": template.lj_sigma, "lj_epsilon": template.lj_epsilon}
     places = {role: template.index["HB1" if role == "HB" else names.get(role, role)] for role in (*roles, "HB")}
     return {role: {name: float(of[place]) for name, of in table.items()} for role, place in places.items()}
@@ -329,7 +329,7 @@ def interface_residues(binding: Binding, distance: float = INTERFACE) -> list[in
     """Return the indices of residues with an atom within a distance (A) of the other part, in the given structure."""
     atoms, parts = binding.atoms, binding.parts
     if atoms.labels is None:
-        raise InputError("an alanine scan needs residues, which these atoms lack")
+        raise InputError("an alanine scan needs residues, which these atoms do not have")
     number("distance", distance, "a positive distance in A", above=0)
     near = np.zeros(len(atoms), bool)
     for own, other in ((parts.receptor, parts.ligand), (parts.ligand, parts.receptor)):
@@ -347,7 +347,7 @@ def sites_of(binding: Binding, sites: str | Sequence[int] | None) -> tuple[list[
     """
     labels = binding.atoms.labels
     if labels is None:
-        raise InputError("an alanine scan needs residues, which these atoms lack")
+        raise InputError("an alanine scan needs residues, which these atoms do not have")
     if sites is None:
         wanted = interface_residues(binding)
     elif isinstance(sites, str):

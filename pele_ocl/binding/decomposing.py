@@ -152,13 +152,13 @@ class Decomposer:
         """
         self.idecomp = whole_number("idecomp", idecomp, least=1, most=4)
         if not plan.model.gb_model.is_pairwise:
-            raise InputError(f"energies of {plan.model.gb} are not decomposed; take another GB model")
+            raise InputError(f"energies of {plan.model.gb} are not decomposed; use another GB model")
         if isinstance(plan, PBEnergy) and (self.idecomp > 2 or plan.solvent.equation != "linear"):
             what = "shares of pairs" if self.idecomp > 2 else "shares of residues in the nonlinear equation"
-            raise InputError(f"Poisson-Boltzmann energies have no {what}; take idecomp 1 or 2 of the linear equation")
+            raise InputError(f"Poisson-Boltzmann energies have no {what}; use idecomp 1 or 2 of the linear equation")
         labels = plan.atoms.labels
         if labels is None:
-            raise InputError("a decomposition needs residues, which these atoms lack")
+            raise InputError("a decomposition needs residues, which these atoms do not have")
         if not plan.options.per_atom:
             raise InputError("a decomposition needs the energies of atoms; make the Binding with per_atom=True")
         self._plan, self._parts, self.residues, self._starts = plan, parts, labels.residues, labels.residue_starts
@@ -168,7 +168,7 @@ class Decomposer:
         sizes = np.diff(self._starts, append=len(labels))
         if (np.repeat(self._sides, sizes) != side).any():
             cut = int(np.flatnonzero(np.repeat(self._sides, sizes) != side)[0])
-            raise InputError(f"the residue of {plan.atoms.describe(cut)} is in both parts; take whole residues")
+            raise InputError(f"the residue of {plan.atoms.describe(cut)} is in both parts; use whole residues")
         self._residue_of = np.repeat(np.arange(len(sizes)), sizes)
         self._groups = grouping(plan.names, self.idecomp)
         self._moments = _moments()
@@ -215,7 +215,7 @@ class Decomposer:
         """Return the decomposition over all added conformations. Raises InputError if there are none."""
         n = self._moments["delta"][0].n
         if not n:
-            raise InputError("no frame has energies, and so there is no decomposition")
+            raise InputError("no frame has energies, so a decomposition cannot be computed")
         pairs = {} if self._kernel is None else {split: _shares(of) for split, of in self._split_moments.items()}
         return Decomposition(
             self.residues, self._sides == 1, _shares(self._moments), pairs.pop("total", None), n, self.idecomp, pairs

@@ -113,7 +113,7 @@ class BindingEnergies(Framed):
         Raises InputError if no frame has energies.
         """
         if np.isnan(self.total).all():
-            raise InputError("no frame has energies, and so there is no mean")
+            raise InputError("no frame has energies, so a mean cannot be computed")
         return {
             name: {term: spread_of(np.atleast_1d(values)) for term, values in terms.columns().items()}
             for name, terms in self.systems().items()
@@ -143,7 +143,7 @@ def joined_energies(pieces: Sequence[BindingEnergies]) -> BindingEnergies:
 
 TOO_LARGE = (
     "atoms are on top of each other: its energies are too large for differences in float32, and the device has no "
-    "float64; remove the clash, or take another device"
+    "float64; remove the clash, or use another device"
 )
 
 

@@ -87,7 +87,7 @@ class Parts:
                 )
             is_receptor = ~is_ligand & ~is_water & ~is_stripped
             if not is_receptor.any():
-                raise InputError("ligand, water and what is stripped hold all atoms, and so there is no receptor")
+                raise InputError("ligand, water and what is stripped contain all atoms, so no receptor is left")
         elif strip is not None:
             raise InputError("choose one of receptor and strip: the receptor that is named has no atoms to strip")
         else:
@@ -131,8 +131,8 @@ class Parts:
         if not crossing:
             return self
         note = (
-            f"receptor and ligand are bonded to each other (bonds: {crossing:,}); the difference holds the terms of "
-            "these bonds, and is no binding energy of two molecules"
+            f"receptor and ligand are bonded to each other (bonds: {crossing:,}); the difference contains the terms of "
+            "these bonds, and is not the binding energy of two molecules"
         )
         return replace(self, notes=(*self.notes, note))
 
@@ -169,8 +169,8 @@ def _ligand_of(atoms: Atoms, ligand: Chosen) -> Bools:
         if error.code != NO_ATOMS or _kind(atoms, "ligand").any():
             raise
         raise InputError(
-            f"{error}: the complex has no ligand. Give a receptor and poses to `screen`, or a complex that holds the "
-            "ligand, which `ligands` adds from a file of the molecule",
+            f"{error}: the complex has no ligand. Give a receptor and poses to `screen`, or a complex that contains "
+            "the ligand, which `ligands` can add from a file of the molecule",
             code=NO_ATOMS,
         ) from None
 
@@ -186,7 +186,7 @@ def mask_of(atoms: Atoms, chosen: Chosen, name: str) -> Bools:
     except IndexError:
         raise InputError(f"the {name} has shape {given.shape} or names no atom of the {len(atoms):,}") from None
     if not mask.any():
-        raise InputError(f"the {name} holds no atom")
+        raise InputError(f"the {name} contains no atom")
     return mask
 
 
@@ -285,7 +285,7 @@ def _copies_note(atoms: Atoms, is_ligand: Bools) -> list[str]:
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     n = len({int(m) for m in molecules[np.isin(residues, found)]})
     return [
-        f"the ligand holds {n:,} molecules of one name ({shown}{more}), whose energies are one sum; name one to "
+        f"the ligand contains {n:,} molecules of one name ({shown}{more}), whose energies are one sum; name one to "
         "have it alone"
     ]
 

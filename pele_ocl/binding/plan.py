@@ -318,7 +318,7 @@ def grid_errors(binding: Binding, energies: BindingEnergies | None = None) -> di
     """
     whole = binding.plans["complex"]
     if not isinstance(whole, PBEnergy):
-        raise InputError("there is no grid with Generalized Born; make the Binding with pb=PBSolvent()")
+        raise InputError("Generalized Born uses no grid; make the Binding with pb=PBSolvent()")
     fine = binding.evaluate() if energies is None else energies
     systems = binding.systems
     grids = systems.grids(systems.positions(whole.atoms.positions[None]))

@@ -66,10 +66,10 @@ class PBSolvent:
             ("radii", ("own", "tan-luo")),
         ):  # fmt: skip
             arguments.choice(name, getattr(self, name), choices)
-        arguments.number("ion_radius", self.ion_radius, "a number of A, 0 to 100,", least=0, most=100)
-        arguments.number("spacing", self.spacing, "a number of A, 0.01 to 100,", least=0.01, most=100)
-        arguments.number("padding", self.padding, "a number of A, 1 to 10,000,", least=1, most=1e4)
-        arguments.number("tolerance", self.tolerance, "a number, 1e-14 to 0.1,", least=1e-14, most=0.1)
+        arguments.number("ion_radius", self.ion_radius, "a number of A, 0 to 100", least=0, most=100)
+        arguments.number("spacing", self.spacing, "a number of A, 0.01 to 100", least=0.01, most=100)
+        arguments.number("padding", self.padding, "a number of A, 1 to 10,000", least=1, most=1e4)
+        arguments.number("tolerance", self.tolerance, "a number, 1e-14 to 0.1", least=1e-14, most=0.1)
 
     def with_constants(self, model: SolventModel) -> PBModel:
         """Build the PBModel with the constants of a SolventModel."""
@@ -90,11 +90,11 @@ def default_model(model: SolventModel | None) -> SolventModel:
     """
     model = SolventModel.or_default(model)
     if model.gb_model.vacuum or not model.gb_model.is_pairwise:
-        raise InputError(f"Poisson-Boltzmann takes the place of a GB model; leave out gb={model.gb!r}")
+        raise InputError(f"Poisson-Boltzmann replaces the GB model; leave out gb={model.gb!r}")
     if model.surface != "ace":
         return model
     if not isinstance(model.surface, OwnWord):
-        raise InputError("the surface 'ace' needs Born radii; take lcpo or none with Poisson-Boltzmann")
+        raise InputError("the surface 'ace' needs Born radii; use lcpo or none with Poisson-Boltzmann")
     is_own = isinstance(model.surface_tension, OwnNumber)
     return replace(model, surface="lcpo", surface_tension=NONPOLAR["lcpo"] if is_own else model.surface_tension)
 

@@ -344,10 +344,10 @@ def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress |
     given = poses if isinstance(poses, Poses) else Poses(poses)
     positions = given.positions
     if positions.ndim != 3 or positions.shape[1:] != (len(parts.ligand), 3) or not len(positions):
-        raise InputError(f"poses have shape {positions.shape}; (m, {len(parts.ligand)}, 3) is needed, m at least 1")
+        raise InputError(f"poses have shape {positions.shape}; expected (m, {len(parts.ligand)}, 3), m at least 1")
     errors = dict(given.errors)
     for k in np.flatnonzero(~np.isfinite(positions).all(axis=(1, 2))).tolist():
-        errors.setdefault(k, "a position is no number")
+        errors.setdefault(k, "a position is not a number")
     errors = _occupied(binding, positions, errors) | errors
     good = [k for k in range(len(positions)) if k not in errors]
     fixed = binding.plans["receptor"].evaluate()

@@ -226,7 +226,7 @@ class BindingResult(Reported, Suggests):
 
     def _decomposed(self) -> Decomposition:
         if self.decomposition is None:
-            raise InputError("there is no decomposition; ask for one by `idecomp`")
+            raise InputError("no decomposition was computed; request one with `idecomp`")
         return self.decomposition
 
     def table(self) -> Report:

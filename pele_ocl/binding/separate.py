@@ -67,7 +67,7 @@ def separate_energies(
     """
     missing = [name for name in PARTS if name not in trajectories]
     if missing:
-        raise InputError(f"there is no trajectory of the {missing[0]}; give one of each")
+        raise InputError(f"a trajectory of the {missing[0]} is missing; give one of each")
     found = dict[str, FrameEnergies]()
     for k, name in enumerate(PARTS):
         own, whole = (atoms or {}).get(name), binding.plans[name].atoms
@@ -76,7 +76,7 @@ def separate_energies(
             correspondence(whole.labels, own.labels, f"the {name}'s structure", "the complex", n_atoms)
         plan = binding.plans[name] if own is None else plan_like(binding, own)
         if strange := set(plan.names) - set(binding.names):
-            raise InputError(f"the {name} has the term {sorted(strange)[0]}, which the complex lacks")
+            raise InputError(f"the {name} has the term {sorted(strange)[0]}, which the complex does not have")
         tell = None if progress is None else lambda share, done=k: progress((done + share) / len(PARTS))
         over = opened(plan.atoms, trajectories[name], None, None, None)
         energies = _energies(binding, plan, over, tell)

@@ -144,7 +144,7 @@ class BindingSpec(StructureSpec):
         if self.receptor is not None and self.strip is not None:
             raise KeywordError("choose one of `receptor` and `strip`; a receptor that is named has all its atoms")
         if len(self.ligands) > 1 and (run.output is not None or files.given):
-            raise KeywordError("files are of one ligand; give one `ligand`, or take JSON for several")
+            raise KeywordError("files are of one ligand; give one `ligand`, or use JSON for several")
         if self.frames.paths and len(self.ligands) > 1:
             run.refuse_sharing("several ligands are done one after the other; give one `ligand`")
         if self.is_separate:

@@ -49,11 +49,11 @@ def spread_of(values: ArrayLike) -> Spread:
     """Compute the Spread of a series (n,), ignoring NaN. Raises InputError for another shape, and without values."""
     series = numbers("values", values)
     if series.ndim != 1:
-        raise InputError(f"values have shape {series.shape}; a series (n,) is needed")
+        raise InputError(f"values have shape {series.shape}; expected a series (n,)")
     series = series[~np.isnan(series)]
     n = len(series)
     if not n:
-        raise InputError("there is no value to take a mean of")
+        raise InputError("a mean of no values cannot be computed")
     mean, sd = float(series.mean()), float(series.std())
     sample = float(series.std(ddof=1)) if n > 1 else np.nan
     sem_blocked = blocked_error(series)
@@ -128,7 +128,7 @@ def read_binding_report(path: str | PathLike[str]) -> Mapping[str, _Numbers]:
         delta: Mapping[str, _Numbers] = report["delta"]
         _of(delta["total"], "mean")
     except (KeyError, TypeError, ValueError, UnicodeDecodeError):
-        raise FormatError(f"{path}: is no report of binding energies in JSON") from None
+        raise FormatError(f"{path}: is not a report of binding energies in JSON") from None
     return delta
 
 
@@ -195,7 +195,7 @@ def entropy_of(energies: ArrayLike, temperature: float = 298.15, resamples: int 
     """
     series = numbers("energies", energies)
     if series.ndim != 1:
-        raise InputError(f"energies have shape {series.shape}; a series (n,) is needed")
+        raise InputError(f"energies have shape {series.shape}; expected a series (n,)")
     series = series[~np.isnan(series)]
     if len(series) < 2:
         raise InputError("an entropy needs the energies of two frames or more")

@@ -40,15 +40,15 @@ PLAIN = [
     (r"expected '\)'", "a closing parenthesis is missing"),
     (r"expected '}'", "a closing brace is missing: some {{ has no }}"),
     (r"extraneous closing brace.*", "there is one closing brace too many"),
-    (r"unknown type name '(\w+)'", "`{0}` is no type; OpenCL C has int, float, float4, double and their like"),
-    (r"implicit declaration of function '(\w+)'.*", "there is no function `{0}`; is it misspelt?"),
+    (r"unknown type name '(\w+)'", "`{0}` is not a type; OpenCL C has int, float, float4, double and their like"),
+    (r"implicit declaration of function '(\w+)'.*", "unknown function `{0}`; is it misspelt?"),
     (r"no matching function for call to '(\w+)'", "`{0}` takes arguments of other types, or another number of them"),
     (r"call to '(\w+)' is ambiguous", "`{0}` is there for several types; write a cast, such as (float)x"),
     (r"redefinition of '(\w+)'", "`{0}` is declared twice"),
     (r"cannot assign to variable '(\w+)' with const.*", "`{0}` is const: it can be read, but not changed"),
     (r"read-only variable is not assignable", "this is const: it can be read, but not changed"),
     (r"too (few|many) arguments to function call.*", "too {0} arguments in this call"),
-    (r"no member named '(\w+)' in.*", "there is no member `{0}`; a float4 has .x, .y, .z and .w"),
+    (r"no member named '(\w+)' in.*", "unknown member `{0}`; a float4 has .x, .y, .z and .w"),
     (r"member reference base type '([^']+)'.*", "a {0} has no members such as .x"),
     (r"subscripted value is not an array, pointer, or vector",
      "only arrays have elements in brackets [ ]; an array that a kernel takes has one index, not one for each axis"),
@@ -70,7 +70,7 @@ PLAIN = [
     (r"use of type '?\"?double.*|.*cl_khr_fp64.*", "this device has no double; use float"),
     (r"variable.*address space.*must.*kernel.*|.*non-kernel function variable cannot be declared in local.*",
      "`local` arrays are declared at the top of the kernel itself, not in a loop, branch or helper"),
-    (r"'([^']+)' file not found", "there is no file {0} to include; write all in one file"),
+    (r"'([^']+)' file not found", "cannot find the included file {0}; write everything in one file"),
 ]  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def read_source(path: str | PathLike[str]) -> str:
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = data.decode("utf-16", "replace")
     elif b"\0" in data:
-        raise FormatError(f"{path}: is no text; give a file of OpenCL C")
+        raise FormatError(f"{path}: is not text; give a file of OpenCL C")
     else:
         text = data.decode("utf-8-sig", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -110,7 +110,7 @@ def compiled(
     source = plain_source(source)
     if findings := list(files_outside(source)):
         return None, findings
-    none = Finding("compile", "there is no kernel in the file; a kernel begins with `kernel void name(`")
+    none = Finding("compile", "the file contains no kernel; a kernel begins with `kernel void name(`")
     if "kernel" not in source:  # comments are removed; NVIDIA's runtime crashes for a program without kernels
         return None, [none]
     file = named_source(source)

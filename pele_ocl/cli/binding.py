@@ -47,11 +47,11 @@ class Parts:
         essential=True,
     )  # fmt: skip
     strip: str | None = option(
-        "Atoms to leave out besides water, or none. By default the counter-ions that --like's program "
-        "strips: mmpbsa.py and sander from structures with water, gmx from any.", metavar="EXPR|none",
+        "Atoms to remove in addition to water, or none. By default the counter-ions that --like's program "
+        "removes: mmpbsa.py and sander from structures with water, gmx from any.", metavar="EXPR|none",
     )  # fmt: skip
     receptor_trajectory: tuple[Path, ...] = option(
-        "Frames of the receptor alone; may be given several times.", metavar="FILE"
+        "Frames of the receptor alone. Can be given several times.", metavar="FILE"
     )
     ligand_trajectory: tuple[Path, ...] = option("Frames of the ligand alone.", metavar="FILE")
     receptor_structure: Path | None = option(
@@ -62,7 +62,7 @@ class Parts:
     )
     poses: Path | None = option(
         "Poses of the ligand: molecules of an SDF or mol2 file, or models of a .pdb or .cif file. Atoms may have "
-        "any order. Poses are numbered from 1, in files as pose beside frame, which counts from 0.", metavar="FILE",
+        "any order. Poses are numbered from 1; files also contain the frame, counted from 0.", metavar="FILE",
         essential=True,
     )  # fmt: skip
 
@@ -75,14 +75,16 @@ class Analysis:
 
     idecomp: int | None = option(
         "Decomposition as in AMBER: 1, 2 by residue, 3, 4 by pairs of residues; 1-4 pairs are internal with 1 and "
-        "3. Without it files of a decomposition take 2, a heat map 4.", type=click.IntRange(1, 4), essential=True,
+        "3. By default, decomposition files use 2 and heat maps 4.", type=click.IntRange(1, 4), essential=True,
     )  # fmt: skip
     entropy: bool = option("Report interaction entropy and C2, at --temperature.")
     alanine: str | None = option(
         "Alanine scan of the residues that a selection names; interface: all within 5 A of the other part. Mutant "
-        "less wild type, as in gmx_MMPBSA; MMPBSA.py prints the reverse sign.", metavar="EXPR", essential=True,
+        "minus wild type, as in gmx_MMPBSA; MMPBSA.py prints the opposite sign.", metavar="EXPR", essential=True,
     )  # fmt: skip
-    compare: Path | None = option("Report the difference from what another run printed with --json.", metavar="JSON")
+    compare: Path | None = option(
+        "Report the difference from the result of another run, printed with --json.", metavar="JSON"
+    )
 
 
 @dataclass(frozen=True)
@@ -95,14 +97,14 @@ class Files:
         "Write the decomposition: .csv in the layout of gmx_MMPBSA, or .h5.", type=OUTPUT, metavar="FILE"
     )
     residue_plot: Path | None = option(
-        "Draw the residues with the largest shares.", type=OUTPUT, metavar="PNG", former=("--bars",)
+        "Draw the residues with the largest contributions.", type=OUTPUT, metavar="PNG", former=("--bars",)
     )
     heat_map: Path | None = option(
-        "Draw the shares of pairs of residues, receptor by ligand.", type=OUTPUT, metavar="PNG"
+        "Draw the contributions of pairs of residues, receptor by ligand.", type=OUTPUT, metavar="PNG"
     )
-    running_mean: Path | None = option("Draw the mean up to each frame.", type=OUTPUT, metavar="PNG")
+    running_mean: Path | None = option("Draw the mean of all frames up to each frame.", type=OUTPUT, metavar="PNG")
     bfactor_pdb: Path | None = option(
-        "Write the complex with each residue's share as its B factor.", type=OUTPUT, metavar="PDB",
+        "Write the complex with each residue's contribution as its B factor.", type=OUTPUT, metavar="PDB",
         former=("--coloured",),
     )  # fmt: skip
 
@@ -112,17 +114,17 @@ class Poisson:
     """Options of MM/PBSA."""
 
     pb: bool = option(
-        "MM/PBSA: solve the Poisson-Boltzmann equation in place of Generalized Born, on nodes of the "
-        "complex's grid for all three systems. The nonpolar term is then lcpo by default.", essential=True,
+        "MM/PBSA: solve the Poisson-Boltzmann equation instead of Generalized Born, using the complex's "
+        "grid for all three systems. The nonpolar term is then lcpo by default.", essential=True,
     )  # fmt: skip
-    spacing: float | None = option(f"{_OF_PB}of the grid, Angstrom; by default {PBSolvent.spacing:g}.", essential=True)
+    spacing: float | None = option(f"{_OF_PB}grid spacing, Angstrom; by default {PBSolvent.spacing:g}.", essential=True)
     padding: float | None = option(
-        f"{_OF_PB}from the complex to the boundary of the grid, Angstrom; by default {PBSolvent.padding:g}.",
+        f"{_OF_PB}distance from the complex to the boundary of the grid, Angstrom; by default {PBSolvent.padding:g}.",
         essential=True,
     )
     nonlinear: bool = option(f"{_OF_PB}solve the nonlinear equation.", essential=True)
     pb_surface: str | None = option(
-        f"{_OF_PB}border of solute and solvent; by default {PBSolvent.surface}.", choices=PB_SURFACES
+        f"{_OF_PB}boundary between solute and solvent; by default {PBSolvent.surface}.", choices=PB_SURFACES
     )
 
 
@@ -156,10 +158,11 @@ class Former(EachOnce):
 @structures_argument
 @command_option(
     "-o", "--output", type=OUTPUT, metavar="OUT",
-    help="Write the energies of every frame: .h5, .csv or .jsonl of a trajectory, as they come; else .h5, .csv, .json.",
+    help="Write the energies of every frame: .h5, .csv or .jsonl for a trajectory, written as they are computed; else "
+    ".h5, .csv, .json.",
     essential=True,
 )  # fmt: skip
-@ligand_option(multiple=True, more=" Several ligands are reported one by one.")
+@ligand_option(multiple=True, more=" Several ligands are reported separately.")
 @options(Parts, Analysis, Files, Poisson)
 @cutoff_option("by default none")
 @one_four_option
@@ -180,9 +183,10 @@ def binding(
 ) -> None:  # fmt: skip
     """Compute the binding energy of the complex in IN: its energy minus the energies of receptor and ligand.
 
-    Each has Born radii of its own: MM/GBSA over the frames of a trajectory (-t), over poses, or of one structure;
-    docs/binding.md. --pb is MM/PBSA. The parts have the positions of the complex, unless they have separate
-    trajectories. Energies in kcal/mol. A run of MMPBSA.py is `pele-ocl mmpbsa`, one of PELE `pele-ocl rescore`.
+    Each has its own Born radii. Computes MM/GBSA for the frames of a trajectory (-t), for poses, or for one structure,
+    or MM/PBSA with --pb; see docs/binding.md. The parts have the positions of the complex, unless they have separate
+    trajectories. Energies in kcal/mol. For runs of MMPBSA.py use `pele-ocl mmpbsa`, for runs of PELE `pele-ocl
+    rescore`.
     """
     asked = [keywords(group) for group in (parts, analysis, files, poisson)]
     result = computed(

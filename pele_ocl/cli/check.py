@@ -25,7 +25,7 @@ def _group(context: click.Context, option: click.Parameter, given: str | None) -
     if given is None:
         return None
     if not re.fullmatch(r"[1-9]\d{0,4}(x[1-9]\d{0,4}){0,2}", given):
-        raise click.BadParameter(f"{given!r} is no group, as 64 or 16x4x1 is")
+        raise click.BadParameter(f"{given!r} is not a work-group size, such as 64 or 16x4x1")
     return tuple(map(int, given.split("x")))
 
 
@@ -33,34 +33,36 @@ def _group(context: click.Context, option: click.Parameter, given: str | None) -
 @click.argument("path", metavar="KERNEL.cl", type=INPUT)
 @click.option(
     "--as", "quantity", type=click.Choice(NAMES), required=True,
-    help="Quantity that it computes, which says the arguments that it may take: docs/check.md.",
+    help="Quantity that the kernel computes; it determines the allowed arguments: docs/check.md.",
 )  # fmt: skip
-@click.option("--kernel", metavar="NAME", help="Kernel of the file; needed if there are several.")
+@click.option("--kernel", metavar="NAME", help="Name of the kernel; required if the file contains several.")
 @click.option(
     "--launch", type=click.Choice(LAUNCHES),
-    help="Owner of a work-item; `group` is a work-group for each atom, `one` a single work-item. docs/check.md has "
-    "the default.",
+    help="What a work-item computes; `group` is a work-group for each atom, `one` a single work-item. docs/check.md "
+    "lists the defaults.",
 )  # fmt: skip
-@click.option("--group", callback=_group, metavar="SIZE", help="Work-items of a group, such as 64 or 16x4x1.")
+@click.option("--group", callback=_group, metavar="SIZE", help="Work-items per work-group, such as 64 or 16x4x1.")
 @click.option(
     "--points-per-item",
     type=click.IntRange(1, 4096),
-    help="Points along x, or numbers of a sum, that a work-item has; by default the constant POINTS of the kernel.",
+    help="Points along x, or numbers of a sum, per work-item; by default the constant POINTS of the kernel.",
 )
 @device_option()
-@click.option("--timing/--no-timing", default=True, show_default=True, help="Time a correct kernel and our variants.")
+@click.option(
+    "--timing/--no-timing", default=True, show_default=True, help="Time a correct kernel and the built-in variants."
+)
 @json_option()
 @debug_option
 def check(
     path: Path, quantity: str, kernel: str | None, launch: str | None, group: tuple[int, ...] | None,
     points_per_item: int | None, device: str | None, timing: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Check the kernel in KERNEL.cl against the reference, and say what is wrong with it.
+    """Check the kernel in KERNEL.cl against the reference, and report what is wrong.
 
-    It is compiled and run on awkward sizes, such as one atom, one more and one less than a work-group, primes, and
-    charges of zero. If oclgrind is installed, it finds races, invalid accesses and uninitialized values, and reports
-    their lines. A correct kernel is timed together with our variants. The exit code is 1 if the kernel is wrong. This
-    is not a sandbox: kernels run with all your rights, so only check those of people you trust.
+    It is compiled and run on difficult cases, such as one atom, one more and one less than a work-group, primes, and
+    zero charges. If oclgrind is installed, it finds races, invalid accesses and uninitialized values, and reports their
+    lines. A correct kernel is timed together with the built-in variants. The exit code is 1 if the kernel is wrong.
+    This is not a sandbox: kernels run with your permissions, so only check kernels that you trust.
     """
     from ..checking import check_kernel
     from ..checking.compiling import read_source

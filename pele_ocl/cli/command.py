@@ -70,9 +70,9 @@ INPUT, OUTPUT = Input(), Output()
 
 # Headings of options in --help-all, in this order.
 HEADINGS = (
-    "Options", "Parts of the complex", "Analysis", "Dynamics", "Output", "Stopping", "Holding atoms", "Computation",
-    "Models and trajectories", "Choosing atoms", "Structure and force field", "Solvent", "Devices and processes",
-    "Reports",
+    "Options", "Parts of the complex", "Analysis", "Dynamics", "Output", "Stopping", "Restraints and constraints",
+    "Computation", "Models and trajectories", "Choosing atoms", "Structure and force field", "Solvent",
+    "Devices and processes", "Reports",
 )  # fmt: skip
 # Option names of other programs, with the equivalent options to suggest.
 ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":

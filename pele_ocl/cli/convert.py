@@ -29,7 +29,7 @@ from .terminal import one_line, say
 @json_option()
 @debug_option
 def convert(path: Path, output: Path, as_json: bool, call: Call, **options: Any) -> None:
-    """Write the map in IN as OUT, in the format that OUT's suffix says.
+    """Write the map in IN as OUT, in the format given by OUT's suffix.
 
     Formats are OpenDX (.dx, .dx.gz), Gaussian cube (.cube, .cub), MRC/CCP4 (.mrc, .ccp4, .map) and HDF5 (.h5).
     """

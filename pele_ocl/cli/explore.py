@@ -43,7 +43,7 @@ def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dic
     for text in given:
         word, equals, value = text.partition("=")
         if not equals or not word.isidentifier():
-            raise click.BadParameter(f"{text!r} is not WORD=VALUE, as BOX_RADIUS=20 is")
+            raise click.BadParameter(f"{text!r} is not WORD=VALUE, such as BOX_RADIUS=20")
         found[word] = value
     return found
 
@@ -69,11 +69,11 @@ class Exploring:
         "-n", type=click.IntRange(1, MOST_EXPLORERS), metavar="N", essential=True,
     )  # fmt: skip
     output: Path | None = option(
-        "Write all files into this folder, in place of the paths in CONTROL.", "-o", type=PATH, metavar="DIR",
+        "Write all files to this folder instead of the paths in CONTROL.", "-o", type=PATH, metavar="DIR",
         essential=True,
     )  # fmt: skip
     seed: int | None = option(
-        "Seed of all random numbers, in place of CONTROL's.", type=click.IntRange(min=0), heading="Dynamics",
+        "Seed of all random numbers, instead of CONTROL's.", type=click.IntRange(min=0), heading="Dynamics",
         essential=True,
     )  # fmt: skip
     steps: int | None = option(
@@ -81,11 +81,11 @@ class Exploring:
         essential=True,
     )  # fmt: skip
     complexes: tuple[Path, ...] = option(
-        "Structure to begin with, in place of CONTROL's; several are given to the explorers in turn.",
+        "Structure to start from, instead of CONTROL's; several are assigned to the explorers in turn.",
         "--complex", type=INPUT, metavar="FILE", essential=True,
     )  # fmt: skip
     set: tuple[str, ...] = option(
-        "Put a value in place of $WORD in CONTROL, as programs that prepare runs do.",
+        "Replace $WORD in CONTROL by a value, as programs that prepare runs do.",
         callback=_words, metavar="WORD=VALUE", former=("--fill",),
     )  # fmt: skip
     shard: str | None = option(
@@ -93,8 +93,10 @@ class Exploring:
         "mpi/N for the first N.",
         metavar="K/N|mpi", heading="Devices and processes",
     )  # fmt: skip
-    resume: bool = option("Go on with an interrupted run in the same folder.", heading="Output")
-    overwrite: bool = option("Replace an earlier run in the folder, which is refused otherwise.", heading="Output")
+    resume: bool = option("Continue an interrupted run in the same folder.", heading="Output")
+    overwrite: bool = option(
+        "Replace an earlier run in the folder; otherwise an existing run is an error.", heading="Output"
+    )
 
 
 def _ligand_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,13 +113,13 @@ def _ligand_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--ranks", type=click.IntRange(min=1), hidden=True, help="As --shard mpi/N.")
 @option_of(StructureGroup, "templates", essential=True)
 @option_of(StructureGroup, "obc", essential=True)
-@pele_data_option(", beside the ones in the working directory and beside CONTROL")
+@pele_data_option(", in addition to those in the working directory and next to CONTROL")
 @guess_radii_option
 @run_options
 @json_option()
 @command_option(
     "--example", type=PATH, is_flag=False, flag_value=Path("explore-example"), is_eager=True, expose_value=False,
-    callback=_example, metavar="[DIR]", help="Write a small complex with its ligand and control file to DIR, and end.",
+    callback=_example, metavar="[DIR]", help="Write a small complex with its ligand and control file to DIR, and exit.",
     essential=True,
 )  # fmt: skip
 @debug_option
@@ -133,9 +135,9 @@ def explore(
     """Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimize, Metropolis.
 
     Writes report_N and trajectory_N for each explorer N like PELE. The walk is a search: its states are not a Boltzmann
-    sample and give no free energies. A CONTROL file is shown in docs/explore.md. Of a STRUCTURE and its
-    --ligand-file the control file and the ligand's parameters are written to DIR, by default STRUCTURE_explore, and
-    run.
+    sample and cannot be used for free energies. docs/explore.md has an example of a CONTROL file. For a STRUCTURE and
+    its --ligand-file, the control file and the ligand's parameters are written to DIR, by default STRUCTURE_explore,
+    and the run is started.
     """
     if ranks is not None and exploring.shard is None:
         exploring = replace(exploring, shard=f"mpi/{ranks}")

@@ -28,9 +28,9 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
     for text in given:
         name, _, count = text.partition(":")
         if not name or not re.fullmatch(r"[0-9]{1,9}|auto", count):
-            raise click.BadParameter(f"{text!r} is not NAME:COUNT or NAME:auto, as NA:12 is")
+            raise click.BadParameter(f"{text!r} is not NAME:COUNT or NAME:auto, such as NA:12")
         if name in requests:
-            raise click.BadParameter(f"{name} is given twice; add the counts up")
+            raise click.BadParameter(f"{name} is given twice; give the sum of the counts")
         requests[name] = "auto" if count == "auto" else int(count)
     return requests
 
@@ -40,13 +40,14 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="Write molecule and ions: .pdb.")
 @command_option(
     "--add", metavar="NAME:COUNT", multiple=True, callback=_requests, former=("--ion",),
-    help="Number of an ion; NAME:auto for as many as the next two options say. By default NA:auto and CL:auto. "
+    help="Number of an ion; NAME:auto for the number given by the next two options. By default NA:auto and CL:auto. "
     f"Names: {', '.join(SPECIES)}.", essential=True,
 )  # fmt: skip
 @command_option("--neutralize", is_flag=True, help="Add ions until the net charge is 0.", essential=True)
 @command_option(
     "--concentration", type=float, metavar="C",
-    help="Concentration of salt in the free volume, mol/L; also neutralizes. With a single NAME:auto it is the ion's.",
+    help="Concentration of salt in the free volume, mol/L; also neutralizes. With a single NAME:auto it is the "
+    "concentration of this ion.",
     essential=True,
 )  # fmt: skip
 @click.option(
@@ -54,10 +55,10 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
     type=float,
     default=6.0,
     show_default=True,
-    help="Smallest distance of an ion from an atom, Angstrom.",
+    help="Smallest distance between an ion and an atom, Angstrom.",
 )
 @click.option(
-    "--ion-distance", type=float, default=10.0, show_default=True, help="Smallest distance of two ions, Angstrom."
+    "--ion-distance", type=float, default=10.0, show_default=True, help="Smallest distance between two ions, Angstrom."
 )
 @spacing_options(padding=10.0)
 @click.option("--dielectric", type=float, default=1.0, show_default=True, help="Relative permittivity.")
@@ -70,7 +71,7 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
 @structure_options
 @report_options
 def ions(path: Path, read_atoms: ReadAtoms, as_json: bool, verbose: bool, call: Call, **options: Any) -> None:
-    """Put ions around the molecule in IN.
+    """Place ions around the molecule in IN.
 
     IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. Ions are placed one by one, as in
     cionize, each at its lowest energy in the potential of the molecule and all previous ions. Species alternate in the

@@ -40,10 +40,12 @@ class Making:
         choices=list(CHARGES),
     )
     hydrogens: str = option(
-        "Hydrogens: all given, or add those that valences lack; formal charges stay the file's.",
+        "given: the file contains all hydrogens; add: complete the valences; formal charges are not changed.",
         like=library, choices=HYDROGENS,
     )  # fmt: skip
-    ph: float | None = option("Protonate by usual pKa of groups at this pH, and add hydrogens.", metavar="PH")
+    ph: float | None = option(
+        "Protonate at this pH by the typical pKa of functional groups, and add hydrogens.", metavar="PH"
+    )
     template: str | None = option(
         "SMILES, or code of the PDB's components (ccd:BEN), of molecules in files without bond orders: .pdb, .cif, "
         ".pdbqt.",
@@ -52,9 +54,11 @@ class Making:
     receptor: Path | None = option(
         "Receptor of the molecules; complexes are also written, as PDB and AMBER files.", metavar="FILE"
     )
-    limit: float | None = option("Give a molecule up after this time, seconds.", metavar="S")
+    limit: float | None = option("Stop a molecule after this time, seconds.", metavar="S")
     formats: tuple[str, ...] = option(
-        f"Files in a folder, with commas, of {', '.join(FORMATS)}; by default all.", default=(), metavar="NAMES"
+        f"Formats to write to a folder, separated by commas: {', '.join(FORMATS)}; by default all.",
+        default=(),
+        metavar="NAMES",
     )
 
 
@@ -62,14 +66,14 @@ class Making:
 @click.argument("what", metavar="IN...", nargs=-1, required=True)
 @click.option(
     "-o", "--output", type=TARGET, metavar="OUT", required=True,
-    help="Write the files into this folder, in one of each molecule; or one molecule's file: .xml, .prmtop, .rst7, "
-    ".sdf, .pdb.",
+    help="Write the files to this folder, with a folder for each molecule; or write one molecule to a file: .xml, "
+    ".prmtop, .rst7, .sdf, .pdb.",
 )  # fmt: skip
 @options(Making)
 @click.option("--table", type=TARGET, metavar="FILE", help="Write a row for each molecule: .csv, .h5, .json.")
 @resume_option("molecules")
 @cluster_options
-@json_option(" a molecule")
+@json_option(" per molecule")
 @debug_option
 @words_of
 def ligand(
@@ -78,9 +82,9 @@ def ligand(
     """Assign parameters to small molecules, and write them for OpenMM, AMBER's programs and PELE.
 
     IN is a file of molecules with all their hydrogens (.sdf, .mol2, .smi), of poses of Vina or AutoDock-GPU (.pdbqt,
-    .dlg), a structure with --template, or a SMILES. A molecule that fails ends no run: it is named, and the exit code
-    is 1. Parameters are kept: a molecule is computed once. Through AmberTools' programs and RDKit: pip install
-    'pele-ocl[ligands]' on Linux, conda install -c conda-forge ambertools rdkit elsewhere.
+    .dlg), a structure with --template, or a SMILES. A molecule that fails does not stop the run: it is reported,
+    and the exit code is 1. Parameters are cached, so that each molecule is computed only once. Requires AmberTools and
+    RDKit: pip install 'pele-ocl[ligands]' on Linux, conda install -c conda-forge ambertools rdkit elsewhere.
     """
     with ProgressLine("Molecules") as progress:
         found = library(

@@ -19,7 +19,9 @@ png_option = command_option(
 
 def spacing_options(padding: float | None) -> Callable[[Command], Command]:
     """Add --spacing and --padding of a grid around a molecule. padding : the default, None for 10 in the help text"""
-    width = "Width of the grid around the molecule, Angstrom" + ("; 10 by default." if padding is None else ".")
+    width = "Distance from the molecule to the boundary of the grid, Angstrom" + (
+        "; 10 by default." if padding is None else "."
+    )
 
     def add(command: Command) -> Command:
         pad = command_option(
@@ -46,7 +48,7 @@ def from_unit_option(of: str) -> Callable[[Command], Command]:
 
 def color_option(default: str = "") -> Callable[[Command], Command]:
     """Add --color-max. default : description of the default in the help text"""
-    text = f"End of the colours, which go from -C to C; by default {default}it follows the values."
+    text = f"Colours range from -C to C; by default {default}chosen from the values."
     return command_option("--color-max", "color_max", type=float, metavar="C", help=text, former=("--range",))
 
 

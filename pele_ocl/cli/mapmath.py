@@ -20,12 +20,12 @@ from .terminal import one_line, say
 @click.command(cls=EachOnce)
 @click.argument("terms", metavar="A [- B] [+ C]...", type=INPUT, nargs=-1, required=True)
 @click.option("-o", "--output", type=OUTPUT, metavar="MAP", help="Write the result: .dx, .cube, .mrc, .h5, ...")
-@click.option("--mean", is_flag=True, help="Divide the sum by the number of maps; + between them can be left out.")
+@click.option("--mean", is_flag=True, help="Divide the sum by the number of maps; + between them can be omitted.")
 @click.option("--scale", type=float, default=1.0, metavar="F", help="Multiply the result by F.")
 @click.option(
     "--onto-first",
     is_flag=True,
-    help="Interpolate the other maps at the points of the first. The result is the part that all maps cover.",
+    help="Interpolate the other maps at the points of the first. The result covers the points common to all maps.",
 )
 @png_option
 @json_option()
@@ -33,8 +33,8 @@ from .terminal import one_line, say
 def mapmath(terms: tuple[Path, ...], output: Path | None, as_json: bool, call: Call, **options: Any) -> None:
     """Add and subtract maps, point by point: A - B, A + B + C.
 
-    Maps are .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5 files on one grid, with blanks around + and -. The result is
-    in the unit of A, into which the potentials of others are converted.
+    Maps are .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5 files on one grid. Put spaces around + and -. The result has
+    the unit of A; potentials of the others are converted to it.
     """
     with ProgressLine(f"Writing {output}") as progress:
         found = compute(

@@ -36,17 +36,17 @@ FRAMES = "frames"
 @json_option()
 @debug_option
 def merge(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
-    """Put the results of all shards together.
+    """Join the results of all shards.
 
-    OUT becomes, byte for byte, what one run without --shard writes.
+    OUT is byte for byte identical to the result of one run without --shard.
 
     SHARD... are the files that runs with --shard wrote, in any order. They are of frames (energies.1of10.h5, ...), of
     structures (energies.1of10.csv.part, ...), of a PELE run's poses (poses.1of10.csv.part, ...) or of minimized
-    structures (minimize.1of10.jsonl, ...). Minimized structures become a report, with the times of the shards.
+    structures (minimize.1of10.jsonl, ...). For minimized structures a table is written, with the times of the shards.
     """
     kinds = {_kind(path) for path in shards}
     if len(kinds) > 1:
-        raise InputError("shards of different kinds of results do not go together; merge them one by one")
+        raise InputError("shards contain different kinds of results; merge each kind separately")
     _MERGE[kinds.pop()](shards, output, as_json, call)
 
 

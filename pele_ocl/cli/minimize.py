@@ -58,7 +58,7 @@ class Descent:
     heading: ClassVar[str] = "Stopping"
 
     method: str = option(
-        "Algorithm that finds the steps.", like=library, choices=METHODS, heading="Computation", essential=True
+        "Minimization algorithm.", like=library, choices=METHODS, heading="Computation", essential=True
     )
     tolerance: str = option(
         "Stop at this rms gradient, kcal/mol/A, or with its unit: 1kJ/mol/nm.", like=library, metavar="G",
@@ -71,18 +71,19 @@ class Descent:
         "Also stop when three steps in a row change the energy by less than this, kcal/mol.", metavar="E",
         former=("--energy-change",),
     )  # fmt: skip
-    max_iterations: int = option("Largest number of steps.", like=library, type=click.IntRange(min=0), essential=True)
+    max_iterations: int = option("Maximum number of steps.", like=library, type=click.IntRange(min=0), essential=True)
     max_seconds: float | None = option(
-        "Time limit of a structure, or of structures minimized together, seconds. Then they are written as they are.",
+        "Time limit of a structure, or of structures minimized together, seconds; they are then written in their "
+        "current state.",
         metavar="S",
     )
     bond_repair: bool = option(
-        "Bring bonds of shaken structures near their lengths before minimizing, or begin from them as they are.",
+        "Restore bonds of distorted structures before minimizing, or use them unchanged.",
         "--bond-repair/--no-bond-repair", default=True, show_default=True, former=("--restore/--no-restore",),
-        heading="Holding atoms",
+        heading="Restraints and constraints",
     )  # fmt: skip
     rounds: int = option(
-        "Number of minimizations, one after another. With --fixed-radii each takes new Born radii at its start.",
+        "Number of minimizations, one after another. With --fixed-radii, Born radii are updated at the start of each.",
         like=library, type=click.IntRange(1, MOST_ROUNDS),
     )  # fmt: skip
 
@@ -120,9 +121,9 @@ def minimize(
 
     IN is one file or several, or a pattern in quotation marks; with -t the frames of a trajectory are relaxed, with
     --models all the models of a PDB file. Energies in kcal/mol, gradients in kcal/mol/Angstrom. A structure that fails
-    ends no run: it is named, and the exit code is 1. One that reaches a limit is written as it is, with a note.
-    --resume continues a run of several structures that was interrupted. With --json one object a structure.
-    Structures are distributed by --workers and --scheduler; results do not depend on it.
+    does not stop the run: it is reported, and the exit code is 1. One that reaches a limit is written in its current
+    state, with a note. --resume continues an interrupted run of several structures. --json prints one object per
+    structure. --workers and --scheduler distribute the structures; this does not change results.
     """
     with StructureLine() as progress:
         found = library(

@@ -38,10 +38,10 @@ from .showing import computed, show
 @trajectory_flags
 @cluster_options
 @cutoff_option(f"{DEFAULT_CUTOFF:g} by default")
-@command_option("--no-cutoff", is_flag=True, help="Take all pairs.", heading="Computation")
+@command_option("--no-cutoff", is_flag=True, help="Use all pairs.", heading="Computation")
 @command_option(
     "--split-cutoffs", is_flag=True,
-    help="Use the distances of PELE's short list: 10 A, or 15 A between charged groups.", heading="Computation",
+    help="Use the cutoffs of PELE's short list: 10 A, or 15 A between charged groups.", heading="Computation",
 )  # fmt: skip
 @command_option(
     "--pairs", "pairs_file", type=INPUT, metavar="FILE", help="Pair list to use: .h5, .npz or text.", essential=True
@@ -54,18 +54,18 @@ from .showing import computed, show
     type=click.Choice(["gb", VACUUM]),
     default="gb",
     show_default=True,
-    help="Compute the GB pair term, or leave it out; vacuum is --gb none.",
+    help="Compute the GB pair term, or omit it; vacuum is the same as --gb none.",
 )
 @command_option(
     "--one-four", type=click.Choice(["exclude", "scale"]), default="exclude", show_default=True,
-    help="Leave 1-4 pairs out, as PELE does, or scale them as the force field says.", heading="Computation",
+    help="Omit 1-4 pairs, as PELE does, or scale them as in the force field.", heading="Computation",
 )  # fmt: skip
 @click.option(
     "--internal-dielectric", type=click.Choice(["uniform", "vdgbnp"]), default="uniform", show_default=True,
-    help="Take one solute dielectric, or PELE's, which varies by residue.",
+    help="Use one solute dielectric, or that of PELE, which depends on the residue.",
 )  # fmt: skip
 @no_gradient_option
-@variant_option("How the gradient is added up", VARIANTS)
+@variant_option("How the gradient is summed", VARIANTS)
 @run_options
 @structure_flags
 @solvent_flags
@@ -79,12 +79,12 @@ def nonbond(
     """Compute Lennard-Jones, Coulomb and GB energy of the molecule in IN over a pair list, and the gradient.
 
     IN is a .pdb or .cif file, or an AMBER topology with -c, also with .gz; a .pqr file has no Lennard-Jones parameters.
-    Born radii are computed as by `pele-ocl solvent` and held fixed, as PELE holds them. Energies in kcal/mol, gradient
-    in kcal/mol/Angstrom. Atoms one or two bonds apart are left out, from a list in a file, too. Its 1-4 pairs are atoms
-    three bonds apart and pairs that it marks. Each of several models has its own pairs within the cutoff.
+    Born radii are computed as by `pele-ocl solvent` and kept fixed, as in PELE. Energies in kcal/mol, gradient in
+    kcal/mol/Angstrom. Atoms one or two bonds apart are omitted, also from a list in a file. 1-4 pairs of a file are
+    atoms three bonds apart and pairs that it marks. Each of several models has its own pairs within the cutoff.
     """
     if sum([cutoff is not None, no_cutoff, split_cutoffs, pairs_file is not None]) > 1:
-        raise click.UsageError("choose one of --cutoff, --no-cutoff, --split-cutoffs and --pairs")
+        raise click.UsageError("use only one of --cutoff, --no-cutoff, --split-cutoffs and --pairs")
     pairs = "all" if no_cutoff else "split" if split_cutoffs else pairs_file
     result = computed(
         compute, path, "Nonbonded", call, as_json, pairs=pairs, cutoff=cutoff, gradient=not no_gradient, **options,

@@ -50,7 +50,9 @@ class OneTemperature(Amount):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and "," in value:
-            self.fail(f"{value!r} is a list, and one temperature is needed; simulate has --temperatures", param, ctx)
+            self.fail(
+                f"{value!r} is a list, but only one temperature is allowed; use --temperatures of simulate", param, ctx
+            )
         return super().convert(value, param, ctx)
 
 
@@ -81,21 +83,20 @@ class StructureGroup:
     )  # fmt: skip
     forcefield: str | None = option(
         "Force field: amber99sb (default), or a folder of PELE's Templates such as OPLS2005. Through OpenMM also "
-        "amber14, ff14SB, ff19SB, charmm36 or XML files with commas between them.",
+        "amber14, ff14SB, ff19SB, charmm36 or XML files separated by commas.",
         like=Reading, metavar="NAME", essential=True,
     )  # fmt: skip
-    allow_scripts: bool = option("Run the Python scripts that an XML file of a force field may hold.", like=Reading)
+    allow_scripts: bool = option("Run Python scripts contained in XML force field files.", like=Reading)
     radii: str | None = option(
-        "Set of radii. openmm-obc and pele serve atoms that no OBC table names; AMBER's sets serve all atoms; "
-        "pdb2pqr-... are PDB2PQR's by names of atoms, for Poisson-Boltzmann alone; file takes the radii in the "
+        "Set of radii. openmm-obc and pele apply to atoms that are not in a table of --obc, AMBER's sets to all atoms; "
+        "pdb2pqr-... are PDB2PQR's radii by atom name, only for Poisson-Boltzmann; file uses the radii of the "
         "structure's files. Default: file if it has radii, else mbondi3 with gbn2, bondi with gbn, pele with PELE's "
         "force fields, openmm-obc with Amber99SB.",
         "--gb-radii", "--radii", like=Reading, type=SetOfRadii([*RADII_SETS, *PDB2PQR_SETS, FILE]),
     )  # fmt: skip
     ligand_file: tuple[Path, ...] = option(
-        "Parameters for a small molecule of an .sdf, .mol2 or .smi file: of residues of the structure that are this "
-        "molecule and have no template, which stay where they are; else it is added, of several the first. Can be "
-        "given several times.",
+        "Small molecule, .sdf, .mol2 or .smi, that provides parameters for matching residues without a template. If no "
+        "residue matches, the (first) molecule is added to the structure. Can be given several times.",
         default=(), metavar="FILE", former=("--ligands",), essential=True,
     )  # fmt: skip
     ligand_forcefield: str = option(
@@ -110,24 +111,25 @@ class StructureGroup:
         choices=list(CHARGES),
     )
     ligand_hydrogens: str = option(
-        "Hydrogens of ligand files: all given, or add those that valences lack; formal charges stay the file's.",
+        "Hydrogens of ligand files. given: the file contains all; add: complete the valences; formal charges are not "
+        "changed.",
         like=Reading, choices=HYDROGENS,
     )  # fmt: skip
     ligand_ph: float | None = option(
-        "Protonate ligands by usual pKa of their groups at this pH, and add their hydrogens.",
+        "Protonate ligands at this pH by the typical pKa of their groups, and add their hydrogens.",
         like=Reading,
         metavar="PH",
     )
     ligand_template: tuple[str, ...] = option(
-        "SMILES, or code of the PDB's components (ccd:BEN), of a residue of the structure that has no template; it may "
-        "lack hydrogens. Can be given several times.",
+        "SMILES, or code of the PDB's components (ccd:BEN), of a residue of the structure that has no template; "
+        "hydrogens may be missing. Can be given several times.",
         default=(), metavar="SMILES",
     )  # fmt: skip
     templates: tuple[Path, ...] = option("PELE template, or a folder of templates.", like=Reading, metavar="PATH")
     obc: tuple[Path, ...] = option("OBC table, text or JSON.", like=Reading, metavar="FILE")
     pele_data: tuple[Path, ...] = option("PELE Data or DataLocal folder.", like=Reading, metavar="DIR")
     guess_radii: bool = option(
-        "Take radii by element and bonds for atoms without an OBC row.", like=Reading, former=("--fallback",)
+        "Use radii by element and bonds for atoms that are not in the OBC tables.", like=Reading, former=("--fallback",)
     )
     allow_missing_terminals: bool = option(
         "Treat incomplete chain ends as inner residues, as PELE does; otherwise the end's template is used without "
@@ -135,16 +137,16 @@ class StructureGroup:
         "--allow-missing-terminals/--no-allow-missing-terminals", like=Reading,
     )  # fmt: skip
     select: str | None = option(
-        "Atoms to take, in the words of MDAnalysis and VMD: 'protein and not resname NAP', or a mask of AMBER: "
+        "Atoms to use, in the syntax of MDAnalysis and VMD: 'protein and not resname NAP', or an AMBER mask: "
         "':1-50@CA'. Other atoms need no parameters.",
         like=Reading, metavar="EXPR", heading="Choosing atoms", essential=True,
     )  # fmt: skip
     without: str | None = option(
-        "Leave out residues by name, such as HOH,NAP, or by kind: water, ion, ligand.", like=Reading, metavar="NAMES",
+        "Omit residues by name, such as HOH,NAP, or by kind: water, ion, ligand.", like=Reading, metavar="NAMES",
         heading="Choosing atoms",
     )  # fmt: skip
     only: str | None = option(
-        "Take only these kinds: protein, nucleic, ligand, ion, water.", like=Reading, metavar="KINDS",
+        "Use only these kinds: protein, nucleic, ligand, ion, water.", like=Reading, metavar="KINDS",
         heading="Choosing atoms",
     )  # fmt: skip
 
@@ -156,10 +158,10 @@ class SolventGroup:
     heading: ClassVar[str] = "Solvent"
 
     like: str | None = option(
-        "Use another program's constants: dielectrics, Coulomb's constant, kappa, nonpolar term, end of the Born "
+        "Use another program's constants: dielectrics, Coulomb's constant, kappa, nonpolar term, cutoff of the Born "
         "integrals. Other options override them. amber: sander and pmemd (water 78.5, no surface). With LCPO surfaces "
         "mmpbsa.py: MMPBSA.py without decomposition (78.3); sander: MMPBSA.py with decomposition or use_sander=1 (80); "
-        "gmx: gmx_MMPBSA (78.5). openmm: its applications. exact: CODATA's constants, as without it. pele: PELE.",
+        "gmx: gmx_MMPBSA (78.5). openmm: its applications. exact: CODATA constants, the default. pele: PELE.",
         choices=list(PRESETS), essential=True,
     )  # fmt: skip
     gb: str = option(
@@ -180,14 +182,14 @@ class SolventGroup:
         essential=True,
     )  # fmt: skip
     temperature: float = option(
-        "Temperature, K; matters only with salt.", like=SolventModel, show_default=True, type=OneTemperature()
+        "Temperature, K; used only with salt.", like=SolventModel, show_default=True, type=OneTemperature()
     )
     kappa_convention: str = option(
-        "How ionic strength becomes screening: by Debye and Hueckel, as in sander, or as in OpenMM.",
+        "How the screening constant is computed from the ionic strength: Debye-Hueckel, as in sander, or as in OpenMM.",
         like=SolventModel, choices=list(KAPPAS),
     )  # fmt: skip
     gbn_convention: str = option(
-        "Take necks between table steps, and GBn2's sulphur and nucleic oxygen, as OpenMM or as sander does.",
+        "Treat necks between tabulated radii, and sulphur and nucleic-acid oxygen of GBn2, as in OpenMM or sander.",
         like=SolventModel, choices=list(GBN_CONVENTIONS),
     )  # fmt: skip
     coulomb_constant: float = option(
@@ -210,7 +212,8 @@ class SurfaceGroup:
         "Surface tension of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo."
     )
     lcpo_unknown: str = option(
-        "For atoms without LCPO parameters (Zn, Ca, Br, I): use carbon's, as AMBER does, with a note, or refuse.",
+        "For atoms without LCPO parameters (Zn, Ca, Br, I): use those of carbon, with a note, as AMBER does, or stop "
+        "with an error.",
         like=SolventModel, choices=LCPO_UNKNOWN,
     )  # fmt: skip
 
@@ -227,7 +230,7 @@ class FramesGroup:
         "-t", default=(), metavar="FILE", essential=True,
     )  # fmt: skip
     frames: str | None = option(
-        "Frames to take, START:STOP:STEP, counted from 0 through all trajectories; -100: takes the last hundred.",
+        "Frames to use, START:STOP:STEP, counted from 0 through all trajectories; -100: is the last hundred.",
         metavar="A:B:C", essential=True,
     )  # fmt: skip
     topology: Path | None = option(
@@ -235,8 +238,7 @@ class FramesGroup:
         metavar="FILE",
     )
     image: str | None = option(
-        "auto makes molecules whole and puts them side by side if frames have a unit cell; none takes frames as they "
-        "are.",
+        "auto makes molecules whole and brings them together if frames have a unit cell; none uses frames unchanged.",
         choices=IMAGES,
     )
 

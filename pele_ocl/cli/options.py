@@ -123,7 +123,7 @@ def device_option(name: str = "device", *, multiple: bool = False, more: str = "
 
 
 def json_option(of: str = "") -> Callable[[Command], Command]:
-    """Add --json, passed as `as_json`; of : ` a line`, if there are several objects."""
+    """Add --json, passed as `as_json`; of : ` per line`, if there are several objects."""
     return command_option(
         "--json", "as_json", is_flag=True, help=f"Print one JSON object{of} instead of the table.", heading="Reports",
         essential=True,
@@ -139,7 +139,10 @@ def resume_option(items: str, **more: Any) -> Callable[[Command], Command]:
 
 
 overwrite_option = command_option(
-    "--overwrite", is_flag=True, help="Replace an earlier run in DIR, which is refused otherwise.", heading="Output"
+    "--overwrite",
+    is_flag=True,
+    help="Replace an earlier run in DIR; otherwise an existing run is an error.",
+    heading="Output",
 )
 
 
@@ -188,7 +191,7 @@ def device_list(device: str | None) -> str | list[str] | None:
         return device
     parts = [part.strip() for part in device.split(",")]
     if not all(parts):
-        raise click.UsageError(f"--device {device} lacks a device before or behind a comma")
+        raise click.UsageError(f"--device {device} has no device before or after a comma")
     return parts
 
 
@@ -222,12 +225,12 @@ _RESUME = command_option(
 )
 strict_option = command_option(
     "--strict", is_flag=True,
-    help="Fail, instead of printing a note, for atoms too close, open disulphides and unreasonable energies.",
+    help="Fail, instead of printing a note, if atoms are too close, disulphides are open or energies are unreasonable.",
     heading="Reports",
 )  # fmt: skip
 models_option = command_option(
     "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
-    help="Take all models of a PDB file as conformations of one molecule.", heading="Models and trajectories",
+    help="Use one model of a PDB file, or all as conformations of one molecule.", heading="Models and trajectories",
 )  # fmt: skip
 
 
@@ -245,7 +248,7 @@ def variant_option(
 pair_variant_option = variant_option("How pairs are summed")
 born_option = command_option(
     "--born", type=click.Choice(["auto", *BORN]), default="auto", show_default=True,
-    help="Sums that give Born radii: " + "; ".join(f"{name}, {of.summary}" for name, of in BORN.items()) + ".",
+    help="How Born radii are computed: " + "; ".join(f"{name}, {of.summary}" for name, of in BORN.items()) + ".",
     heading="Computation",
 )  # fmt: skip
 
@@ -254,15 +257,15 @@ no_gradient_option = command_option("--no-gradient", is_flag=True, help="Compute
 
 def cutoff_option(default: str) -> Callable[[Command], Command]:
     """Add --cutoff. default : description of the default in the help text"""
-    text = f"Leave out pairs beyond this distance, Angstrom; {default}."
+    text = f"Omit pairs beyond this distance, Angstrom; {default}."
     return command_option("--cutoff", type=float, help=text, heading="Computation", essential=True)
 
 
 def results_option(what: str) -> Callable[[Command], Command]:
     """Add --output, for `what` of a structure, or energies of models or frames."""
     text = (
-        f"Write {what}: .h5, .csv or .json; or energies of every frame of a trajectory, as they come: .h5, .csv or "
-        ".jsonl."
+        f"Write {what}: .h5, .csv or .json; or energies of every frame of a trajectory, written as they are computed: "
+        ".h5, .csv or .jsonl."
     )
     return command_option("-o", "--output", type=OUTPUT, metavar="OUT", help=text, essential=True)
 
@@ -277,7 +280,7 @@ def per_residue_option(more: str = "") -> Callable[[Command], Command]:
 
 one_four_option = command_option(
     "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
-    help="Scale 1-4 pairs as the force field says, or leave them out.", heading="Computation",
+    help="Scale 1-4 pairs as in the force field, or omit them.", heading="Computation",
 )  # fmt: skip
 
 
@@ -295,13 +298,14 @@ _PAIRS: Options = (
     one_four_option,
     command_option(
         "--terms", metavar="NAMES",
-        help="Terms to compute, with commas: bond,angle,torsion. bonded, nonbonded and gb name groups. "
-        "Default: all.", heading="Computation",
+        help="Terms to compute, separated by commas: bond,angle,torsion. bonded, nonbonded and gb are groups "
+        "of terms. Default: all.", heading="Computation",
     ),
 )  # fmt: skip
 
 
 accuracy_option = command_option(
     "--accuracy", type=float, metavar="A",
-    help="Largest relative error of a Born radius with a tree, 1e-6 to 1e-4; by default 1e-5.", heading="Computation",
+    help="Largest relative error of a Born radius computed with a tree, 1e-6 to 1e-4; by default "
+    "1e-5.", heading="Computation",
 )  # fmt: skip

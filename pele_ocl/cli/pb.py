@@ -33,7 +33,7 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
         except ValueError:
             numbers = []
         if len(numbers) not in (2, 3):
-            raise click.BadParameter(f"{text!r} is not CHARGE:CONC or CHARGE:CONC:RADIUS, as 1:0.15:2.0 is")
+            raise click.BadParameter(f"{text!r} is not CHARGE:CONC or CHARGE:CONC:RADIUS, such as 1:0.15:2.0")
         ions.append(PBIon(*numbers))
     return tuple(ions)
 
@@ -55,7 +55,10 @@ def _constant(
     essential=True,
 )  # fmt: skip
 @click.option(
-    "--pqr", type=OUTPUT, metavar="FILE", help="Write the atoms with the charges and radii that count, as a .pqr file."
+    "--pqr",
+    type=OUTPUT,
+    metavar="FILE",
+    help="Write the atoms with the charges and radii that are used, as a .pqr file.",
 )
 @scene_option
 @spacing_options(padding=10.0)
@@ -70,7 +73,8 @@ def _constant(
     multiple=True,
     callback=_ions,
     metavar="CHARGE:CONC[:RADIUS]",
-    help="An ion species: e, mol/L, Angstrom; in place of --ionic-strength.",
+    help="Ion species: charge in e, concentration in mol/L, radius in Angstrom; instead of --ionic-strength. Can be "
+    "given several times.",
 )
 @_constant("temperature", "Temperature, K.", heading="Solvent")
 @command_option(
@@ -79,15 +83,19 @@ def _constant(
 )  # fmt: skip
 @_constant(
     "dielectric_surface",
-    "Border of solute and solvent: edges (the share of each edge that is solvent), or one of APBS's.",
+    "Boundary between solute and solvent: edges (the fraction of each edge that is solvent), or one of APBS's.",
     tuple(SURFACES), "surface", former=("--surface",), heading="Solvent", essential=True,
 )  # fmt: skip
 @_constant("probe", "Radius of a solvent molecule, Angstrom.")
-@_constant("charges", "Put a charge on 8 (spl0), 27 (spl2) or 125 (spl4) nodes.", SPREADINGS, essential=True)
-@_constant("boundary", "Potential at the border: of each atom, of the molecule's moments, or 0.", BOUNDARIES)
+@_constant(
+    "charges", "Distribute each charge over 8 (spl0), 27 (spl2) or 125 (spl4) nodes.", SPREADINGS, essential=True
+)
+@_constant(
+    "boundary", "Potential at the boundary of the grid: of each atom, of the molecule's moments, or 0.", BOUNDARIES
+)
 @command_option(
     "--like", type=click.Choice([APBS]),
-    help="Compute as APBS: surface smol, charges spl2, border sdh, and the difference of two solutions.",
+    help="Compute as APBS: surface smol, charges spl2, boundary sdh, and the difference of two solutions.",
     heading="Solvent", essential=True,
 )  # fmt: skip
 @click.option(
@@ -107,10 +115,10 @@ def _constant(
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Also compute the energy on so many shifted grids.",
+    help="Also compute the energy on this number of shifted grids.",
 )
 @command_option(
-    "--per-residue", is_flag=True, help="Also report each residue's share of the energy.", heading="Reports",
+    "--per-residue", is_flag=True, help="Also report each residue's contribution to the energy.", heading="Reports",
     essential=True,
 )  # fmt: skip
 @device_option()
@@ -122,8 +130,9 @@ def pb(
 ) -> None:
     """Compute the Poisson-Boltzmann energy of solvation and potential of the molecule in IN.
 
-    IN is a structure, best a .pqr file, whose radii are taken, or an input file of APBS (.in). The latter is computed
-    as APBS computes it: its lines are printed, its maps written. Energies in kcal/mol, of APBS's files in kJ/mol.
+    IN is a structure, preferably a .pqr file, whose radii are used, or an input file of APBS (.in). An input file is
+    computed as by APBS: the same lines are printed and maps written. Energies in kcal/mol, with input files of APBS in
+    kJ/mol.
     """
     with failing_as_record(path, as_json), ProgressLine("Poisson-Boltzmann") as progress:
         result = compute(

@@ -45,8 +45,8 @@ _SHOWN = 20  # atoms in a table on screen
 @structures_argument
 @command_option(
     "-o", "--output", type=OUTPUT, metavar="MAP", multiple=True,
-    help="Write the map: .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5; may be given several times. For frames or "
-    "models, {statistic} in the name makes a file of each: avg, min, max, stdev.", essential=True,
+    help="Write the map: .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5; can be given several times. For frames or "
+    "models, {statistic} in the name writes a file for each: avg, min, max, stdev.", essential=True,
 )  # fmt: skip
 @spacing_options(padding=None)
 @click.option("--origin", type=float, nargs=3, metavar="X Y Z", help="First point of the map; needs --shape.")
@@ -55,23 +55,27 @@ _SHOWN = 20  # atoms in a table on screen
 )
 @command_option(
     "--method", type=click.Choice(METHODS), default="direct", show_default=True,
-    help=METHOD_HELP + "; auto takes direct or mesh, whichever costs less.", heading="Computation", essential=True,
+    help=METHOD_HELP + "; auto chooses direct or mesh, whichever is faster.", heading="Computation", essential=True,
 )  # fmt: skip
 @command_option(
-    "--accuracy", type=float, help=f"Largest error by norm, 1e-4 by default. {ACCURACY_HELP}; auto takes it for mesh.",
+    "--accuracy", type=float, help=f"Largest error by norm, 1e-4 by default. {ACCURACY_HELP}; auto uses it for mesh.",
     heading="Computation",
 )  # fmt: skip
 @command_option(
-    "--cutoff", type=float, help="Distance at which the cutoff method ends, Angstrom; 12 by default.",
+    "--cutoff", type=float, help="Cutoff distance of the cutoff method, Angstrom; 12 by default.",
     heading="Computation", essential=True,
 )  # fmt: skip
-@click.option("--smooth", is_flag=True, help="Make the potential go to 0 at the cutoff smoothly.")
-@variant_option("How the sums are laid out", VARIANTS)
+@click.option("--smooth", is_flag=True, help="Switch the potential smoothly to 0 at the cutoff.")
+@variant_option("How the sums are computed", VARIANTS)
 @run_options
-@click.option("--dielectric", type=float, help="Relative permittivity: 1 by default; of the solvent with pb, 78.54.")
+@click.option(
+    "--dielectric",
+    type=float,
+    help="Relative permittivity; 1 by default. With pb that of the solvent, 78.54 by default.",
+)
 @command_option(
     "--solute-dielectric", type=float,
-    help=f"Relative permittivity of the inside, of pb: {PBModel.solute_dielectric:g} by default.", heading="Solvent",
+    help=f"With pb: relative permittivity of the solute; {PBModel.solute_dielectric:g} by default.", heading="Solvent",
 )  # fmt: skip
 @click.option("--distance-dependent", is_flag=True, help="Multiply the relative permittivity by the distance in A.")
 @command_option(
@@ -80,20 +84,21 @@ _SHOWN = 20  # atoms in a table on screen
 )  # fmt: skip
 @command_option(
     "--temperature", type=float, default=298.15, show_default=True,
-    help="Temperature, K; matters for kT/e and with salt.", heading="Solvent",
+    help="Temperature, K; used for kT/e and with salt.", heading="Solvent",
 )  # fmt: skip
 @click.option(
     "--min-distance", type=float, default=0.0, show_default=True,
     help="Points closer to an atom get the potential at this distance, Angstrom.",
 )  # fmt: skip
-@unit_option(f"Unit of the values, by default {POTENTIAL_UNITS[0]}; a cube file is in hartree/e unless it is given.")
+@unit_option(f"Unit of the values, by default {POTENTIAL_UNITS[0]}, in cube files hartree/e.")
 @command_option(
     "--field", is_flag=True, help="Also write the electric field: field_x, _y, _z and field_strength in .h5 files.",
     essential=True,
 )  # fmt: skip
 @command_option(
     "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
-    help="Compute maps of all models of IN, combined as --combine says.", heading="Models and trajectories",
+    help="Compute a map of one model, or maps of all models of IN, combined according to "
+    "--combine.", heading="Models and trajectories",
 )  # fmt: skip
 @command_option(
     "--combine", type=click.Choice(COMBINATIONS),
@@ -103,8 +108,8 @@ _SHOWN = 20  # atoms in a table on screen
 @frame_flags
 @command_option(
     "--align", metavar="[EXPR]", is_flag=False, flag_value=ALL,
-    help="Superpose each frame on IN by these atoms. Without a selection: by alpha carbons of a protein, else"
-    " by heavy atoms; another option must follow then.", heading="Models and trajectories",
+    help="Superpose each frame on IN by these atoms. Without a selection: by the alpha carbons of a protein, else"
+    " by heavy atoms; another option must then follow.", heading="Models and trajectories",
 )  # fmt: skip
 @command_option(
     "--at-atoms", metavar="EXPR",
@@ -115,7 +120,7 @@ _SHOWN = 20  # atoms in a table on screen
 @command_option(
     "--for-surface", is_flag=True,
     help="Use the settings of surface pictures: kT/e, dielectric 78.54, 0.15 mol/L of salt, colours "
-    "from -2 to 2, of pb from -5 to 5. Other options override them.", essential=True,
+    "from -2 to 2, with pb from -5 to 5. Other options override them.", essential=True,
 )  # fmt: skip
 @png_option
 @click.option("--surface-png", type=OUTPUT, metavar="FILE", help="Draw the molecular surface, coloured by the map.")
@@ -129,9 +134,9 @@ def potmap(
 ) -> None:  # fmt: skip
     """Compute the electrostatic potential of the molecule in IN at the points of a grid.
 
-    IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. A value belongs to its point: the
-    first one stands at the map's origin. Several devices, --device 0,1, share the work. Each of several IN gets a map
-    of its own by -o '{name}.dx'.
+    IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. Values are at grid points; the
+    first is at the map's origin. With --device 0,1 two devices share the work. -o '{name}.dx' writes a map for each
+    of several IN.
     """
     is_kept = bool(options["output"] or options["png"] or options["surface_png"])
     several = isinstance(path, tuple)

@@ -31,17 +31,19 @@ def _pairs(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dic
 @click.command(cls=EachOnce)
 @click.argument("path", metavar="IN", type=INPUT)
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="Write the structure: .pdb.")
-@click.option("--ph", type=float, default=7.0, show_default=True, help="pH that decides which residues are protonated.")
+@click.option(
+    "--ph", type=float, default=7.0, show_default=True, help="pH that determines which residues are protonated."
+)
 @click.option(
     "--pka", type=click.Choice(SOURCES), default=SOURCES[0], show_default=True,
-    help="pKa of residues: usual ones, of a residue in water, or PROPKA's, of each in its surroundings; auto takes "
-    "PROPKA if it is installed.",
+    help="pKa of residues: usual, those of residues in water, or propka, those that PROPKA predicts for each residue; "
+    "auto uses PROPKA if it is installed.",
 )  # fmt: skip
 @click.option("--keep-water", is_flag=True, help="Keep waters and add their hydrogens.")
-@click.option("--keep-hetero", is_flag=True, help="Keep ligands and ions, as they are.")
+@click.option("--keep-hetero", is_flag=True, help="Keep ligands and ions unchanged.")
 @click.option(
     "--replace", multiple=True, callback=_pairs, metavar="NAME=STANDARD",
-    help="Replace residues by a standard one: BP5=TYR. Can be given several times.",
+    help="Replace residues by a standard residue: BP5=TYR. Can be given several times.",
 )  # fmt: skip
 @click.option(
     "--no-loops",
@@ -49,11 +51,11 @@ def _pairs(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dic
     is_flag=True,
     flag_value=False,
     default=True,
-    help="Leave residues that are missing within chains as gaps.",
+    help="Do not build residues that are missing within chains.",
 )
 @click.option(
     "--loop-seconds", type=float, default=60.0, show_default=True, metavar="S",
-    help="Give up a run of missing residues if building it takes longer, seconds.",
+    help="Skip a loop of missing residues if building it takes longer, seconds.",
 )  # fmt: skip
 @json_option()
 @debug_option
@@ -62,8 +64,8 @@ def prepare(path: Path, output: Path, as_json: bool, **options: Any) -> None:
 
     IN is a .pdb or .cif file of the Protein Data Bank, also with .gz. One alternate location is kept. Missing
     atoms and residues within chains are built, disulphides bonded, and hydrogens added by the pKa of residues.
-    Heavy atoms that are there stay. Through PDBFixer: pip install 'pele-ocl[openmm]', and PROPKA: pip
-    install 'pele-ocl[ph]'.
+    Existing heavy atoms are not moved. Requires PDBFixer (pip install 'pele-ocl[openmm]'), and PROPKA for its
+    pKa (pip install 'pele-ocl[ph]').
     """
     with failing_as_record(path, as_json), ProgressLine("Preparing") as line:
 

@@ -29,7 +29,7 @@ from .options import (
 )
 from .progress import ProgressLine
 from .showing import exit_for_failed, failing_as_record, say_records, timed_record
-from .structures import TARGET, files
+from .structures import FREE_RADIUS, RESTRAINT, TARGET, files
 from .terminal import elapsed, one_line, say
 
 _SHOWN = 60  # poses in the table
@@ -45,23 +45,18 @@ class Refinement:
         former=("--near",), essential=True,
     )  # fmt: skip
     side_chains: float = option(
-        "Predict side chains so close to a ligand that clashes, Angstrom; 0 for none.", like=library, type=_LENGTH,
+        "Predict side chains within this distance of a ligand that clashes, Angstrom; 0 for "
+        "none.", like=library, type=_LENGTH,
         essential=True,
     )  # fmt: skip
-    restraint: float = option(
-        "Force constant that holds the ligand's heavy atoms and the backbone, kcal/mol/A^2.", like=library,
-        type=_LENGTH, former=("--hold",),
-    )  # fmt: skip
-    free_radius: float = option(
-        "Distance atoms may drift before the restraint acts, Angstrom.", like=library, type=_LENGTH,
-        former=("--free",),
-    )  # fmt: skip
+    restraint: float = option(RESTRAINT, like=library, type=_LENGTH, former=("--hold",))
+    free_radius: float = option(FREE_RADIUS, like=library, type=_LENGTH, former=("--free",))
     tolerance: float = option(
-        "Rms gradient at which a pose is done, kcal/mol/A.", like=library,
+        "Rms gradient at which a pose is converged, kcal/mol/A.", like=library,
         type=click.FloatRange(min=0, min_open=True), heading="Stopping", essential=True,
     )  # fmt: skip
     max_iterations: int = option(
-        "Largest number of steps of each of the two rounds.", like=library, type=click.IntRange(min=1),
+        "Maximum number of steps of each of the two rounds.", like=library, type=click.IntRange(min=1),
         heading="Stopping", essential=True,
     )  # fmt: skip
 
@@ -76,7 +71,8 @@ class Refinement:
 )  # fmt: skip
 @command_option(
     "--native", type=INPUT, metavar="FILE",
-    help="Pose of the ligand to measure rmsd to, as POSES are; hydrogens may be missing.", essential=True,
+    help="Pose of the ligand to which the rmsd is measured, in a format of POSES; hydrogens may be "
+    "missing.", essential=True,
 )  # fmt: skip
 @options(Refinement)
 @resume_option("poses")
@@ -95,9 +91,9 @@ def refine(
     """Relax poses of a ligand, and the receptor near them, and rank them.
 
     COMPLEX is the receptor with the ligand. POSES are molecules of SDF or mol2 files, or models of .pdb or .cif files:
-    of the ligand alone with atoms in any order, or whole complexes, also frames of trajectories. A ligand that the
-    force field does not know gets the parameters of its molecule in an SDF or mol2 file of POSES. Without POSES the
-    pose of COMPLEX is refined. Side chains near the ligand are predicted, then residues near it and the ligand are
+    of the ligand alone with atoms in any order, or whole complexes, also frames of trajectories. If the force
+    field has no parameters for the ligand, they come from its molecule in an SDF or mol2 file of POSES. Without POSES
+    the pose of COMPLEX is refined. Side chains near the ligand are predicted, then residues near it and the ligand are
     minimized. The table has clashes, strain and binding energy before and after. Poses are ranked by their score, the
     sum of binding energy and strain. A pose that fails does not stop the others: its row has the reason, and the exit
     code is 1.

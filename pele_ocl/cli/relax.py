@@ -46,7 +46,7 @@ class Relaxation:
         like=library,
     )
     max_iterations: int = option(
-        "Largest number of steps of a model, in all its rounds. Then it is written as it is.",
+        "Maximum number of steps of a model in all its rounds; it is then written in its current state.",
         default=PROTOCOLS["alphafold"].iterations_in_all, type=click.IntRange(min=1),
     )  # fmt: skip
 
@@ -66,19 +66,19 @@ class Relaxation:
 @resume_option("models")
 @run_options
 @strict_option
-@json_option(" a model")
-@click.option("-v", "--verbose", is_flag=True, help="List all violations that are left.")
+@json_option(" per model")
+@click.option("-v", "--verbose", is_flag=True, help="List all remaining violations.")
 @debug_option
 def relax(
     paths: tuple[Path, ...], output: Path, relaxation: Relaxation, as_json: bool, verbose: bool, call: Call, **more: Any
 ) -> None:
     """Relax predicted models as AlphaFold does, and report what was wrong before and after.
 
-    The energy is Amber99SB in vacuum. Heavy atoms are restrained by 10 kcal/mol/A^2 (half of it times the square), and
-    bonds to hydrogen held, to an rms gradient of 2.39 kcal/mol/nm. Up to three rounds are run, each without
-    restraints on residues with violations. Hydrogens are added if missing; B-factors and numbers are kept. Each model
-    is written once it is done. If one fails, it is reported and the run continues. The exit code is 1 if a model failed
-    or has more violations, or more clashes, than before.
+    The energy is Amber99SB in vacuum. Heavy atoms are restrained with 10 kcal/mol/A^2 (times half the squared distance)
+    and bonds to hydrogen constrained. Models are minimized to an rms gradient of 2.39 kcal/mol/nm. Up to three rounds
+    are run, each without restraints on residues with violations. Hydrogens are added if missing; B-factors and numbers
+    are kept. Each model is written when it is finished. A model that fails does not stop the run: it is reported. The
+    exit code is 1 if a model failed or has more violations, or more clashes, than before.
     """
     with StructureLine("Relaxing") as progress:
         found = library(

@@ -48,7 +48,7 @@ class PeleCommand(EachOnce):
 @click.argument("folder", metavar="FOLDER", type=INPUT)
 @click.argument("path", metavar="[IN]", type=INPUT, required=False)
 @command_option(
-    "--ligand", metavar="EXPR", help="The atoms that bind; by default those that pele.conf perturbs.",
+    "--ligand", metavar="EXPR", help="Atoms of the ligand; by default those that pele.conf perturbs.",
     heading="Parts of the complex", essential=True,
 )  # fmt: skip
 @command_option(
@@ -56,12 +56,17 @@ class PeleCommand(EachOnce):
 )
 @click.option(
     "--reports", type=Folder(), metavar="DIR",
-    help="Write the reports again into this folder, with the columns oclTotalEnergy and oclBindingEnergy.",
+    help="Write the reports to this folder, with the additional columns oclTotalEnergy and oclBindingEnergy.",
 )  # fmt: skip
-@click.option("--plot", type=OUTPUT, metavar="FILE", help="Draw our energies over PELE's: .png or .svg (matplotlib).")
+@click.option(
+    "--plot",
+    type=OUTPUT,
+    metavar="FILE",
+    help="Plot the computed energies against PELE's: .png or .svg; requires matplotlib.",
+)
 @click.option(
     "--group-cutoffs/--no-group-cutoffs", default=None,
-    help="Let nonbonded energies end at PELE's long cutoffs, or at none; by default as in --like pele.",
+    help="Use PELE's long cutoffs for nonbonded energies, or no cutoff; by default as in --like pele.",
 )  # fmt: skip
 @resume_option("reports")
 @cluster_options
@@ -77,8 +82,9 @@ def rescore(
 ) -> None:  # fmt: skip
     """Compute total and binding energies of all poses of a PELE run, compared with PELE's own, and their ranks.
 
-    FOLDER holds pele.conf, report_* and trajectory_*, or epochs that do. Force field, solvent and ligand come from
-    pele.conf and DataLocal; other options win. Each row of a report is the model of that number in its trajectory.
+    FOLDER contains pele.conf, report_* and trajectory_*, or a folder with these for each epoch. Force field, solvent
+    and ligand come from pele.conf and DataLocal; other options override them. Each row of a report is the model with
+    that number in its trajectory.
     """
     with ProgressLine("Poses") as progress:
         result = rescored(folder, path, control=control, progress=progress, call=call.facts(), **given, **words)

@@ -22,15 +22,15 @@ from .terminal import say
 @model_option
 @click.option(
     "--outside", type=click.Choice(["error", "nan"]), default="error", show_default=True,
-    help="Value of a point outside the map.",
+    help="Stop with an error at points outside the map, or return nan for them.",
 )  # fmt: skip
 @json_option()
 @debug_option
 def sample(map_path: Path, points_path: Path, output: Path | None, as_json: bool, call: Call, **options: Any) -> None:
-    """Interpolate values of MAP at POINTS, linearly.
+    """Interpolate values of MAP linearly at POINTS.
 
     MAP is a .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5 file. POINTS is a structure, .pdb, .cif or .pqr, whose atoms
-    are the points. Or it is a .npy, .csv or .txt file with x, y and z a line, in Angstrom.
+    are the points, or a .npy, .csv or .txt file with x, y and z per line, in Angstrom.
     """
     found = compute(map_path, points_path, **options, output=output, call=call)
     if as_json:

@@ -29,7 +29,7 @@ from .options import (
 )
 from .progress import ProgressLine
 from .showing import exit_for_failed, failing_as_record, say_records, timed_record
-from .structures import TARGET, files
+from .structures import FREE_RADIUS, RESTRAINT, TARGET, files
 from .terminal import elapsed, say
 
 _LENGTH = click.FloatRange(min=0)
@@ -52,48 +52,51 @@ class Screening:
     """Options of refinement and scoring."""
 
     moving_radius: float = option(
-        "Distance from the ligand, Angstrom, within which residues are minimized with it.", like=library, type=_LENGTH,
+        "Minimize residues with an atom within this distance of the ligand, Angstrom.", like=library, type=_LENGTH,
         essential=True,
     )  # fmt: skip
-    restraint: float = option(
-        "Force constant for heavy atoms of the ligand and the backbone, kcal/mol/A^2.", like=library, type=_LENGTH
-    )
-    free_radius: float = option("Distance that these atoms are free to move, Angstrom.", like=library, type=_LENGTH)
+    restraint: float = option(RESTRAINT, like=library, type=_LENGTH)
+    free_radius: float = option(FREE_RADIUS, like=library, type=_LENGTH)
     tolerance: float = option(
-        "Rms gradient at which a complex is done, kcal/mol/A.", like=library,
+        "Rms gradient at which a complex is converged, kcal/mol/A.", like=library,
         type=click.FloatRange(min=0, min_open=True), heading="Stopping", essential=True,
     )  # fmt: skip
     max_iterations: int = option(
-        "Largest number of steps of a round.", like=library, type=click.IntRange(min=1), heading="Stopping",
+        "Maximum number of steps of a round.", like=library, type=click.IntRange(min=1), heading="Stopping",
         essential=True,
     )  # fmt: skip
     inside: float | None = option(
-        "Relative permittivity inside the molecules, by default 2; as --solute-dielectric.", like=library,
+        "Relative permittivity of the solute, by default 2; the same as --solute-dielectric.", like=library,
         type=click.FloatRange(min=0, min_open=True), essential=True,
     )  # fmt: skip
     pb: bool = option("Score by the Poisson-Boltzmann equation (MM/PBSA).", like=library, essential=True)
     frames: int = option(
-        "Average the score over so many frames of dynamics at 300 K; 0 for the minimized structure.", like=library,
+        "Average the score over this number of frames of dynamics at 300 K; 0 uses the minimized "
+        "structure.", like=library,
         type=click.IntRange(min=0), essential=True,
     )  # fmt: skip
     add_strain: bool = option("Add the ligand's strain to the score.", like=library)
     docking_score: str = option(
         "Property of an SDF file that is the docking score of a pose, for the consensus.", like=library, metavar="NAME"
     )
-    keep_water: bool = option("Keep the receptor's water, which is left out otherwise.", like=library)
+    keep_water: bool = option("Keep the receptor's water, which is removed by default.", like=library)
     reference: Path | None = option(
         "Measured values to compare with, by name: .csv, .tsv, .json, .yml, or .sdf with properties.", like=library,
         metavar="FILE", essential=True,
     )  # fmt: skip
     reference_column: str | None = option(
-        "Column or property with the measured values; by default one with the name of an affinity.", like=library,
+        "Column or property with the measured values; by default one named like an affinity.", like=library,
         metavar="NAME",
     )  # fmt: skip
     native: Path | None = option(
-        "Known poses of the molecules to measure rmsd to, .sdf or .mol2.", like=library, metavar="FILE", essential=True
+        "Known poses of the molecules to which the rmsd is measured, .sdf or .mol2.",
+        like=library,
+        metavar="FILE",
+        essential=True,
     )
     residues: int = option(
-        "Compute the shares of residues for so many of the best.", like=library, type=click.IntRange(min=0),
+        "Compute the contributions of residues for this number of the best "
+        "molecules.", like=library, type=click.IntRange(min=0),
         essential=True,
     )  # fmt: skip
 
@@ -129,10 +132,10 @@ def screen(
     """Refine molecules in a receptor, score each by MM/GBSA, and rank them.
 
     LIGANDS are files of molecules in the frame of RECEPTOR, as docking programs write them: .sdf, .mol2, .pdbqt or .dlg
-    with any number of molecules or poses, AMBER topologies with .rst7 files beside them, peptides as .pdb, or folders
+    with any number of molecules or poses, AMBER topologies with .rst7 files next to them, peptides as .pdb, or folders
     of such files. Each gets parameters, and is minimized with the residues near it. The score is the energy of the
-    minimized complex less those of receptor and ligand, by default in GBn2 with permittivity 2 inside. A molecule that
-    fails is a row with the reason, and the exit code is 1.
+    minimized complex minus those of receptor and ligand, by default with GBn2 and a solute dielectric of 2. A molecule
+    that fails does not stop the others: its row has the reason, and the exit code is 1.
     """
     cofactors = words.pop("ligands", ())
     solvent = solvent_of_score(words, screening.inside)

@@ -108,7 +108,7 @@ def computed(
 def refuse_residues(given: Path | tuple[Path, ...], per_residue: bool, as_json: bool) -> None:
     """Raise UsageError for residue energies of several structures, which do not fit in a text table."""
     if per_residue and not as_json and not isinstance(given, Path):
-        raise click.UsageError("--per-residue of several structures is told by --json; add it")
+        raise click.UsageError("--per-residue of several structures requires --json")
 
 
 def show(result: Any, as_json: bool, verbose: bool = False, call: Call | None = None) -> None:

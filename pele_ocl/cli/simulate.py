@@ -52,7 +52,7 @@ def _temperatures(_: click.Context, __: click.Parameter, text: str | None) -> li
     values = [number(word.strip().removesuffix("K")) for word in text.split(",")] if text is not None else []
     known = [value for value in values if value is not None]
     if len(known) < len(values):
-        raise InputError(f"--temperatures {str(text)[:60]!r}: numbers with commas between them are needed, K")
+        raise InputError(f"--temperatures {str(text)[:60]!r}: give numbers separated by commas, K")
     return known or None
 
 
@@ -60,7 +60,7 @@ def _shape(_: click.Context, __: click.Parameter, text: str | None) -> list[int]
     """Parse integers separated by commas."""
     words = text.split(",") if text is not None else []
     if not all(word.strip().isdecimal() for word in words):
-        raise InputError(f"--ladder-shape {str(text)[:60]!r}: two whole numbers with a comma between them are needed")
+        raise InputError(f"--ladder-shape {str(text)[:60]!r}: give two integers separated by a comma")
     return [int(word) for word in words] or None
 
 
@@ -71,7 +71,7 @@ def _schedule(_: click.Context, __: click.Parameter, text: str | None) -> list[l
     points = [[number(word.strip()) for word in point.split(":")] for point in text.split(",")]
     found = [[value for value in point if value is not None] for point in points]
     if any(len(point) != 2 for point in points) or any(len(point) != 2 for point in found):
-        raise InputError(f"--anneal {text[:60]!r}: points PS:K with commas between them are needed: 0:600,80:300")
+        raise InputError(f"--anneal {text[:60]!r}: give points PS:K separated by commas, such as 0:600,80:300")
     return found
 
 
@@ -90,7 +90,7 @@ class Dynamics:
     time: str | None = option("Time to simulate, with its unit: 500ps, 10ns.", metavar="T", essential=True)
     temperatures: str | None = option(
         "Temperatures of the heat bath, K: one for all, one for each replica of all structures in their order, or "
-        "fewer, which replicas take in turn. By default --temperature if given, else 300.",
+        "fewer, assigned to replicas in turn. By default --temperature if given, else 300.",
         metavar="T[,T...]", callback=_temperatures, essential=True,
     )  # fmt: skip
     timestep: float = option("Time step, fs.", like=simulated, type=Amount("fs"), essential=True)
@@ -98,44 +98,45 @@ class Dynamics:
         "Friction of the heat bath, 1/ps.",
         type=Amount("1/ps"),
         like=simulated,
-        show_default=f"{FRICTION}; none of verlet",
+        show_default=f"{FRICTION}; none with verlet",
     )
     seed: int = option("Seed of all random numbers.", like=simulated, show_default=True)
     integrator: str = option(
-        "Langevin dynamics, as OpenMM's LangevinMiddleIntegrator, or velocity Verlet at constant energy.",
+        "Langevin dynamics, like OpenMM's LangevinMiddleIntegrator, or velocity Verlet at constant energy.",
         like=simulated, choices=INTEGRATORS,
     )  # fmt: skip
     hydrogen_mass: float | None = option(
-        "Mass of hydrogens, which their neighbours lack, Da; 3 to 4 allow steps of 4 fs.", metavar="DA"
+        "Mass of hydrogens, taken from their neighbours, Da; 3 to 4 allow steps of 4 fs.", metavar="DA"
     )
     exchange_every: str | None = option(
-        "Exchange temperatures between replicas every N steps, or time with its unit, 1ps; as many replicas as "
-        "--temperatures are a ladder.",
+        "Exchange temperatures between replicas every N steps, or time with its unit, 1ps. A ladder has one replica "
+        "per temperature of --temperatures.",
         metavar="N|T", essential=True,
     )  # fmt: skip
     exchange: str = option(
-        "Exchange temperatures alone, or all that replicas have of their own, such as targets of --bias; temperatures "
-        "may then be equal.",
+        "Exchange only temperatures, or everything that differs between replicas, such as targets of --bias; "
+        "temperatures can then be equal.",
         like=simulated, choices=EXCHANGES,
     )  # fmt: skip
     ladder_shape: str | None = option(
-        "Ladders of two dimensions, N by M rungs row by row, such as temperatures by windows of --bias.",
+        "Two-dimensional ladders of N by M rungs, row by row, such as temperatures by windows of --bias.",
         metavar="N,M", callback=_shape,
     )  # fmt: skip
     anneal: str | None = option(
-        "Temperature by time, linear between the points: 0:600,20:600,80:300.", metavar="PS:K,PS:K...",
+        "Temperature as a function of time, linear between the points: 0:600,20:600,80:300.", metavar="PS:K,PS:K...",
         callback=_schedule,
     )  # fmt: skip
     minimize: int = option(
-        "Iterations of a minimization before the first step; 0 for none.", like=simulated, type=_NATURAL, metavar="N",
+        "Iterations of minimization before the first step; 0 for none.", like=simulated, type=_NATURAL, metavar="N",
         essential=True,
     )  # fmt: skip
     bias: Path | None = option(
-        "TOML file with collective variables and biases in PLUMED's words, of one structure; docs/sampling.md.",
+        "TOML file with collective variables and biases of one structure, named as in PLUMED; docs/sampling.md.",
         metavar="FILE", heading="Options",
     )  # fmt: skip
     keep_center_motion: bool = option(
-        "Let the centre of mass move, which otherwise rests unless atoms are held.", former=("--keep-motion",)
+        "Do not remove the motion of the centre of mass. Never removed if atoms are restrained or frozen.",
+        former=("--keep-motion",),
     )
     report_every: str = option(
         "Write frames and energies every N steps, or time with its unit, 2ps.", like=simulated, metavar="N|T",
@@ -149,15 +150,15 @@ class Dynamics:
         "Write a trajectory of each replica, or of each temperature of a ladder.", like=simulated,
         choices=TRAJECTORIES_OF, heading="Output",
     )  # fmt: skip
-    velocities: bool = option("Write velocities into the trajectories, too; of nc and h5 alone.", heading="Output")
-    resume: bool = option("Go on with an interrupted run in DIR, with the same bits.", heading="Output")
+    velocities: bool = option("Also write velocities to the trajectories; only for nc and h5.", heading="Output")
+    resume: bool = option("Continue an interrupted run in DIR, bit-identically.", heading="Output")
     replicas_per_device: int | None = option(
-        "Replicas of each structure that one device moves at a time, its part of the run; whole ladders. By default "
-        "all, or an equal share for each of --workers.",
+        "Replicas of each structure that one device simulates at a time; only whole ladders. By default all, or an "
+        "equal part for each of --workers.",
         type=_POSITIVE, metavar="N", former=("--together",), heading="Devices and processes",
     )  # fmt: skip
     shard: str | None = option(
-        "Simulate part K of N of the replicas, for SLURM arrays that share DIR; the last one puts the tables together.",
+        "Simulate part K of N of the replicas, for SLURM arrays that share DIR; the last part joins the tables.",
         metavar="K/N", heading="Devices and processes",
     )  # fmt: skip
 
@@ -186,12 +187,13 @@ def simulate(
     paths: tuple[Path, ...], output: Path, dynamics: Dynamics, holding: Holding, cutoff: float | None,
     terms: str | None, words: dict[str, Any], as_json: bool, verbose: bool, **computation: Any,
 ) -> None:  # fmt: skip
-    """Simulate many replicas of the structures in IN at once, in implicit solvent.
+    """Simulate many replicas of the structures in IN together, in implicit solvent.
 
     Each replica is a separate trajectory. It depends on the structure, its number and the seed, not on other replicas.
-    DIR gets the trajectories, the structure as a PDB file, and tables, energies.csv and energies.jsonl. They have a row
-    for each replica and report. Energies in kcal/mol, times in ps, temperatures in K. A replica that explodes stops and
-    is named; the others go on, and the exit code is 1. --resume continues a run that was interrupted.
+    DIR contains the trajectories, the structure as a PDB file, and the tables energies.csv and energies.jsonl, with a
+    row for each replica and report. Energies in kcal/mol, times in ps, temperatures in K. A replica that becomes
+    unstable is stopped and reported; the others continue, and the exit code is 1. --resume continues an interrupted
+    run.
     """
     with failing_as_record(paths[0], as_json), Pace() as pace:
         result = simulated(

@@ -58,9 +58,9 @@ def solvent(
 ) -> None:  # fmt: skip
     """Compute Born radii and implicit-solvent energy of the molecule in IN.
 
-    IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. A bare PDB file with all hydrogens gets
-    Amber99SB parameters; --templates, --obc and --pele-data bring PELE's. Radii in Angstrom, energies in kcal/mol.
-    Several devices, --device 0,1, share the work of the variant tree.
+    IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. A PDB file with all hydrogens gets
+    Amber99SB parameters by default; --templates, --obc and --pele-data add PELE's. Radii in Angstrom, energies in
+    kcal/mol. Several devices, --device 0,1, share the work of the variant tree.
     """
     refuse_residues(path, per_residue, as_json)
     result = computed(

@@ -22,6 +22,8 @@ from .terminal import note, one_line, say
 Row = Mapping[str, Any]  # a record as printed by --json
 Command = Callable[..., Any]
 _NAMED = 3  # failures listed in a message
+RESTRAINT = "Force constant of the restraints on the ligand's heavy atoms and the backbone, kcal/mol/A^2."
+FREE_RADIUS = "Distance that restrained atoms can move before the restraint acts, Angstrom."
 
 
 class Target(_File):
@@ -42,37 +44,37 @@ def files(_: click.Context, __: click.Parameter, given: tuple[Path, ...]) -> tup
 class Holding:
     """Options for restraints and frozen atoms."""
 
-    heading: ClassVar[str] = "Holding atoms"
+    heading: ClassVar[str] = "Restraints and constraints"
 
     restrain: tuple[str, ...] = option(
-        "Hold atoms at their first positions by K |x - x0|^2, K in kcal/mol/A^2: 'backbone:10'. FLAT is a distance, "
-        "Angstrom, up to which they are free. Can be given several times, as --distance and --torsion.",
+        "Restrain atoms to their initial positions with K |x - x0|^2, K in kcal/mol/A^2: 'backbone:10'. Within FLAT, a "
+        "distance in Angstrom, they are free. Can be given several times, like --distance and --torsion.",
         default=(), metavar="SELECTION:K[,FLAT]", essential=True,
     )  # fmt: skip
     distance: tuple[str, ...] = option(
-        "Hold two atoms, each a selection, at R0 Angstrom by K (r - R0)^2: "
+        "Restrain the distance of two atoms, each a selection, to R0 Angstrom with K (r - R0)^2: "
         "'resid 10 and name OG|resname LIG and name N1:20,2.9,0.2'.",
         default=(), metavar="ATOM|ATOM:K,R0[,FLAT]",
     )  # fmt: skip
     torsion: tuple[str, ...] = option(
-        "Hold a torsion of four atoms at an angle, DEGREES and FLAT in degrees, K in kcal/mol/rad^2.",
+        "Restrain the torsion of four atoms to an angle; DEGREES and FLAT in degrees, K in kcal/mol/rad^2.",
         default=(), metavar="A|B|C|D:K,DEGREES[,FLAT]",
     )  # fmt: skip
-    reference: Path | None = option("Structure with the positions that --restrain holds the atoms at.", metavar="FILE")
+    reference: Path | None = option("Structure with the reference positions of --restrain.", metavar="FILE")
     freeze: str | None = option(
         "Atoms that do not move: 'not within 6 of resname LIG'.", metavar="SELECTION", essential=True
     )
 
 
-_CONSTRAINTS = {"hbonds": "at the force field's lengths", "hbonds-present": "at their present lengths"}
+_CONSTRAINTS = {"hbonds": "to the lengths of the force field", "hbonds-present": "to their present lengths"}
 
 
 def constraints_option(known: Sequence[str]) -> Callable[[Command], Command]:
     """Add --constraints. known : possible values"""
     lengths = ", or ".join(_CONSTRAINTS[name] for name in known)
     return command_option(
-        "--constraints", type=click.Choice(known, case_sensitive=False), help=f"Hold bonds to hydrogen {lengths}.",
-        heading="Holding atoms",
+        "--constraints", type=click.Choice(known, case_sensitive=False), help=f"Constrain bonds to hydrogen {lengths}.",
+        heading="Restraints and constraints",
     )  # fmt: skip
 
 

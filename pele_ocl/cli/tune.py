@@ -38,9 +38,9 @@ HEAD = (
     "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True,
     help="Structure to measure with; by default all that take less than 15 s each.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Measure and print without remembering.")
-@click.option("--show", is_flag=True, help="Print the remembered choices and their file.")
-@click.option("--forget", is_flag=True, help="Forget the remembered choices of --device, or of all devices.")
+@click.option("--dry-run", is_flag=True, help="Measure and print without storing.")
+@click.option("--show", is_flag=True, help="Print the stored choices and their file.")
+@click.option("--forget", is_flag=True, help="Delete the stored choices of --device, or of all devices.")
 @json_option()
 @click.option("-v", "--verbose", is_flag=True, help="Print the time of every choice.")
 @debug_option
@@ -48,12 +48,13 @@ def tune(
     devices: tuple[str, ...], quantities: tuple[str, ...], precisions: tuple[str, ...], systems: tuple[str, ...],
     dry_run: bool, show: bool, forget: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
-    """Measure which variants and tile sizes are best on a device, and remember them for `auto`.
+    """Measure which variants and tile sizes are fastest on a device, and store them for `auto`.
 
-    Without this, rules choose by the kind of device. All choices are timed alternately on shipped structures of 96
-    to 30,211 atoms. A choice is stored if it takes at least 5 % less time than the rules' choice in three quarters of
-    the rounds. There is one per quantity, precision and size, in a file in your cache folder (PELE_OCL_TUNING sets
-    another file, or is `off`). `auto` then uses the best choice for the nearest size. Results change only by rounding.
+    Without tuning, built-in rules choose by the kind of device. All choices are timed alternately on shipped structures
+    of 96 to 30,211 atoms. A choice is stored if it takes at least 5 % less time than the rules' choice in three
+    quarters of the rounds. There is one per quantity, precision and size, in a file in your cache folder
+    (PELE_OCL_TUNING sets another file, or is `off`). `auto` then uses the best choice for the nearest size. Results
+    change only by rounding.
 
     "rules" is what the built-in rules choose, "auto" what is chosen now, "best" the fastest. Choices with wrong results
     are excluded and listed. Tuning takes one to three minutes per device, which must be otherwise idle.

@@ -30,12 +30,13 @@ from .terminal import say
 @from_unit_option("MAP")
 @command_option(
     "--residue-values", type=INPUT, metavar="FILE",
-    help="Colour residues instead of a potential: a decomposition of `binding`, .csv, or lines residue,value.",
+    help="Colour residues by value, instead of by a potential: a decomposition of `binding`, .csv, or lines "
+    "residue,value.",
     essential=True,
 )  # fmt: skip
 @command_option(
     "--method", type=click.Choice(METHODS),
-    help=f"Potential that is computed: {METHODS[0]}, by the Poisson-Boltzmann equation, the default; or screened, the "
+    help=f"Potential to compute: {METHODS[0]}, with the Poisson-Boltzmann equation, the default; or screened, the "
     "screened Coulomb potential.", heading="Computation", essential=True,
 )  # fmt: skip
 @color_option("5 with pb, 2 with screened, else ")
@@ -46,9 +47,9 @@ from .terminal import say
 def view(path: Path, output: tuple[Path, ...], read_atoms: ReadAtoms, as_json: bool, **options: Any) -> None:
     """Show the molecule in IN as a page or a picture: its surface coloured by a potential or by residues.
 
-    A page is one file that opens in any browser without a network. It shows slices through the map and names of atoms
-    under the mouse. Pages need plotly, pictures matplotlib. Without --map and --residue-values the potential is
-    computed as `potmap --for-surface` does. With them the atoms need no force field.
+    A page is one file that opens in any browser without a network. It shows slices through the map and the names of
+    atoms under the mouse. Pages require plotly, pictures matplotlib. Without --map and --residue-values the potential
+    is computed as by `potmap --for-surface`. With them no force field is needed.
     """
     with failing_as_record(path, as_json), ProgressLine("Poisson-Boltzmann") as progress:
         found = compute(path, output, **options, reading=read_atoms, progress=progress)

@@ -56,14 +56,14 @@ def number(
     found = float(value) if isinstance(value, Real) and is_finite(value) else math.nan
     if least <= found <= most and found > above:
         return found
-    raise InputError(f"{name} is {described(value)}; {needed} is needed")
+    raise InputError(f"{name} is {described(value)}; expected {needed}")
 
 
 def whole_number(name: str, value: object, *, least: int = 0, most: int = MOST_INT32) -> int:
     """Convert to int. Raises InputError unless it is an integer from `least` to `most`."""
     found = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
     if found is None or found < least:
-        raise InputError(f"{name} is {described(value)}; a whole number, {least} or more, is needed")
+        raise InputError(f"{name} is {described(value)}; expected a whole number, {least} or more")
     if found > most:
         raise InputError(f"{name} is {described(value)}; at most {most:,} is possible")
     return found
@@ -73,7 +73,7 @@ def flag(name: str, value: object) -> bool:
     """Convert to bool. Raises InputError for other types, including numbers and strings."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise InputError(f"{name} is {described(value)}; True or False is needed")
+    raise InputError(f"{name} is {described(value)}; expected True or False")
 
 
 def choice(name: str, value: object, choices: Collection[str]) -> None:
@@ -86,7 +86,7 @@ def instance(name: str, value: object, kind: type[T], needed: str) -> T:
     """Return the value. Raises InputError unless it is an instance of `kind`."""
     if isinstance(value, kind):
         return value
-    raise InputError(f"{name} is {described(value)}; {needed} is needed")
+    raise InputError(f"{name} is {described(value)}; expected {needed}")
 
 
 def text(name: str, value: object) -> str:
@@ -97,20 +97,20 @@ def text(name: str, value: object) -> str:
 def texts(name: str, values: object) -> tuple[str, ...]:
     """Convert a list of strings to a tuple. Raises InputError for other values."""
     if not isinstance(values, tuple | list) or not all(isinstance(value, str) for value in values):
-        raise InputError(f"{name} are {described(values)}; a list of texts is needed")
+        raise InputError(f"{name} are {described(values)}; expected a list of texts")
     return tuple(values)
 
 
 def rows(name: str, values: object, needed: str, kind: type, least: int = 2, most: int = 3) -> list[Any]:
     """Convert to a list. Raises InputError unless each item is of type `kind`, or a list of `least` to `most` items."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
-        raise InputError(f"{name} is {described(values)}; a list is needed")
+        raise InputError(f"{name} is {described(values)}; expected a list")
     found = list(values)
     for each in found:
         if not isinstance(each, kind) and not (
             isinstance(each, tuple | list | np.ndarray) and np.ndim(each) == 1 and least <= len(each) <= most
         ):
-            raise InputError(f"one of {name} is {described(each)}; {needed} is needed")
+            raise InputError(f"one of {name} is {described(each)}; expected {needed}")
     return found
 
 
@@ -124,7 +124,7 @@ def one_output(by_place: T, given: object) -> T:
 def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
     """Convert several paths to a tuple. Raises InputError for other values."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
-        raise InputError(f"{name} are {described(values)}; a list of paths is needed")
+        raise InputError(f"{name} are {described(values)}; expected a list of paths")
     paths = tuple(values)
     for path in paths:
         file_path(path, f"one of {name}")
@@ -134,7 +134,7 @@ def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
 def callback(name: str, value: object) -> None:
     """Raise InputError unless the value is None or callable."""
     if value is not None and not callable(value):
-        raise InputError(f"{name} is {described(value)}; a function of one number, 0 to 1, is needed")
+        raise InputError(f"{name} is {described(value)}; expected a function of one number, 0 to 1")
 
 
 def array(name: str, values: object, kinds: str, needed: str) -> NDArray[Any]:
@@ -159,7 +159,7 @@ def atoms_chosen(name: str, values: object) -> NDArray[Any]:
         return np.asarray(values.atoms.indices)  # type: ignore[attr-defined]
     if isinstance(values, str):
         raise InputError(
-            f"{name} are {described(values)}; indices or booleans are needed: pele_ocl.selection(atoms, {values!r})"
+            f"{name} are {described(values)}; expected indices or booleans: pele_ocl.selection(atoms, {values!r})"
         )
     return array(name, values, "iub", "indices or booleans")
 
@@ -177,7 +177,7 @@ def atoms_mask(name: str, values: object, n: int, of: str = "") -> NDArray[np.bo
         mask[chosen if chosen.size else []] = True
     except IndexError:
         named, there = (f"{name} of {of}", "its atoms") if of else (name, f"{n} atoms")
-        raise InputError(f"{named} are no mask of {there} and no indices of them") from None
+        raise InputError(f"{named} are neither a mask of {there} nor indices of them") from None
     return mask
 
 
@@ -206,19 +206,19 @@ def positions_of(values: object, name: str = "positions") -> NDArray[np.float64]
     """Convert to positions (n, 3) in float64, which need not be finite. Raises InputError."""
     found = numbers(name, values)
     if found.ndim != 2 or found.shape[1] != 3:
-        raise InputError(f"{name} have shape {found.shape}; (n, 3) is needed")
+        raise InputError(f"{name} have shape {found.shape}; expected (n, 3)")
     return found
 
 
 def function(name: str, value: object) -> None:
     """Raise InputError unless the value is callable."""
     if not callable(value):
-        raise InputError(f"{name} is {described(value)}; a function is needed")
+        raise InputError(f"{name} is {described(value)}; expected a function")
 
 
 def _provenance(name: str, value: object) -> None:
     if not hasattr(value, "of_call"):
-        raise InputError(f"{name} is {described(value)}; a pele_ocl.jobs.Provenance is needed")
+        raise InputError(f"{name} is {described(value)}; expected a pele_ocl.jobs.Provenance")
 
 
 # Keywords with the same type in all checked functions.
@@ -336,7 +336,7 @@ def listed_ligands(given: Any) -> tuple[Any, ...]:
     if isinstance(given, str | PathLike) or is_object(given) or hasattr(given, "lj_sigma"):  # Atoms have lj_sigma
         return (given,)
     if not isinstance(given, Iterable) or isinstance(given, Mapping | np.ndarray):
-        raise InputError(f"ligands are {described(given)}; files, Ligands, Mols of RDKit or Atoms are needed")
+        raise InputError(f"ligands are {described(given)}; expected files, Ligands, Mols of RDKit or Atoms")
     return tuple(given)
 
 

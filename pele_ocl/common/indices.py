@@ -44,7 +44,7 @@ def selection_text(name: str, given: Any) -> str:
         found = np.empty(0, object)
     if found.ndim != 1 or found.dtype.kind not in "iub":
         raise InputError(
-            f"{name} is {described(given)}; a text of the selection language is needed, a mask or indices of atoms, or "
+            f"{name} is {described(given)}; expected a text of the selection language, a mask or indices of atoms, or "
             "an AtomGroup of MDAnalysis"
         )
     if found.dtype.kind == "b":
@@ -61,7 +61,7 @@ def index_text(name: str, indices: NDArray[Any], n_atoms: int | None) -> IndexTe
     """Return atom indices as a selection string with inclusive ranges. Raises InputError for none or negative ones."""
     found = np.unique(indices)
     if not len(found):
-        raise InputError(f"{name} holds no atom")
+        raise InputError(f"{name} contains no atom")
     if found[0] < 0:
         raise InputError(f"{name} has the index {found[0]}; indices of atoms count from 0")
     runs = np.split(found, np.flatnonzero(np.diff(found) != 1) + 1)

@@ -20,7 +20,7 @@ def file_path(value: object, name: str = "path") -> Path:
     """
     written = os.fspath(value) if isinstance(value, str | PathLike) else None
     if not isinstance(written, str):
-        raise InputError(f"{name} is {described(value)}; the path of a file is needed")
+        raise InputError(f"{name} is {described(value)}; expected the path of a file")
     if "\0" in written:
         raise FormatError(f"{written!r}: no file can have this name")
     try:

@@ -83,7 +83,7 @@ def _packing(file: InputFile) -> str | None:
         found = "bzip2"
     meant = _PACKINGS.get(file.suffix)
     if meant is not None and found is None:
-        raise FormatError(f"{file}: not {meant} data, although its name ends in {file.suffix}; take the suffix off")
+        raise FormatError(f"{file}: not {meant} data, although its name ends in {file.suffix}; remove the suffix")
     return found
 
 
@@ -131,7 +131,7 @@ def _checked(text: TextIO, path: Path, kind: str) -> Iterator[str]:
         if len(line) == _LONGEST_LINE:
             raise FormatError(f"{path}:{number}: a line of more than {len(line):,} characters; the file is damaged")
         if "\0" in line:
-            raise FormatError(f"{path}:{number}: holds NUL bytes: the file is binary or damaged")
+            raise FormatError(f"{path}:{number}: contains NUL bytes: the file is binary or damaged")
         if empty and line.strip():
             empty = False
             _refuse_other_formats(line, path, kind)
@@ -142,8 +142,8 @@ def _checked(text: TextIO, path: Path, kind: str) -> Iterator[str]:
 
 def _refuse_other_formats(first: str, path: Path, kind: str) -> None:
     if first.lstrip().startswith("<"):
-        raise FormatError(f"{path}: holds HTML, not a {kind} file; was the download an error page?")
+        raise FormatError(f"{path}: contains HTML, not a {kind} file; was the download an error page?")
     if kind in ("PDB", "PQR") and first.startswith("data_"):
-        raise FormatError(f"{path}: holds mmCIF, not {kind}; give it the suffix .cif")
+        raise FormatError(f"{path}: contains mmCIF, not {kind}; give it the suffix .cif")
     if kind == "mmCIF" and first.startswith(_PDB_RECORDS):
-        raise FormatError(f"{path}: holds PDB records, not mmCIF; give it the suffix .pdb")
+        raise FormatError(f"{path}: contains PDB records, not mmCIF; give it the suffix .pdb")

@@ -30,7 +30,7 @@ def steps_of(steps: int | None, time: float | str | None, timestep: float | str)
     found = re.fullmatch(r"\s*([-+.\deE]+?)\s*(fs|ps|ns|us)\s*", words)
     value = number(found[1]) if found else None
     if found is None or value is None or not 0 < value < 1e12:
-        raise InputError(f"`time` is {str(time)[:40]!r}; a time above 0 with its unit is needed: 500ps, 10ns")
+        raise InputError(f"`time` is {str(time)[:40]!r}; expected a time above 0 with its unit: 500ps, 10ns")
     step = number_of("timestep", step, "a time above 0", above=0.0)
     return whole_number("steps", max(1, round(value * _FS[found[2]] / step)), most=MOST_STEPS)
 

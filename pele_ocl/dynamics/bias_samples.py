@@ -44,9 +44,9 @@ class BiasSamples:
     def __call__(self, simulation: Simulation) -> None:
         """Take a sample of all replicas."""
         if not isinstance(simulation, Simulation):
-            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+            raise InputError(f"the simulation is {described(simulation)}; expected a Simulation")
         if self._simulation is not None and self._simulation is not simulation:
-            raise InputError("these samples are of another simulation; take new ones for this one")
+            raise InputError("these samples belong to another simulation; take new ones for this one")
         if simulation.settings.exchange_every is not None and simulation.settings.exchange == "hamiltonian":
             raise InputError("replicas exchange their biases; StateSamples takes samples of these, for MBAR")
         values = simulation.variables(self._name)
@@ -111,5 +111,5 @@ class BiasSamples:
 
     def _sampled(self) -> Simulation:
         if self._simulation is None:
-            raise InputError("there are no samples yet; give this as `call` to `Simulation.run`")
+            raise InputError("no samples were taken yet; give this as `call` to `Simulation.run`")
         return self._simulation

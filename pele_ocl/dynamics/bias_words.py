@@ -71,11 +71,11 @@ class BiasWords:
             for arg in listed:
                 if kinds.get(arg) not in VARIABLES:
                     there = ", ".join(of for of, kind in kinds.items() if kind in VARIABLES) or "none"
-                    raise InputError(f"bias {name}: {described(arg)} is no variable; there are: {there}")
+                    raise InputError(f"bias {name}: {described(arg)} is not a variable; there are: {there}")
             words["arg"] = list(listed)
         if not found._biases:
             raise InputError(
-                "there is no bias; a table of the kind RESTRAINT, METAD, OPES_METAD, or PRINT for none, is needed"
+                "no bias was given; expected a table of the kind RESTRAINT, METAD, OPES_METAD, or PRINT for none"
             )
         return found
 
@@ -119,22 +119,22 @@ def _read(path: str | PathLike[str]) -> Words:
     try:
         return tomllib.loads(read_file(source).data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"{source}: is no TOML file: {error}") from None
+        raise FormatError(f"{source}: is not a TOML file: {error}") from None
 
 
 def _checked(name: object, words: object) -> dict[str, Any]:
     """Check the keywords of a table, but not their values. Raises InputError with the table and the keyword."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z]\w*", name) or name in (*COLUMNS, "time"):
-        raise InputError(f"bias: {described(name)} is no name of a variable or bias; letters, digits and _ are needed")
+        raise InputError(f"bias: {described(name)} is not a name of a variable or bias; expected letters, digits and _")
     if not isinstance(words, Mapping) or not all(isinstance(word, str) for word in words):
-        raise InputError(f"bias: {name} is {described(words)}; a table of words is needed")
+        raise InputError(f"bias: {name} is {described(words)}; expected a table of words")
     found = {word.lower(): value for word, value in words.items()}
     kind = found.get("kind")
     if not isinstance(kind, str) or kind.upper() not in WORDS:
         raise InputError(f"bias: {name} has the kind {described(kind)}; choose one of {', '.join(WORDS)}")
     needed, possible = WORDS[kind.upper()]
     if missing := needed - found.keys():
-        raise InputError(f"bias: {name}, {kind.upper()}, lacks `{min(missing)}`")
+        raise InputError(f"bias: {name}, {kind.upper()}, has no `{min(missing)}`")
     if unknown := found.keys() - needed - possible - {"kind"}:
         raise InputError(
             f"bias: {name}, {kind.upper()}, has no word `{min(unknown)}`; there are: "
@@ -153,7 +153,7 @@ def _variable(name: str, words: Words, atoms: Atoms) -> Variable:
     groups = [_group(name, of, atoms) for of in listed]
     if kind == "TORSION":
         if any(len(of) != 1 for of in groups):
-            raise InputError(f"variable {name}: each selection of a torsion must take one atom")
+            raise InputError(f"variable {name}: each selection of a torsion must select one atom")
         return TorsionVariable([int(of[0]) for of in groups])
     if kind == "DISTANCE":
         return DistanceVariable(*groups)
@@ -175,7 +175,7 @@ def _group(name: str, given: object, atoms: Atoms) -> Ints:
         or (values.max() > len(atoms))
     ):
         raise InputError(
-            f"variable {name}: atoms are {described(given)}; numbers of 1 to {len(atoms)}, or selections, are needed"
+            f"variable {name}: atoms are {described(given)}; expected numbers of 1 to {len(atoms)}, or selections"
         )
     return (values - 1).astype(np.int32)
 
@@ -185,9 +185,9 @@ def _targets(words: Words, d: int) -> tuple[Floats, Floats]:
     at, kappa = np.atleast_1d(numbers("at", words["at"])), np.atleast_1d(numbers("kappa", words["kappa"]))
     at = at[None] if at.ndim == 1 else at
     if at.ndim != 2 or at.shape[1] != d or not len(at) or not np.isfinite(at).all():
-        raise InputError(f"`at` has {np.shape(words['at'])} numbers; {d} are needed, or lists of {d} for replicas")
+        raise InputError(f"`at` has {np.shape(words['at'])} numbers; expected {d}, or lists of {d} for replicas")
     if kappa.shape != (d,) or not np.isfinite(kappa).all() or not 0 <= kappa.min() <= kappa.max() < 1e6:
-        raise InputError(f"`kappa` is {described(words['kappa'])}; {d} numbers of 0 to 1e6 are needed")
+        raise InputError(f"`kappa` is {described(words['kappa'])}; expected {d} numbers of 0 to 1e6")
     return at, kappa
 
 
@@ -228,14 +228,14 @@ def labels_of(simulation: Simulation, labels: Mapping[str, Sequence[str]]) -> di
     for name, given in labels.items():
         simulation.bias_term(name)
         if len(texts("labels", given)) != len(biases[name].axes):
-            raise InputError(f"labels of {name} are {list(given)}; {len(biases[name].axes)} are needed")
+            raise InputError(f"labels of {name} are {list(given)}; expected {len(biases[name].axes)}")
     found = {
         name: list(labels.get(name, [f"{name}_{k + 1}" for k in range(len(of.axes))])) for name, of in biases.items()
     }
     fields = ["time", *(field for name, of in found.items() for field in (*of, f"{name}.bias"))]
     for field in fields:
         if fields.count(field) > 1 or field.split() != [field]:
-            raise InputError(f"{field!r} names a column of COLVAR files; names without spaces, each once, are needed")
+            raise InputError(f"{field!r} names a column of COLVAR files; expected names without spaces, each once")
     return found
 
 
@@ -281,16 +281,16 @@ class ColvarFiles:
     def __init__(self, folder: str | PathLike[str], labels: Mapping[str, Sequence[str]] | None = None) -> None:
         self.folder = file_path(folder, "folder")
         if not self.folder.is_dir():
-            raise FormatError(f"{self.folder}: is no folder")
+            raise FormatError(f"{self.folder}: is not a folder")
         if labels is not None and not isinstance(labels, Mapping):
-            raise InputError(f"labels are {described(labels)}; names of variables by the name of a bias are needed")
+            raise InputError(f"labels are {described(labels)}; expected names of variables by the name of a bias")
         self._labels: Mapping[str, Sequence[str]] = labels or {}
         self._open: set[Path] = set()  # files that this object has opened
 
     def __call__(self, simulation: Simulation) -> None:
         """Append a line for each replica."""
         if not isinstance(simulation, Simulation):
-            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+            raise InputError(f"the simulation is {described(simulation)}; expected a Simulation")
         rows = np.full((len(simulation), 1), simulation.time)
         fields, of_biases = ["time"], labels_of(simulation, self._labels)
         if not of_biases:

@@ -71,7 +71,7 @@ class Body:
 def _has_hydrogens(atoms: Atoms, free: NDArray[np.bool_]) -> bool:
     """Return whether any moving atom is a hydrogen. Raises InputError if elements are unknown."""
     if atoms.labels is None:
-        raise InputError("bonds to hydrogen follow from elements, which these atoms lack; leave out constraints")
+        raise InputError("bonds to hydrogen follow from elements, which these atoms do not have; leave out constraints")
     return bool((free & (elements_of(atoms.labels) == "H")).any())
 
 
@@ -99,7 +99,7 @@ def masses_of(atoms: Atoms, hydrogen_mass: float | None) -> Floats:
     light = np.flatnonzero((found < 1.0) & ~atoms.is_site)
     if len(light):
         raise InputError(
-            f"hydrogens of {wanted:g} Da leave {atoms.describe(int(light[0]))} {found[light[0]]:.2f} Da; take a "
+            f"hydrogens of {wanted:g} Da leave {atoms.describe(int(light[0]))} {found[light[0]]:.2f} Da; use a "
             "smaller hydrogen_mass"
         )
     return found

@@ -51,9 +51,9 @@ def read(source: Path, needed: Collection[str]) -> dict[str, NDArray[Any]]:
     try:
         arrays = npz_arrays(source)
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise FormatError(f"{source}: is no checkpoint of a simulation, or a damaged one") from error
+        raise FormatError(f"{source}: is not a checkpoint of a simulation, or a damaged one") from error
     if any(name not in arrays for name in needed):
-        raise FormatError(f"{source}: is no checkpoint of a simulation, or a damaged one")
+        raise FormatError(f"{source}: is not a checkpoint of a simulation, or a damaged one")
     return arrays
 
 
@@ -182,6 +182,7 @@ def require_same_energies(own: Floats, energies: Floats, source: Path) -> None:
     if apart.any():
         k = int(np.argmax(apart))
         raise InputError(
-            f"{source}: replica {k} has {energies[k]:,.3f} kcal/mol there and {own[k]:,.3f} by these settings; go on "
+            f"{source}: replica {k} has {energies[k]:,.3f} kcal/mol there and {own[k]:,.3f} by these settings; "
+            "continue "
             "with the solvent, restraints, cutoff and force field that it was made by"
         )

@@ -53,7 +53,7 @@ class DatasetFile:
         if self.path.suffix.lower() not in (".h5", ".hdf5"):
             raise FormatError(f"{self.path}: data sets end in .h5 or .hdf5; name the file so")
         if not self.path.parent.is_dir():
-            raise FormatError(f"{self.path}: {self.path.parent} is no folder; make it first")
+            raise FormatError(f"{self.path}: {self.path.parent} is not a folder; make it first")
         self._bare: Ensemble | None = None
         self._of: ReferenceType[Simulation] | None = None  # simulation of the latest call
         self._hashes: dict[int, tuple[Atoms, str]] = {}  # of molecules by id; the reference keeps the id valid
@@ -66,12 +66,12 @@ class DatasetFile:
         import h5py
 
         if not isinstance(simulation, Simulation):
-            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+            raise InputError(f"the simulation is {described(simulation)}; expected a Simulation")
         values = self._values(simulation)
         if not values:
             return
         if self.path.exists() and not h5py.is_hdf5(self.path):
-            raise FormatError(f"{self.path}: is no HDF5 file; name another")
+            raise FormatError(f"{self.path}: is not an HDF5 file; name another")
         try:
             with h5py.File(self.path, "a") as file:
                 self._require_same(file, simulation.ensemble.state)
@@ -159,5 +159,5 @@ def _atomic_numbers(atoms: Atoms) -> NDArray[np.int32]:
     import gemmi
 
     if atoms.labels is None:
-        raise InputError("atomic numbers follow from elements, which these atoms lack")
+        raise InputError("atomic numbers follow from elements, which these atoms do not have")
     return np.array([gemmi.Element(str(symbol)).atomic_number for symbol in elements_of(atoms.labels)], np.int32)

@@ -131,8 +131,8 @@ class MBAR(Settled):
         self.u_kn.flags.writeable = self.states.flags.writeable = False  # because f_k is cached
         if self.u_kn.ndim != 2 or self.states.shape != self.u_kn.shape[1:] or not self.u_kn.size:
             raise InputError(
-                f"u_kn has shape {self.u_kn.shape} and states {self.states.shape}; (n_states, n_samples) and "
-                "(n_samples,) are needed"
+                f"u_kn has shape {self.u_kn.shape} and states {self.states.shape}; expected (n_states, n_samples) "
+                "and (n_samples,)"
             )
         if self.states.min() < 0 or self.states.max() >= len(self.u_kn):
             raise InputError(f"states must be of 0 to {len(self.u_kn) - 1}")
@@ -163,7 +163,7 @@ class MBAR(Settled):
         k = state if not np.isfinite(column[state]) else int((~(column > -np.inf)).argmax())
         where = f"state {k}, which it was drawn from" if k == state else f"state {k}"
         raise InputError(
-            f"sample {n} has the reduced energy {column[k]:g} in {where}; finite numbers are needed, or infinity in "
+            f"sample {n} has the reduced energy {column[k]:g} in {where}; expected finite numbers, or infinity in "
             "other states"
         )
 
@@ -238,7 +238,7 @@ class MBAR(Settled):
         """Return the reduced energies in the target state, (n_samples,). u_n : as in log_weights"""
         found = self.u_kn[0] if u_n is None else numbers("u_n", u_n)
         if found.shape != self.states.shape:
-            raise InputError(f"u_n has shape {found.shape}; {self.states.shape} is needed")
+            raise InputError(f"u_n has shape {found.shape}; expected {self.states.shape}")
         if not (found > -np.inf).all() or not np.isfinite(found).any():
             raise InputError("u_n must be numbers, or infinity for samples without weight; some must be finite")
         return found
@@ -247,7 +247,7 @@ class MBAR(Settled):
         """Return the mean of values (n_samples, ...) in a target state. u_n : as in log_weights"""
         given = numbers("values", values)
         if given.shape[:1] != self.states.shape:
-            raise InputError(f"values have shape {given.shape}; ({len(self.states)}, ...) is needed")
+            raise InputError(f"values have shape {given.shape}; expected ({len(self.states)}, ...)")
         _require_finite(given)
         found: Floats = np.tensordot(np.exp(self.log_weights(u_n)), given, axes=1)
         return found
@@ -257,7 +257,7 @@ class MBAR(Settled):
         given, target = numbers("values", values), self._target(u_n)
         n = len(self.states)
         if given.shape[:1] != (n,) or n < whole_number("blocks", blocks, least=2):
-            raise InputError(f"values have shape {given.shape}; ({n}, ...) is needed, {blocks} or more")
+            raise InputError(f"values have shape {given.shape}; expected ({n}, ...), {blocks} or more")
         _require_finite(given)
         parts = [slice(a, b) for a, b in pairwise(np.linspace(0, n, blocks + 1).astype(int))]
         means = [self._block(part).mean(given[part], target[part]) for part in parts]
@@ -275,7 +275,7 @@ class MBAR(Settled):
         """
         given, target = numbers("values", values), self._target(u_n)
         if given.shape[:1] != self.states.shape:
-            raise InputError(f"values have shape {given.shape}; ({len(self.states)},) or more dimensions are needed")
+            raise InputError(f"values have shape {given.shape}; expected ({len(self.states)},) or more dimensions")
 
         def weights(part: slice) -> Floats:
             return self._block(part).log_weights(target[part])
@@ -306,7 +306,7 @@ def free_energy(
     given = np.atleast_1d(numbers("values", values))
     weights = np.zeros(len(given)) if log_weights is None else numbers("log_weights", log_weights)
     if weights.shape != given.shape[:1]:
-        raise InputError(f"log_weights have shape {weights.shape}; {given.shape[:1]} is needed")
+        raise InputError(f"log_weights have shape {weights.shape}; expected {given.shape[:1]}")
     if not (weights < np.inf).all():
         raise InputError("log_weights must be numbers, or minus infinity for samples without weight")
     return _surface(given, bins, temperature, lambda part: weights[part], blocks, names, units)
@@ -322,12 +322,12 @@ def _surface(
     of = np.atleast_1d(values)
     of = of[:, None] if of.ndim == 1 else of
     if of.ndim != 2 or len(of) < blocks:
-        raise InputError(f"values have shape {values.shape}; (n_samples, d) is needed, {blocks} samples or more")
+        raise InputError(f"values have shape {values.shape}; expected (n_samples, d), {blocks} samples or more")
     _require_finite(of)
     edges, named = _edges(of, bins), {"names": tuple(texts("names", names)), "units": tuple(texts("units", units))}
     for word, given in named.items():
         if len(given) not in (0, len(edges)):
-            raise InputError(f"{word} are {list(given)}; {len(edges)} are needed, one a variable")
+            raise InputError(f"{word} are {list(given)}; expected {len(edges)}, one per variable")
     kt = BOLTZMANN_KCAL * temperature
 
     def energies(part: slice) -> Floats:
@@ -362,7 +362,7 @@ def _require_finite(values: Floats) -> None:
     if wrong.any():
         n = int(wrong.argmax())
         first = values[n][~np.isfinite(values[n])].ravel()[0]
-        raise InputError(f"sample {n} has the value {first:g}; finite numbers are needed, so leave it out")
+        raise InputError(f"sample {n} has the value {first:g}; expected finite numbers; leave it out")
 
 
 def _edges(values: Floats, bins: int | Sequence[ArrayLike]) -> list[Floats]:

@@ -254,7 +254,7 @@ class SimulateResult(Reported, Suggests):
             lines.append(f"Exchanges     {rungs}{cold:g} and {warm:g} K: {counts}")
         speed = self.ns_per_day
         if not speed["all"]:
-            lines.append("Speed         no steps were left to make")
+            lines.append("Speed         no steps were left to run")
         else:
             lines.append(
                 f"Speed         {speed_text(speed['all'], speed['replica'], len(self.rows))}; "

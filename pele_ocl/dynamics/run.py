@@ -162,9 +162,7 @@ def simulate(
         (40, 6, ['trialanine-00000.nc', 'trialanine-00001.nc'])
     """
     if not isinstance(what, Atoms | str | PathLike | Sequence):
-        raise InputError(
-            f"the structure is {described(what)}; Atoms, the path of a file or several of these are needed"
-        )
+        raise InputError(f"the structure is {described(what)}; expected Atoms, the path of a file or several of these")
     listed = [what] if isinstance(what, Atoms | str | PathLike) else list(what)
     n_steps = steps_of(steps, time, timestep)
     timestep, friction = in_unit("timestep", timestep, "fs"), in_unit("friction", friction, "1/ps")
@@ -194,7 +192,7 @@ def simulate(
     if flag("fixed_radii", fixed_radii):
         raise KeywordError("`fixed_radii` makes a gradient that is none of the energy; leave it out of dynamics")
     if solvent.gb_model.holds_radii:
-        raise KeywordError(f"`gb={solvent.gb}` has no gradient of all its energy, which dynamics need; take obc2")
+        raise KeywordError(f"`gb={solvent.gb}` has no gradient of all its energy, which dynamics need; use obc2")
     if trajectory_of == "temperature" and exchange_every is None:
         raise KeywordError("`trajectory_of=temperature` is about a ladder; give `exchange_every`, too")
     held = Held.of(restrain, distance, torsion, reference, freeze).referring(door.reading)

@@ -149,7 +149,7 @@ def every_of(name: str, value: object, timestep: float) -> int:
         n = in_unit(name, value, "fs") / timestep
     except InputError:
         raise InputError(
-            f"{name} is {described(value)}; a number of steps, or a time with its unit, is needed: 1000, 2ps"
+            f"{name} is {described(value)}; expected a number of steps, or a time with its unit: 1000, 2ps"
         ) from None
     if round(n) < 1 or abs(n - round(n)) > 1e-6 * n:
         raise InputError(f"{name} is {value}, {n:.6g} time steps of {timestep:g} fs; choose a whole number of them")
@@ -197,7 +197,7 @@ def temperatures_of(given: Any) -> tuple[float, ...]:
     """Check the temperatures of heat baths, K. Raises InputError for invalid ones."""
     values = numbers("temperature", in_kelvin(given))
     if values.ndim > 1 or not values.size:
-        raise InputError(f"temperature has shape {values.shape}; a number or a list of them is needed")
+        raise InputError(f"temperature has shape {values.shape}; expected a number or a list of them")
     needed = f"a temperature of 0 to {MOST_TEMPERATURE:,.0f} K"
     return tuple(number("temperature", t, needed, least=0.0, most=MOST_TEMPERATURE) for t in values.ravel().tolist())
 
@@ -263,7 +263,7 @@ def _shape(given: Sequence[int] | None, n_rungs: int, exchange: str) -> tuple[in
     if len(values) != 2 or values[0] * values[1] != n_rungs:
         said = values or described(given)
         raise InputError(
-            f"ladder_shape is {said}; two numbers are needed whose product is the number of temperatures, {n_rungs}, "
+            f"ladder_shape is {said}; expected two numbers whose product is the number of temperatures, {n_rungs}, "
             "of which some may be equal"
         )
     if exchange != "hamiltonian":
@@ -280,7 +280,7 @@ def _schedule(
     points: Floats = numbers("anneal", points_of(anneal))
     if points.ndim != 2 or points.shape[1:] != (2,) or not len(points) or not np.isfinite(points).all():
         raise InputError(
-            f"anneal has shape {points.shape}; finite points (n, 2) of time in ps and temperature in K are needed"
+            f"anneal has shape {points.shape}; expected finite points (n, 2) of time in ps and temperature in K"
         )
     times, temperatures = points.T
     if times[0] < 0 or (np.diff(times) <= 0).any():

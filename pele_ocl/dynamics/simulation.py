@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 STEPS_AT_ONCE = 256  # enqueued before the host waits
 STEPS_A_FLUSH = 8  # enqueued between flushes of the queue
 _WHY = {
-    Halt.FORCES: "the force on {} is no number",
+    Halt.FORCES: "the force on {} is not a number",
     Halt.BONDS: "the bonds of {} cannot be held",
     Halt.SPEED: "{} goes more than 1 A in a step",
 }
@@ -242,7 +242,7 @@ class Simulation(Suggests, Settled):
             if len(rows) % n_rungs or first % n_rungs:
                 raise InputError(
                     f"{len(rows):,} replicas from number {first:,} on fill no ladders of "
-                    f"{n_rungs} temperatures; take a multiple of {n_rungs}"
+                    f"{n_rungs} temperatures; use a multiple of {n_rungs}"
                 )
         return np.array([k for rows in by_molecule for k in rows]).reshape(-1, n_rungs)
 
@@ -252,7 +252,7 @@ class Simulation(Suggests, Settled):
         held = sum(len(body.constraints.hydrogens) for body in bodies if body.constraints)
         notes = []
         if self.settings.hydrogen_mass is not None:
-            notes.append(f"hydrogens weigh {self.settings.hydrogen_mass:g} Da, which their neighbours lack")
+            notes.append(f"hydrogens weigh {self.settings.hydrogen_mass:g} Da, taken from their neighbours")
         if held:
             notes.append(f"{held:,} bonds to hydrogen keep the lengths of the force field")
         of_bodies = {body: atoms for body, atoms in zip(self._bodies, self.ensemble.atoms, strict=True) if body}
@@ -816,7 +816,7 @@ class Simulation(Suggests, Settled):
         folder, molecules = file_path(output, "output"), list(dict.fromkeys(self.ensemble.atoms))
         named = names_of(molecules) if names is None else list(texts("names", names))
         if len(named) != len(molecules) or len(set(named)) < len(named):
-            raise InputError(f"names are {named}; different ones of {len(molecules):,} molecules are needed")
+            raise InputError(f"names are {named}; expected different ones of {len(molecules):,} molecules")
         if trajectory_of == "temperature" and self.settings.exchange_every is None:
             raise InputError("`trajectory_of=temperature` is about a ladder; make the simulation with `exchange_every`")
         if watch is not None:
@@ -871,7 +871,7 @@ class Simulation(Suggests, Settled):
         array, state = self._motion.arrays["velocities"], self.ensemble.state
         given = [_velocities(k, values, len(state.atoms[k])) for k, values in zip(rows, velocities, strict=True)]
         if lost := [k for k in rows if k in state.failed]:
-            raise InputError(f"row {lost[0]} has no place to go on from: {state.failed[lost[0]]}")
+            raise InputError(f"row {lost[0]} has no positions to continue from: {state.failed[lost[0]]}")
         for k, values in zip(rows, given, strict=True):
             values[state.frozen[k]] = 0
             array.write(values, k)
@@ -949,7 +949,7 @@ def _velocities(k: int, values: ArrayLike, n: int) -> Floats:
     try:
         found = np.broadcast_to(given, (n, 3)).copy()
     except ValueError:
-        raise InputError(f"velocities of row {k} have shape {given.shape}; ({n}, 3) is needed") from None
+        raise InputError(f"velocities of row {k} have shape {given.shape}; expected ({n}, 3)") from None
     if not np.isfinite(found).all():
         raise InputError(f"velocities of row {k} must be finite numbers")
     return found

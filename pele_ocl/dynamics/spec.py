@@ -159,8 +159,8 @@ class SimulateSpec(Spec[range]):
         """
         if self.together is not None and self.together % self.n_rungs:
             raise InputError(
-                f"parts of {self.together:,} replicas are no whole ladders of {self.n_rungs} temperatures, which "
-                f"exchange on one device; take a multiple of {self.n_rungs}"
+                f"parts of {self.together:,} replicas are not whole ladders of {self.n_rungs} temperatures, which "
+                f"exchange on one device; use a multiple of {self.n_rungs}"
             )
         if self.velocities:
             require_velocities(self.trajectory)

@@ -112,10 +112,12 @@ class StateSamples:
     def __call__(self, simulation: Simulation) -> None:
         """Take a sample of all replicas."""
         if not isinstance(simulation, Simulation):
-            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+            raise InputError(f"the simulation is {described(simulation)}; expected a Simulation")
         digest = simulation._digest_of_states
         if self._u and self._digest != digest:
-            raise InputError("these samples are of another simulation or of other states; take new ones for this one")
+            raise InputError(
+                "these samples belong to another simulation or to other states; take new ones for this one"
+            )
         u_kn = simulation.u_kn(by_rung=self._by_rung)
         states = (simulation.rungs if self._by_rung else simulation.states).astype(np.int32)
         if not (there := np.isfinite(u_kn[states, np.arange(len(states))])).all():
@@ -157,7 +159,7 @@ class StateSamples:
 
     def _require_samples(self) -> None:
         if not self._u:
-            raise InputError("there are no samples yet; give this as `call` to `Simulation.run`")
+            raise InputError("no samples were taken yet; give this as `call` to `Simulation.run`")
 
 
 class SimulatedTempering:
@@ -183,7 +185,7 @@ class SimulatedTempering:
         self.increment = 1.0 if weights is None else 0.0
         self.weights = np.zeros(n) if weights is None else numbers("weights", weights).copy()
         if self.weights.shape != (n,) or not np.isfinite(self.weights).all():
-            raise InputError(f"weights have shape {self.weights.shape}; ({n},) finite numbers are needed")
+            raise InputError(f"weights have shape {self.weights.shape}; expected ({n},) finite numbers")
         self.visits = np.zeros(n, np.int64)
         self._tried, self._accepted = np.zeros((2, n - 1), np.int64)
 
@@ -198,7 +200,7 @@ class SimulatedTempering:
     def rungs_of(self, simulation: Simulation) -> Ints:
         """Return the rungs of the replicas, (n_rows,)."""
         if not isinstance(simulation, Simulation):
-            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+            raise InputError(f"the simulation is {described(simulation)}; expected a Simulation")
         apart = np.abs(np.asarray(simulation.temperatures)[:, None] - self.temperatures)
         return np.asarray(apart.argmin(axis=1), np.int64)
 

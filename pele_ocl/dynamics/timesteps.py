@@ -25,9 +25,8 @@ def step_note(atoms: Atoms, body: Body, timestep: float) -> str:
     if is_hydrogen.any():
         slower = float(np.sqrt((body.masses / atoms.masses)[is_hydrogen]).min())
         if body.constraints is None and timestep > LONGEST_STEP * slower:
-            return (
-                f"bonds to hydrogen vibrate too fast for steps of {timestep:g} fs; hold them by `constraints='hbonds'`"
-            )
+            return f"bonds to hydrogen vibrate too fast for steps of {timestep:g} fs; constrain them with "
+            "`constraints='hbonds'`"
         if body.constraints is not None and timestep > LONGEST_HELD_STEP * slower:
             return f"angles of hydrogens vibrate too fast for steps of {timestep:g} fs; give them `hydrogen_mass=3`"
     pairs, frequencies = _free_bonds(atoms, body)
@@ -38,7 +37,7 @@ def step_note(atoms: Atoms, body: Body, timestep: float) -> str:
     masses = f"{body.masses[i]:.2f} and {body.masses[j]:.2f} Da"
     return (
         f"the bond of {atoms.describe(i)} and {atoms.describe(j)}, of {masses}, vibrates too fast for steps of "
-        f"{timestep:g} fs; take shorter steps or a smaller hydrogen_mass"
+        f"{timestep:g} fs; use shorter steps or a smaller hydrogen_mass"
     )
 
 

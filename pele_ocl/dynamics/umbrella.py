@@ -180,9 +180,7 @@ def umbrella(
     at = numbers("centers", centers).copy()  # the result makes it read-only
     at = at[:, None] if at.ndim == 1 else at
     if at.ndim != 2 or not len(at) or at.shape[1] != len(members) or not np.isfinite(at).all():
-        raise InputError(
-            f"centers have shape {np.shape(centers)}; finite numbers (n_windows, {len(members)}) are needed"
-        )
+        raise InputError(f"centers have shape {np.shape(centers)}; expected finite numbers (n_windows, {len(members)})")
     given = numbers("force_constants", force_constants)
     given = given[:, None] if given.shape == at.shape[:1] else given
     if (
@@ -190,7 +188,7 @@ def umbrella(
         or not np.isfinite(given).all()
         or (not 0 <= given.min() <= given.max() < MOST)
     ):
-        raise InputError(f"force_constants have shape {given.shape}; one or {at.shape} numbers, 0 to 1e6, are needed")
+        raise InputError(f"force_constants have shape {given.shape}; expected one or {at.shape} numbers, 0 to 1e6")
     stiff = np.broadcast_to(given, at.shape).copy()
     timestep = in_unit("timestep", options.get("timestep", 2.0), "fs")
     timestep = number("timestep", timestep, "a time above 0", above=0.0)
@@ -228,7 +226,7 @@ def harmonic_axes(variables: Sequence[Variable], centers: Floats) -> tuple[list[
     bounds: list[Range | None] = []
     for of, at in zip(variables, centers.T, strict=True):
         if of.period and np.abs(at).max() > of.period:
-            raise InputError(f"a torsion's centre is {at[np.abs(at).argmax()]:g}; radians are needed, -2 pi to 2 pi")
+            raise InputError(f"a torsion's centre is {at[np.abs(at).argmax()]:g}; expected radians, -2 pi to 2 pi")
         bounds.append(None if of.period else (min(0.0, float(at.min())), float(at.max()) + FARTHEST))
     axes = [Axis.of(of, span, n=NODES if of.period else 2) for of, span in zip(variables, bounds, strict=True)]
     return axes, bounds

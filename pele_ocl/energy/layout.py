@@ -52,7 +52,7 @@ class EnergyLayout:
 
     def __post_init__(self) -> None:
         if self.tile & (self.tile - 1) or self.tile % self.width:
-            raise ValueError(f"a tile has {self.tile} atoms; a power of two and multiple of {self.width} is needed")
+            raise ValueError(f"a tile has {self.tile} atoms; expected a power of two and multiple of {self.width}")
         if self.most_tile is not None and self.tile > self.most_tile:
             raise ValueError(f"a tile has {self.tile} atoms; {type(self).__name__} allows {self.most_tile} at most")
 

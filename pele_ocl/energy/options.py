@@ -15,7 +15,7 @@ MOST_CUTOFF = 1e9  # A; its square must fit float32
 def require_near(cutoff: float | None) -> None:
     """Raise InputError for a cutoff, A, that is too large."""
     if isinstance(cutoff, Real) and cutoff > MOST_CUTOFF:  # Options checks the others
-        raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {MOST_CUTOFF:g} A is needed")
+        raise InputError(f"the cutoff is {cutoff:g} A; expected a distance of at most {MOST_CUTOFF:g} A")
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         chain = gradient and not fixed_radii and not model.gb_model.vacuum
         if chain and model.gb_model.holds_radii:
             raise InputError(
-                f"the gradient of {model.gb} holds Born radii and surface, as PELE does: give "
+                f"the gradient of {model.gb} keeps Born radii and surface fixed, as PELE does: give "
                 "`fixed_radii=True`, or leave the gradient out"
             )
         options = Options(gradient, chain, per_atom, cutoff, one_four, flag("rebuild_sites", rebuild_sites))
@@ -127,11 +127,11 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         if (of_surface := model.gb_model.of_surface) and (self.accuracy is not None or asked is not None):
             raise InputError(f"the Born radii of {model.gb} come from the surface; leave born and their accuracy out")
         if self.born == "surface" and not of_surface:
-            raise InputError(f"Born radii of {model.gb} are no integrals over the surface; leave born out")
+            raise InputError(f"Born radii of {model.gb} are not integrals over the surface; leave born out")
         self.born = "surface" if of_surface else self.born
         if self._has_frozen and per_atom:
             raise InputError(
-                "there are no energies of single atoms where some are frozen; leave out per_atom or frozen"
+                "energies of single atoms are not available with frozen atoms; leave out per_atom or frozen"
             )
         self._tiles = self._cut_into_tiles()
         self._frozen_part: Frozen | None = None

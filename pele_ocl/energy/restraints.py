@@ -58,10 +58,10 @@ class Form:
 
 # By keyword. Numbers follow the last colon, since selections also contain colons: `resid 5:20`.
 FORMS = {
-    "restrain": Form(1, "SELECTION:K is needed, K in kcal/mol/A^2, or SELECTION:K,FLAT, FLAT in A: 'heavy:10,0.5'"),
-    "distance": Form(2, "ATOM|ATOM:K,R0 or ATOM|ATOM:K,R0,FLAT is needed, kcal/mol/A^2 and A: 'index 4|index 9:5,3'"),
+    "restrain": Form(1, "expected SELECTION:K, K in kcal/mol/A^2, or SELECTION:K,FLAT, FLAT in A: 'heavy:10,0.5'"),
+    "distance": Form(2, "expected ATOM|ATOM:K,R0 or ATOM|ATOM:K,R0,FLAT, kcal/mol/A^2 and A: 'index 4|index 9:5,3'"),
     "torsion": Form(
-        4, "A|B|C|D:K,DEGREES or A|B|C|D:K,DEGREES,FLAT is needed, K in kcal/mol/rad^2, degrees from -360 to 360",
+        4, "expected A|B|C|D:K,DEGREES or A|B|C|D:K,DEGREES,FLAT, K in kcal/mol/rad^2, degrees from -360 to 360",
         -360.0, 360.0,
     ),
 }  # fmt: skip
@@ -94,7 +94,7 @@ class Restraint:
             raise InputError(f"`{keyword}` {text[:60]!r}: {form.written}")
         if _ends_in_range(text, before):
             raise InputError(
-                f"`{keyword}` {text[:60]!r}: this is a selection as a whole, and K is lacking; "
+                f"`{keyword}` {text[:60]!r}: this is a selection without K; "
                 f"'{text[:60]}:10', say, or '({before[:60]}):{behind[:20]}' where that is K"
             )
         return cls(keyword, text, tuple(map(Selection, texts)), *values)
@@ -105,10 +105,10 @@ class Restraint:
         for selection in self.selections:
             chosen = np.flatnonzero(selection.mask(selectable(atoms)))
             if len(chosen) > 1:
-                raise InputError(f"`{self.keyword}`: {selection.text!r} takes {len(chosen):,} atoms; one is needed")
+                raise InputError(f"`{self.keyword}`: {selection.text!r} selects {len(chosen):,} atoms; expected one")
             found.append(int(chosen[0]))
         if len(set(found)) < len(found):
-            raise InputError(f"`{self.keyword}` {self.text[:60]!r}: names an atom twice; different ones are needed")
+            raise InputError(f"`{self.keyword}` {self.text[:60]!r}: names an atom twice; expected different ones")
         return found
 
 
@@ -214,7 +214,7 @@ class Held:
         }
         restraints = tuple(Restraint.of(name, text) for name, texts in listed.items() for text in texts)
         if reference is not None and not listed["restrain"]:
-            raise InputError("`reference` has the positions that `restrain` holds atoms at; give `restrain`, too")
+            raise InputError("`reference` contains the reference positions of `restrain`; also give `restrain`")
         path = None if reference is None else Path(file_path(reference, "reference"))
         return cls(restraints, path, None if freeze is None else Selection(selection_text("freeze", freeze)))
 

@@ -146,13 +146,13 @@ def _without_wells(atoms: Atoms) -> Atoms:
 def _chosen(names: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:
     """Sort names in the order of results. Raises InputError for unknown names."""
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise InputError(f"only_terms are {described(names)}; a list of names is needed, such as ['bond', 'angle']")
+        raise InputError(f"only_terms are {described(names)}; expected a list of names, such as ['bond', 'angle']")
     known = f"the terms of these atoms are {', '.join(there)}; {', '.join(GROUPS)} stand for several of them"
     chosen = set[str]()
     for name in names:
         of_name = set(GROUPS.get(name, (name,))) & set(there) if isinstance(name, str) else None
         if not of_name:
-            raise InputError(f"there is no term {described(name)}; {known}")
+            raise InputError(f"unknown term {described(name)}; {known}")
         chosen |= of_name
     if not chosen:
         raise InputError(f"only_terms name no term; {known}")
@@ -166,19 +166,19 @@ def _checked_terms(terms: Sequence[Term], atoms: Atoms, taken: Sequence[str]) ->
     if isinstance(terms, str):
         terms = [terms]
     if not isinstance(terms, Sequence):
-        raise InputError(f"terms are {described(terms)}; a list of them is needed, such as [PositionalRestraint(10.0)]")
+        raise InputError(f"terms are {described(terms)}; expected a list of them, such as [PositionalRestraint(10.0)]")
     names = list(taken)
     for term in terms:
         if not isinstance(term, Term):
             other = "; names of terms of the force field go to only_terms" if isinstance(term, str) else ""
             raise InputError(
-                f"terms hold {type(term).__name__}; a Term is needed, such as PositionalRestraint(10.0){other}"
+                f"terms contain {type(term).__name__}; expected a Term, such as PositionalRestraint(10.0){other}"
             )
         twice = [name for name in term.names if name in names]
         if twice and not term.merges_names:
             raise InputError(f"there are two terms named {twice[0]}; give one of them another name")
         if nameless := [name for name in term.names if not isinstance(name, str) or not name.strip()]:
-            raise InputError(f"the name of a {type(term).__name__} is {described(nameless[0])}; a text is needed")
+            raise InputError(f"the name of a {type(term).__name__} is {described(nameless[0])}; expected a text")
         names += term.names
         term.check(atoms)
     return tuple(terms)

@@ -79,9 +79,9 @@ class BornSums:
 
 
 BORN = {
-    "pairs": BornSums("all pairs"),
-    "tree": BornSums("a tree of boxes, far ones by their moments, to an accuracy", approximates=True),
-    "surface": BornSums("the surface, of sgbnp and vdgbnp alone"),
+    "pairs": BornSums("over all pairs"),
+    "tree": BornSums("distant boxes by moments, to an accuracy", approximates=True),
+    "surface": BornSums("from the surface, only for sgbnp and vdgbnp"),
 }
 
 

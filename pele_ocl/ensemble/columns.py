@@ -97,7 +97,7 @@ class Column:
             values = [values] * len(chosen)
         if not hasattr(values, "__len__"):
             raise InputError(
-                f"the values are {described(values)}; an array, or one for each of {len(chosen):,} rows, is needed"
+                f"the values are {described(values)}; expected an array, or one for each of {len(chosen):,} rows"
             )
         if len(values) != len(chosen):
             raise InputError(f"there are {len(chosen)} rows to write and {len(values)} arrays")
@@ -214,7 +214,9 @@ class DeviceArray:
         try:
             array = np.ascontiguousarray(np.broadcast_to(np.asarray(values, self.dtype), shape))
         except (TypeError, ValueError):
-            raise InputError(f"values are no array of numbers of shape {shape}, and do not broadcast to it") from None
+            raise InputError(
+                f"values are not an array of numbers of shape {shape}, and do not broadcast to it"
+            ) from None
         if array.size:
             self._queue.write(self.buffer, array, first * self.shape[1])
 

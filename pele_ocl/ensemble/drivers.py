@@ -37,7 +37,7 @@ class DriverKernel:
         if arguments.text("name", name) not in (names := re.findall(r"\bkernel\s[^;{]*?\bvoid\s+(\w+)\s*\(", words)):
             where = str(source) if isinstance(source, Path) else "the source"
             there = f"; there are {', '.join(names)}" if names else ""
-            raise InputError(f"there is no kernel named {arguments.described(name)} in {where}{there}")
+            raise InputError(f"no kernel is named {arguments.described(name)} in {where}{there}")
         file = kernel_file(source) if isinstance(source, Path) else named_source(words)
         macros = {**state.macros, **defines}
         self._state, self.name = state, name

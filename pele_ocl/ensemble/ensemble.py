@@ -196,7 +196,7 @@ class Ensemble(Settled):
         there = state.with_molecule
         for k in there[state.evaluated[there] & ~are_numbers[there]].tolist():
             if k not in state.failed and k not in state.explained:
-                state.explained[k] = state.batch([k]).errors.get(0, "its energy is no number")
+                state.explained[k] = state.batch([k]).errors.get(0, "its energy is not a number")
         return dict(sorted({**state.explained, **state.failed}.items()))
 
     @locked
@@ -312,7 +312,7 @@ class Ensemble(Settled):
         except (TypeError, ValueError, SyntaxError):
             kind = np.dtype(object)
         if kind.kind not in "iuf" or kind.itemsize > 8:
-            raise InputError(f"dtype is {described(dtype)}; a type of numbers or 'coordinate' is needed")
+            raise InputError(f"dtype is {described(dtype)}; expected a type of numbers or 'coordinate'")
         return kind
 
     def kernel(self, source: str | Path, name: str, width: int = 1, **defines: int) -> DriverKernel:
@@ -526,14 +526,14 @@ def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int], mo
     """Return the Atoms of each row, with the GB radii of the model."""
     listed = [molecules] if isinstance(molecules, Atoms) else molecules
     if not isinstance(listed, Sequence) or not listed:
-        raise InputError(f"molecules is {described(molecules)}; an Atoms or a list of them is needed")
+        raise InputError(f"molecules is {described(molecules)}; expected an Atoms or a list of them")
     for atoms in listed:
         if not isinstance(atoms, Atoms):
-            raise InputError(f"molecules hold {type(atoms).__name__}; Atoms are needed")
+            raise InputError(f"molecules contain {type(atoms).__name__}; expected Atoms")
     given = copies if isinstance(copies, list | tuple) else [copies] * len(listed)
     counts = [whole_number("copies", n, least=1, most=MOST_ROWS) for n in given]
     if len(counts) != len(listed):
-        raise InputError(f"copies are {len(counts)} numbers; one for each of {len(listed)} molecules is needed")
+        raise InputError(f"copies are {len(counts)} numbers; expected one for each of {len(listed)} molecules")
     chosen = choose_radii_of(model, listed)
     return tuple(atoms for atoms, n in zip(chosen, counts, strict=True) for _ in range(n))
 

@@ -71,7 +71,7 @@ class RowValues:
         """Check the values of row k and broadcast them."""
         given, shape = numbers(self.words, values), self._shape(system)
         if given.shape not in ((), shape) or not np.isfinite(given).all():
-            raise InputError(f"{self.words} of row {k} have shape {given.shape}; finite numbers {shape} are needed")
+            raise InputError(f"{self.words} of row {k} have shape {given.shape}; expected finite numbers {shape}")
         return np.broadcast_to(given, shape)
 
     def _term(self, system: System) -> Term | None:
@@ -133,7 +133,7 @@ class ForceConstants(RowValues):
 
     def _encode(self, system: System, values: Floats, raw: NDArray[Any], k: int) -> None:
         if (values < 0).any():
-            raise InputError(f"force constants of row {k} are negative; 0 or more is needed")
+            raise InputError(f"force constants of row {k} are negative; expected 0 or more")
         (raw if self._is_positional(system) else raw.reshape(-1, 4)[:, 0])[:] = values
 
     def _is_positional(self, system: System) -> bool:

@@ -423,7 +423,7 @@ class State:
         """Return the positions (n, 3) of row k. Raises InputError for another shape."""
         given = numbers("positions", positions)
         if given.shape != self.atoms[k].positions.shape:
-            raise InputError(f"positions of row {k} have shape {given.shape}; ({len(self.atoms[k])}, 3) is needed")
+            raise InputError(f"positions of row {k} have shape {given.shape}; expected ({len(self.atoms[k])}, 3)")
         return given
 
     def freeze(self, rows: list[int], frozen: Sequence[ArrayLike]) -> None:
@@ -469,7 +469,7 @@ class State:
         if size > device.largest_buffer:
             raise DeviceMemoryError(
                 f"{len(self.systems):,} rows take {size / 2**30:.1f} GiB; {device} has buffers of "
-                f"{device.largest_buffer / 2**30:.1f} GiB at most; take fewer rows"
+                f"{device.largest_buffer / 2**30:.1f} GiB at most; use fewer rows"
             )
         queue, self.store = self.queue, Store(self.queue, size)
         queue.clear(self.store.buffer)

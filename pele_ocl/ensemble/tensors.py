@@ -36,15 +36,15 @@ class Tensors:
         """Check the arguments. Raises InputError for rows of a plan, unknown rows and repeated rows."""
         choice("failed", failed, ("raise", "nan", "inf"))
         if not isinstance(source, Energy | Nonbond | Ensemble):
-            of = ", such as its `ensemble`," if hasattr(source, "ensemble") else ""
-            raise InputError(f"plan is {described(source)}; an Energy, a Nonbond or an Ensemble{of} is needed")
+            of = ", such as its `ensemble`" if hasattr(source, "ensemble") else ""
+            raise InputError(f"plan is {described(source)}; expected an Energy, a Nonbond or an Ensemble{of}")
         if not isinstance(source, Ensemble):
             if rows is not None:
                 raise InputError("rows are of an Ensemble; a plan has none")
             return cls(source, (), failed)
         chosen = source.state.chosen(rows).tolist()
         if not chosen or len(set(chosen)) < len(chosen):
-            raise InputError(f"rows are {chosen}; one or more, each named once, are needed")
+            raise InputError(f"rows are {chosen}; expected one or more, each named once")
         return cls(source, tuple(chosen), failed)
 
     @property
@@ -70,8 +70,8 @@ class Tensors:
         """Shape of the energies for a shape of positions. Raises InputError if it does not fit."""
         n = sum(self.sizes)
         if shape[-2:] != (n, 3):
-            of = f", the atoms of {len(self.rows):,} rows joined," if self.is_joined else ""
-            raise InputError(f"positions have shape {shape}; (..., {n}, 3){of} is needed")
+            of = f", the atoms of {len(self.rows):,} rows joined" if self.is_joined else ""
+            raise InputError(f"positions have shape {shape}; expected (..., {n}, 3){of}")
         return (*shape[:-2], len(self.rows)) if self.is_joined else shape[:-2]
 
     @property

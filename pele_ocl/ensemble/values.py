@@ -71,7 +71,7 @@ class TermArrays(RowValues):
         try:
             given = np.broadcast_to(numbers(self._name, values), shape)
         except ValueError:
-            raise InputError(f"{self._name} of row {k} have shape {np.shape(values)}; {shape} is needed") from None
+            raise InputError(f"{self._name} of row {k} have shape {np.shape(values)}; expected {shape}") from None
         if not np.isfinite(given).all():
             raise InputError(f"{self._name} of row {k} must be finite numbers")
         if np.shape(values)[-1:] != shape[-1:] and self._has_derivatives(system) and given.any():
@@ -164,7 +164,7 @@ def _checked(k: int, values: ArrayLike, n: int) -> Floats:
     """Check scale factors of row k. Raises InputError unless they are one or n numbers, 0 or more."""
     given = numbers("scales", values)
     if given.shape not in ((), (n,)):
-        raise InputError(f"scales of row {k} have shape {given.shape}; one number or ({n},) are needed")
+        raise InputError(f"scales of row {k} have shape {given.shape}; expected one number or ({n},)")
     if not np.isfinite(given).all() or (given < 0).any():
         raise InputError(f"scales of row {k} must be finite numbers, 0 or more")
     return np.broadcast_to(given, n)

@@ -65,7 +65,7 @@ class Shell(Box):
     def __post_init__(self) -> None:
         _point(self, "center")
         _length("outer", self.outer)
-        number("inner", self.inner, "a number of Angstrom, 0 or more,", least=0)
+        number("inner", self.inner, "a number of Angstrom, 0 or more", least=0)
         if not self.inner < self.outer:
             raise InputError(
                 f"a shell from {self.inner} to {self.outer} A has no inside; inner must be less than outer"
@@ -128,7 +128,7 @@ def _point(box: Box, name: str) -> None:
     """Convert a field of a box to an array (3,). Raises InputError unless it has three finite numbers."""
     values = numbers(name, getattr(box, name))
     if values.shape != (3,) or not np.isfinite(values).all():
-        raise InputError(f"{name} of a box has shape {values.shape}; three finite numbers of Angstrom are needed")
+        raise InputError(f"{name} of a box has shape {values.shape}; expected three finite numbers of Angstrom")
     object.__setattr__(box, name, read_only(values, np.float64))
 
 

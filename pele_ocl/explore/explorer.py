@@ -98,14 +98,14 @@ class Explorer(Suggests):
         self.walk = self._begun(atoms, ligand, terms, explorers, seed, settings, options)
         for own in self.walk.settings:
             if temperature is not None:
-                own.temperature = number("temperature", temperature, "a number of K, 0 or more,", least=0)
+                own.temperature = number("temperature", temperature, "a number of K, 0 or more", least=0)
             if box is not None:
                 own.box = instance("box", box, Box, "a box")
         self._stage_energies, self._watch = flag("stage_energies", stage_energies), watch
         if positions is not None:
             starts = numbers("positions", positions)
             if starts.shape != (needed := (len(self), len(atoms), 3)):
-                raise InputError(f"positions have shape {starts.shape}; {needed} is needed")
+                raise InputError(f"positions have shape {starts.shape}; expected {needed}")
             self.walk.ensemble.positions[self._rows] = list(starts)
         self._superposed = self._superpositions() if flag("removes_bulk", removes_bulk) else []
         self._prepare()
@@ -146,7 +146,7 @@ class Explorer(Suggests):
         walk.keep(self._rows)
         energies = walk.ensemble.energies_of(self._rows)
         if (bad := np.flatnonzero(np.isnan(energies))).size:
-            reason = walk.ensemble.errors.get(int(bad[0]), "its energy is no number")
+            reason = walk.ensemble.errors.get(int(bad[0]), "its energy is not a number")
             raise InputError(f"explorer {walk.explorers[bad[0]]} cannot begin: {reason}")
         for move in self.moves:
             move.prepare(walk)
@@ -286,7 +286,7 @@ class Explorer(Suggests):
             elif row not in after:
                 reasons[row] = "no move was made"
             elif np.isnan(energy):
-                reasons[row] = errors.get(row, "its energy is no number")
+                reasons[row] = errors.get(row, "its energy is not a number")
             elif row in outside:
                 reasons[row] = "the ligand left the box"
             elif not is_accepted(energy - before[row], walk.settings[row].temperature, drawn[row]):
@@ -313,5 +313,5 @@ def _remembered(memory: dict[str, Any]) -> dict[str, Any]:
 def _sequence(name: str, values: object, kind: Any) -> tuple[Any, ...]:
     """Return the values as a tuple. Raises InputError if they are not a list or tuple of this type."""
     if not isinstance(values, list | tuple):
-        raise InputError(f"{name} is {described(values)}; a list of {kind.__name__} is needed")
+        raise InputError(f"{name} is {described(values)}; expected a list of {kind.__name__}")
     return tuple(instance(name, value, kind, f"a {kind.__name__}") for value in values)

@@ -126,7 +126,7 @@ class Rmsd(Metric):
         self._by = np.flatnonzero(superposed & there & heavy) if superposed is not None else None
         if self._by is not None:
             if len(self._by) < 3:
-                raise InputError(f"{native}: has {len(self._by)} of the atoms that are superposed; three are needed")
+                raise InputError(f"{native}: has {len(self._by)} of the atoms that are superposed; expected three")
             self._reference = structure.positions[places[self._by]]
 
     def evaluate(self, states: States) -> Floats:

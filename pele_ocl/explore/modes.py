@@ -51,7 +51,7 @@ class Modes(ReadOnlyArrays):
         """
         if self.labels is None or labels is None:
             return self, ()
-        found = correspondence(labels, self.labels, self.source, "the network", advice="modes of its nodes are needed")
+        found = correspondence(labels, self.labels, self.source, "the network", advice="expected modes of its nodes")
         return Modes(self.values, self.vectors[:, found.order]), found.notes
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ def network_modes(
     blocks = -(k / r**2)[:, None, None] * d[:, :, None] * d[:, None, :]
     values, vectors = _lowest(len(x), i, j, blocks, count + _STILL)
     if (values[: _STILL + 1] < 1e-6 * constant).sum() != _STILL:
-        raise InputError(f"springs of {cutoff:g} A leave parts of the network loose; take a larger cutoff")
+        raise InputError(f"springs of {cutoff:g} A leave parts of the network loose; use a larger cutoff")
     return Modes(values[_STILL:], vectors.T[_STILL:].reshape(count, len(x), 3))
 
 
@@ -155,18 +155,18 @@ def read_nmd(path: str | Path, scale: Literal["auto", "pele", "prody"] = "auto")
     words = {line.split()[0]: line.split()[1:] for line in text if line.split() and not line.startswith("mode ")}
     missing = [name for name in ("atomnames", "resids", "coordinates") if name not in words]
     if missing:
-        raise FormatError(f"{given}: there is no line {missing[0]}; write the file by ProDy's writeNMD")
+        raise FormatError(f"{given}: the line {missing[0]} is missing; write the file by ProDy's writeNMD")
     n = len(words["atomnames"])
     rows: list[Floats] = []
     for k, line in enumerate(text, 1):
         if line.startswith("mode "):
             rows.append(_mode_line(given, k, line.split()[1:], 3 * n))
     if not rows:
-        raise FormatError(f"{given}: there are no lines of modes; write the file by ProDy's writeNMD")
+        raise FormatError(f"{given}: the lines of modes are missing; write the file by ProDy's writeNMD")
     table = np.stack(rows)
     roots = table[:, 0]
     if (roots <= 0).any():
-        raise FormatError(f"{given}: the number before a mode is not positive; the root of its eigenvalue is needed")
+        raise FormatError(f"{given}: the number before a mode is not positive; expected the root of its eigenvalue")
     if scale == "prody" or (scale == "auto" and roots[0] > roots[-1]):
         roots = 1 / roots
     names, numbers = np.array(words["atomnames"]), _numbers(given, words, n)
@@ -196,7 +196,7 @@ def _numbers(path: Path, words: dict[str, list[str]], n: int) -> Ints:
     try:
         found: Ints = np.array([int(word) for word in words["resids"]], np.int32)
     except ValueError:
-        raise FormatError(f"{path}: the line resids has a word that is no whole number") from None
+        raise FormatError(f"{path}: the line resids has a word that is not a whole number") from None
     if len(found) != n or len(words["coordinates"]) != 3 * n:
         raise FormatError(f"{path}: atomnames, resids and coordinates are not of the same number of nodes")
     return found
@@ -207,11 +207,11 @@ def _mode_line(path: Path, k: int, words: list[str], size: int) -> Floats:
     try:
         row = np.array([float(word) for word in words])
     except ValueError:
-        raise FormatError(f"{path}: line {k} has a word that is no number") from None
+        raise FormatError(f"{path}: line {k} has a word that is not a number") from None
     if len(row) == size + 2:
         row = row[1:]
     if len(row) != size + 1 or not np.isfinite(row).all():
-        raise FormatError(f"{path}: line {k} has {len(row)} numbers; the root of an eigenvalue and {size} are needed")
+        raise FormatError(f"{path}: line {k} has {len(row)} numbers; expected the root of an eigenvalue and {size}")
     return row
 
 
@@ -224,7 +224,7 @@ def write_nmd(path: str | Path, modes: Modes, atoms: Atoms, nodes: ArrayLike, ti
     """
     given, chosen = file_path(path), np.asarray(nodes)
     if atoms.labels is None or chosen.shape != (modes.vectors.shape[1],):
-        raise InputError("modes are written with the labels of their nodes, which these atoms or indices lack")
+        raise InputError("modes are written with the labels of their nodes, which these atoms or indices do not have")
     labels = atoms.labels
     rows = [
         ["nmwiz_load", given.name], ["name", title.replace(" ", "_")], ["atomnames", *labels.names[chosen]],

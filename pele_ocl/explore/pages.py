@@ -64,8 +64,8 @@ def _write(path: Path, run: Exploration, atoms: Atoms, ligand: NDArray[np.int64]
         title=f"Explorers of {run.simulation.path.name}",
         facts=f"{len(numbers):,} explorer{'s' * (len(numbers) != 1)}, {len(table):,} accepted states, "
         f"{len(shown):,} in this page",
-        about="Click a state or its row; drag to rotate the molecule, scroll to zoom. The walk is a search: its states"
-        " are no Boltzmann sample.",
+        about="Click a state or its row; drag to rotate the molecule, scroll to zoom. The walk is a search: its "
+        "states are not a Boltzmann sample.",
     )  # fmt: skip
 
 

@@ -73,10 +73,10 @@ class Refiner(Suggests):
         precision: str = "float32",
         device: Device | int | str | None = None,
     ) -> None:
-        number("moving_radius", moving_radius, "a number of Angstrom, 0 or more,", least=0)
-        number("side_chains", side_chains, "a number of Angstrom, 0 or more,", least=0)
-        number("restraint", restraint, "a number of kcal/mol/A^2, 0 or more,", least=0)
-        number("free_radius", free_radius, "a number of Angstrom, 0 or more,", least=0)
+        number("moving_radius", moving_radius, "a number of Angstrom, 0 or more", least=0)
+        number("side_chains", side_chains, "a number of Angstrom, 0 or more", least=0)
+        number("restraint", restraint, "a number of kcal/mol/A^2, 0 or more", least=0)
+        number("free_radius", free_radius, "a number of Angstrom, 0 or more", least=0)
         self.binding = Binding(atoms, ligand, model=model, precision=precision, device=device)
         self.atoms, self.notes = self.binding.atoms, self.binding.notes
         self.ligand, self.receptor = self.binding.parts.ligand, self.binding.parts.receptor
@@ -142,7 +142,7 @@ class Refiner(Suggests):
         n, n_ligand = len(self.atoms), len(self.ligand)
         if given.ndim != 3 or given.shape[1:] not in ((n, 3), (n_ligand, 3)) or not len(given):
             raise InputError(
-                f"poses have shape {given.shape}; (m, {n_ligand}, 3) or (m, {n}, 3) is needed, m at least 1"
+                f"poses have shape {given.shape}; expected (m, {n_ligand}, 3) or (m, {n}, 3), m at least 1"
             )
         if given.shape[1] == n:
             return given

@@ -315,7 +315,7 @@ def refine(
     strict : refuse complexes with findings that otherwise only cause notes
     output : folder for the complexes, a table, an HTML page and a journal; by default nothing is written
     resume : continue an interrupted run that wrote to `output`
-    overwrite : replace an earlier run in `output`, which is refused otherwise
+    overwrite : replace an earlier run in `output`; otherwise an existing run is an error
     workers, scheduler : as in `jobs.run`
     errors : if a pose fails, "raise" an InputError, or "record" NaN and its message in `errors`
     progress : called with the fraction done, 0 to 1
@@ -438,7 +438,7 @@ def _with_frames(spec: RefineSpec, poses: object) -> RefineSpec:
     held = held_frames(poses)
     if held is None:
         raise InputError(
-            f"poses are {described(poses)}; files of poses, positions, or frames of MDAnalysis or MDTraj are needed"
+            f"poses are {described(poses)}; expected files of poses, positions, or frames of MDAnalysis or MDTraj"
         )
     whole, refiner = spec.given, spec.refiner
     choices = [whole, refiner.atoms[refiner.ligand]]

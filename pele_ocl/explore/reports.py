@@ -121,7 +121,9 @@ class Report:
             return np.array([float(row[places[0]]) for row in self.rows])
         except ValueError as error:
             name = self.names[places[0]]
-            raise FormatError(f"{self.path}: the column {name} holds something else than numbers ({error})") from None
+            raise FormatError(
+                f"{self.path}: the column {name} contains something other than numbers ({error})"
+            ) from None
 
     def write(self, path: str | PathLike[str], further: Mapping[str, Floats]) -> None:
         """Write the report in PELE's format with additional columns, (m,) each."""
@@ -135,7 +137,7 @@ def read_report(path: str | PathLike[str]) -> Report:
     """Read a report. Raises FormatError for a file that is not a report of PELE."""
     read = [line.rstrip() for line in lines(path, "PELE report")]
     if not read or not read[0].startswith("#"):
-        raise FormatError(f"{path}: is no report of PELE, whose first line begins with #Task")
+        raise FormatError(f"{path}: is not a report of PELE, whose first line begins with #Task")
     rows = [tuple(line.split()) for line in read[1:] if line.strip()]
     names = _names(read[0], len(rows[0]) if rows else None)
     for k, row in enumerate(rows, 2):

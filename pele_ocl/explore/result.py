@@ -175,7 +175,7 @@ class ExploreResult(Reported, Suggests):
             "",
             f"{taken:,} of {tried:,} steps accepted; reports are {self.files.report}_N. The walk is a search:",
         ]
-        lines += ["its states are no Boltzmann sample, and their averages no free energies."]
+        lines += ["its states are not a Boltzmann sample, and their averages are not free energies."]
         pages = "Page" if len(self.pages) == 1 else "Pages"
         return [*lines, f"{pages} of the states: {', '.join(map(str, self.pages))}"]
 

@@ -35,7 +35,7 @@ def read_rot_assign(path: str | PathLike[str], atoms: Atoms, ligand: Ints) -> Fl
         elif words[0] == "sidelib" and len(words) == 4:
             groups[-1].append(_torsion(where, words[1:], graph, named, set(ligand.tolist())))
         else:
-            raise FormatError(f"{where}: {line.strip()!r} is no `sidelib NAME ATOM ATOM &`, and no `newgrp &`")
+            raise FormatError(f"{where}: {line.strip()!r} is neither `sidelib NAME ATOM ATOM &` nor `newgrp &`")
     return Flexible(ligand, tuple(SideChain(tuple(group)) for group in groups if group))
 
 
@@ -44,7 +44,7 @@ def _torsion(where: str, words: list[str], graph: Graph, named: dict[str, int], 
     library, *names = words
     digits = library.upper().removeprefix("FREE").removeprefix("FRE").strip("_")
     if not library.upper().startswith("FRE") or (whole(digits) or 0) < 5:
-        raise FormatError(f"{where}: {library} is no library such as FREE30, of 5 degrees or more")
+        raise FormatError(f"{where}: {library} is not a library such as FREE30, of 5 degrees or more")
     names = [name.strip("_") for name in names]
     if missing := [name for name in names if name not in named]:
         raise FormatError(f"{where}: the ligand has no atom {missing[0]}")

@@ -123,7 +123,7 @@ class RotamerLibrary:
         files = sorted(file_path(folder, "folder").glob("*.side"))
         tables = {path.stem.upper(): read_side_file(path) for path in files if path.stem.upper() in CHI_ATOMS}
         if not tables:
-            raise FormatError(f"{folder}: there are no rotamers of amino acids here, such as ASP.side")
+            raise FormatError(f"{folder}: contains no rotamers of amino acids, such as ASP.side")
         everywhere = {
             name: Rotamers(table, np.full(len(table), 1 / len(table)), np.zeros((len(table), 2)))
             for name, table in tables.items()
@@ -162,7 +162,7 @@ def read_side_file(path: str | Path) -> Floats:
     head = next((k for k, line in enumerate(text) if line.strip()), None)
     words = [] if head is None else text[head].split()
     if head is None or len(words) < 5 or words[0] != "*":
-        raise FormatError(f"{given}: line 1 is no head like `* ASP 2 233 10.0 0`")
+        raise FormatError(f"{given}: line 1 is not a head like `* ASP 2 233 10.0 0`")
     n_chi, count = (_whole(given, head, word) for word in words[2:4])
     try:
         resolution = number("resolution", float(words[4]), "a number of degrees", above=0)
@@ -174,7 +174,7 @@ def read_side_file(path: str | Path) -> Floats:
     found = [[_whole(given, k, word) for word in text[k].split()] for k in rows]
     for k, row in zip(rows, found, strict=True):
         if len(row) != n_chi:
-            raise FormatError(f"{given}: line {k + 1} has {len(row)} angles; {n_chi} are needed")
+            raise FormatError(f"{given}: line {k + 1} has {len(row)} angles; expected {n_chi}")
     return np.deg2rad(resolution * np.array(found, np.float64).reshape(-1, n_chi))
 
 
@@ -182,4 +182,4 @@ def _whole(path: Path, line: int, word: str) -> int:
     try:
         return int(word)
     except ValueError:
-        raise FormatError(f"{path}: line {line + 1} has {word!r} where a whole number is needed") from None
+        raise FormatError(f"{path}: line {line + 1} has {word!r} instead of a whole number") from None

@@ -177,7 +177,7 @@ def earlier_seed(files: Files) -> int | None:
     for path in files.journals():
         seed = read_journal(path).settings.get("seed", "")
         if not seed.isdecimal():
-            raise FormatError(f"{path}: is no journal of explorers; name another folder, or leave out `resume`")
+            raise FormatError(f"{path}: is not a journal of explorers; name another folder, or leave out `resume`")
         return int(seed)
     return None
 

@@ -46,7 +46,7 @@ class Pairwise:
         if len(own_lj_pairs(atoms)):
             raise InputError(
                 "pairs of atoms have Lennard-Jones parameters of their own (NBFIX), which predictions of side chains "
-                "do not know; take another force field"
+                "do not know; use another force field"
             )
         assert atoms.lj_sigma is not None
         assert atoms.lj_epsilon is not None

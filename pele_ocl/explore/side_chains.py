@@ -400,5 +400,5 @@ def _mask(atoms: Atoms, chosen: ArrayLike) -> Ints:
     try:
         found: Ints = np.arange(len(atoms), dtype=np.int32)[np.asarray(chosen)]
     except (IndexError, TypeError, ValueError):
-        raise InputError(f"residues is no selection, no mask of {len(atoms)} atoms and no atoms") from None
+        raise InputError(f"residues is neither a selection, nor a mask of {len(atoms)} atoms, nor atoms") from None
     return found

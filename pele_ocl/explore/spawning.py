@@ -64,7 +64,7 @@ class Clusters:
         self._density = density
         self._ligand, self._alpha = _indices("ligand", ligand), _indices("alpha", alpha)
         if not len(self._ligand):
-            raise InputError("ligand has no atom; its heavy atoms are needed")
+            raise InputError("ligand has no atom; expected its heavy atoms")
         self._orders = np.arange(len(self._ligand))[np.newaxis] if symmetric is None else np.asarray(symmetric)
         self._thresholds, self._ratios = np.asarray(thresholds, np.float64), np.asarray(ratios, np.float64)
         if len(self._thresholds) != len(self._ratios) + 1:
@@ -135,7 +135,7 @@ def _indices(name: str, chosen: ArrayLike) -> NDArray[np.int64]:
     if found.dtype == bool and found.ndim == 1:
         return np.flatnonzero(found).astype(np.int64)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-        raise InputError(f"{name} is an array of shape {found.shape}; indices of atoms, or a mask, are needed")
+        raise InputError(f"{name} is an array of shape {found.shape}; expected indices of atoms, or a mask")
     return found.astype(np.int64)
 
 

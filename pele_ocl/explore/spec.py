@@ -275,11 +275,11 @@ class Exploration:
         path = self.files.state
         for journal, part in self.files.journals().items():
             if part.count != self.files.part.count:
-                one = "one part; go on with one process"
-                several = f"{part.count:,} parts; go on with as many processes"
+                one = "one part; continue with one process"
+                several = f"{part.count:,} parts; continue with as many processes"
                 raise FormatError(f"{journal}: this run was of {one if part.count == 1 else several}")
         if self.is_over:
-            raise InputError(f"{self.files.journal}: this run came to its end; nothing is left to go on with")
+            raise InputError(f"{self.files.journal}: this run is complete; there is nothing to continue")
         return StateFile(path, (Steps,)).read() if path.exists() else None
 
     def _groups(self, own: Sequence[int]) -> list[ExplorerGroup]:
@@ -632,7 +632,7 @@ def _single_files(simulation: Simulation) -> list[Path]:
         path = beside(simulation.path, Path(files[0]))
         if not path.exists():
             raise InputError(
-                f"{simulation.path}: its structure {path} is not there; put it there, or give another by `complexes`"
+                f"{simulation.path}: its structure {path} does not exist; put it there, or give another by `complexes`"
             )
         paths.append(path)
     return paths

@@ -95,7 +95,7 @@ class Settings:
             elif name == "near_only":
                 flag(name, value)
             elif name != "box":
-                number(name, value, "a number, 0 or more,", least=0)
+                number(name, value, "a number, 0 or more", least=0)
             elif value is not None:
                 instance(name, value, Box, "a box")
 
@@ -310,7 +310,7 @@ def chosen_atoms(name: str, values: ArrayLike, atoms: Atoms) -> Ints:
     """
     chosen = np.flatnonzero(atoms_among(name, values, atoms)).astype(np.int32)
     if not 0 < len(chosen) < len(atoms):
-        raise InputError(f"{name} has {len(chosen)} of {len(atoms)} atoms; some of them, and not all, are needed")
+        raise InputError(f"{name} has {len(chosen)} of {len(atoms)} atoms; expected some of them, and not all")
     return chosen
 
 

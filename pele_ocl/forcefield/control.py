@@ -99,7 +99,7 @@ def needed_for(found: object, words: Sequence[str], otherwise: str) -> str:
     if not isinstance(found, str) or not _ANY_WORD.search(found):
         return otherwise
     which = "this word" if len(words) < 2 else f"each of the words {', '.join(words)}"
-    return f"a value in place of {which}, by explore's `set`,"
+    return f"a value in place of {which}, by explore's `set`"
 
 
 def settings_for_energies(file: Path, whole: object) -> ControlFile:
@@ -199,7 +199,7 @@ class _Blocks:
         if isinstance(found, dict):
             return found
         if required:
-            raise FormatError(f"{self.file}: there is no block {name}, so it is no control file of PELE")
+            raise FormatError(f"{self.file}: has no block {name}, so it is not a control file of PELE")
         return {}
 
     def text(self, of: dict[str, object], name: str, default: str) -> str:
@@ -223,4 +223,4 @@ class _Blocks:
     def fault(self, name: str, found: object, needed: str) -> FormatError:
         """Make the error about an invalid value."""
         what = needed_for(found, self.words, needed)
-        return FormatError(f"{self.file}: {name} is {quoted(found)}; {what} is needed")
+        return FormatError(f"{self.file}: {name} is {quoted(found)}; expected {what}")

@@ -72,7 +72,7 @@ def read_links(path: str | PathLike[str]) -> dict[LinkKey, Link]:
         if term.parameters[0] != 0 or label == "BOND":
             terms[label].append(term)
     if len(terms["BOND"]) != 1:
-        raise FormatError(f"{path}: holds {len(terms['BOND'])} lines BOND; one bond between two residues is needed")
+        raise FormatError(f"{path}: contains {len(terms['BOND'])} lines BOND; expected one bond between two residues")
     (bond,) = terms["BOND"]
     key = bond.atoms[0].name, bond.atoms[1].name
     return {key: Link(bond, terms["ANGL"], terms["TORS"], terms["ITOR"])}
@@ -81,7 +81,7 @@ def read_links(path: str | PathLike[str]) -> dict[LinkKey, Link]:
 def _term(where: str, fields: list[str]) -> tuple[str, LinkTerm]:
     label = fields[0]
     if label not in _LAYOUTS:
-        raise FormatError(f"{where}: {quoted(label)} is no label; {', '.join(_LAYOUTS)}, NAME and ATOID are")
+        raise FormatError(f"{where}: {quoted(label)} is not a label; {', '.join(_LAYOUTS)}, NAME and ATOID are")
     n_atoms, least, most = _LAYOUTS[label]
     words = list(_words(fields[1:]))
     names, figures = words[:n_atoms], [word for word, _ in words[n_atoms:]]

@@ -234,7 +234,7 @@ def _water_problem(residue: _Residue) -> str:
     if len(residue.atoms) > 3 and len(hydrogens) == 2:
         return (
             f"the force field has no template for water of {len(residue.atoms)} sites; "
-            "delete the sites that are no atoms, or give a template with `templates`"
+            "delete the sites that are not atoms, or give a template with `templates`"
         )
     return ""
 

@@ -31,7 +31,7 @@ def read_obc(path: str | PathLike[str]) -> ObcTable:
     text = "".join(lines(file, "parameter"))
     table = _read_json(file.path, text) if text.lstrip().startswith("{") else _read_text(file.path, text)
     if not table:
-        raise FormatError(f"{path}: the OBC table holds no row; rows are template, atom, type, radius and scale")
+        raise FormatError(f"{path}: the OBC table contains no row; rows are template, atom, type, radius and scale")
     return table
 
 
@@ -88,7 +88,7 @@ def _read_json(path: Path, text: str) -> ObcTable:
         raise FormatError(f"{path}: the JSON is broken ({problem}); write the file again") from None
     except (KeyError, TypeError, AttributeError) as error:
         raise FormatError(
-            f"{path}: SolventParameters with radius and scale of each atom is needed ({quoted(repr(error))})"
+            f"{path}: expected SolventParameters with radius and scale of each atom ({quoted(repr(error))})"
         ) from None
     table: ObcTable = {}
     for name, atom, radius, scale in rows:
@@ -108,7 +108,7 @@ def _checked(where: str, radius: Any, scale: Any) -> tuple[float, float]:
         raise FormatError(f"{where}: radius {quoted(radius)} and scale {quoted(scale)} have to be numbers")
     if values[0] < 1 < values[1]:
         raise FormatError(
-            f"{where}: radius {values[0]:g} and scale {values[1]:g} look swapped; the radius (A) stands first"
+            f"{where}: radius {values[0]:g} and scale {values[1]:g} look swapped; the radius (A) comes first"
         )
     if not (1 < values[0] < 10 and 0 < values[1] < 1):
         raise FormatError(

@@ -114,7 +114,7 @@ class Origin:
         if self.without_protein and not all(template.name in self.given for template in used):
             yield Note(
                 f"the folder of {self.without_protein} has no proteins, so templates of the built-in Amber99SB were "
-                "taken for what it lacks; give PELE's Data folder, too, with `pele_data`",
+                "used for them; give PELE's Data folder, too, with `pele_data`",
                 code="borrowed_templates",
             )
         undecided = sorted(template.name for template in used if template.name in self.undecided)
@@ -173,7 +173,7 @@ def load_templates(path: Path) -> dict[str, Template]:
     Raises InputError if the path does not exist, FormatError if several templates have the same name.
     """
     if not path.exists():
-        raise InputError(f"{path}: there is no such file or folder; give an IMPACT template or a folder of them")
+        raise InputError(f"{path}: no such file or folder; give an IMPACT template or a folder of them")
     templates: dict[str, Template] = {}
     for file in () if path.name in LINK_FILES else _template_files(path):
         template = read_template(file)
@@ -221,9 +221,11 @@ def find_pele_data(roots: Sequence[Path], name: str | None) -> PeleData:
     chosen = {n for n in names if name is None or n.lower() == name.lower()}
     listed = " and ".join(sorted(names))
     if len({n.lower() for n in chosen}) > 1:
-        raise ParameterError(f"{folders[0]}: the folder Templates holds {listed}; name one of them as the force field")
+        raise ParameterError(
+            f"{folders[0]}: the folder Templates contains {listed}; name one of them as the force field"
+        )
     if names and not chosen:
-        raise ParameterError(f"{folders[0]}: the folder Templates holds {listed}, not {name}; choose what is there")
+        raise ParameterError(f"{folders[0]}: the folder Templates contains {listed}, not {name}; choose what is there")
     return PeleData(
         name=min(chosen, default=""),
         templates=tuple(f for f in found if f.name in chosen or f.name.upper().startswith("OPENFF")),
@@ -278,7 +280,7 @@ def data_folders(roots: Sequence[Path]) -> list[Path]:
             raise InputError(f"{root}: no such folder; give PELE's Data or DataLocal folder")
         inner = [root / name for name in ("Data", "DataLocal") if (root / name).is_dir()]
         if not inner and not ((root / "Templates").is_dir() or (root / "OBC").is_dir()):
-            raise InputError(f"{root}: there is no folder Templates or OBC in it; give PELE's Data or DataLocal folder")
+            raise InputError(f"{root}: contains no folder Templates or OBC; give PELE's Data or DataLocal folder")
         folders += inner or [root]
     return sorted(folders, key=lambda folder: folder.name == "DataLocal")
 
@@ -359,7 +361,7 @@ def _required(path: Path) -> dict[str, Template]:
     """Load templates given by the user. Raises InputError if there are none."""
     templates = load_templates(path)
     if not templates:
-        raise InputError(f"{path}: there are no templates in this folder; give a folder of IMPACT templates")
+        raise InputError(f"{path}: contains no templates; give a folder of IMPACT templates")
     return templates
 
 
@@ -369,7 +371,7 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole
         return given["ALA"].kind or "amber"
     if name is not None and not pele.templates and name.lower() != EMBEDDED:
         raise ParameterError(
-            f"there is no force field '{name}' in what was given; {EMBEDDED} is built in, "
+            f"unknown force field '{name}' in what was given; {EMBEDDED} is built in, "
             f"OpenMM brings {', '.join(names())}, others come from the folders given with `templates` or "
             "`pele_data`"
         )

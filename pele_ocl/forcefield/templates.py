@@ -242,7 +242,7 @@ def _check_atoms(rows: Sequence[Row], atoms: NDArray[np.float64], n_atoms: int, 
     if stray.any():
         row, column = np.argwhere(stray)[0].tolist()
         line, fields = rows[row]
-        raise fault(line, f"{quoted(fields[column])} is no atom number; the atoms are 1 to {n_atoms}")
+        raise fault(line, f"{quoted(fields[column])} is not an atom number; the atoms are 1 to {n_atoms}")
     if (twice := names_twice(atoms)).any():
         raise fault(rows[int(np.argmax(twice))][0], "the row names an atom twice; each of a term is another")
 
@@ -310,9 +310,9 @@ class _Reader:
         """Raise FormatError for data after a section name, and for sections that are repeated or in the wrong order."""
         name = fields[0]
         if len(fields) > 1:
-            raise self._error(number, f"data behind the word {name}; begin a new line for it")
+            raise self._error(number, f"data after the word {name}; begin a new line for it")
         if before and _SECTIONS.index(name) <= _SECTIONS.index(before):
-            raise self._error(number, f"{name} stands behind {before}; the order is {', '.join(_SECTIONS)}")
+            raise self._error(number, f"{name} is after {before}; the order is {', '.join(_SECTIONS)}")
 
     def template(self) -> Template:
         n_atoms = self._n_atoms()
@@ -346,10 +346,10 @@ class _Reader:
     def _n_atoms(self) -> int:
         """Read the number of atoms in the header."""
         if not self.sections[""]:
-            raise FormatError(f"{self.path}: there is no header line (a name and five counts), so it is no template")
+            raise FormatError(f"{self.path}: has no header line (a name and five counts), so it is not a template")
         number, fields = self.sections[""][0]
         if not _is_header(fields) or int(fields[-5]) == 0:
-            raise self._error(number, f"{quoted(' '.join(fields))} is no header; a name and five counts are needed")
+            raise self._error(number, f"{quoted(' '.join(fields))} is not a header; expected a name and five counts")
         return int(fields[-5])
 
     def _atom(self, i: int) -> list[str]:
@@ -370,7 +370,9 @@ class _Reader:
         for i, name in enumerate(names):
             number = self.sections[""][i + 1][0]
             if not name.isprintable():
-                raise self._error(number, f"the name {quoted(name)} holds characters that are no text; rename the atom")
+                raise self._error(
+                    number, f"the name {quoted(name)} contains characters that are not text; rename the atom"
+                )
             if name in names[:i]:
                 raise self._error(number, f"the atom {name} was there before; rename one of the two")
 
@@ -435,7 +437,7 @@ class _Reader:
 
     def _index(self, number: int, field: str, n_atoms: int) -> int:
         if not _WHOLE.fullmatch(field) or not 1 <= int(field) <= n_atoms:
-            raise self._error(number, f"{quoted(field)} is no atom number; the atoms are 1 to {n_atoms}")
+            raise self._error(number, f"{quoted(field)} is not an atom number; the atoms are 1 to {n_atoms}")
         return int(field) - 1
 
     def _number(self, number: int, field: str) -> float:

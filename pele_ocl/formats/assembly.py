@@ -123,7 +123,9 @@ def of_float32(positions: NDArray[Any], scale: float = 1.0) -> Floats:
 
 def model_note(source: str, model: str | int) -> str:
     """Return the note that the first of several models was read by default."""
-    return Note(f"{source} holds several models; model {model}, the first, was read{ANOTHER_MODEL}", code="first_model")
+    return Note(
+        f"{source} contains several models; model {model}, the first, was read{ANOTHER_MODEL}", code="first_model"
+    )
 
 
 def shown_models(numbers: Iterable[int]) -> str:
@@ -253,7 +255,7 @@ def _refuse_control_characters(atoms: ListedAtoms, source: str) -> None:
             if not name.isprintable():
                 line = f":{atoms.lines[i]}" if atoms.lines[i] else ""
                 raise FormatError(
-                    f"{source}{line}: the name {quoted(name)} holds characters that are no text; rename it"
+                    f"{source}{line}: the name {quoted(name)} contains characters that are not text; rename it"
                 )
 
 

@@ -666,7 +666,7 @@ class _Written(Mapping[str, type[ConformationFormat]]):
 
     def __getitem__(self, suffix: str) -> type[ConformationFormat]:
         found: type[ConformationFormat] = named(WRITTEN[suffix])
-        assert issubclass(found, ConformationFormat), f"{WRITTEN[suffix]} is no ConformationFormat"
+        assert issubclass(found, ConformationFormat), f"{WRITTEN[suffix]} is not a ConformationFormat"
         return found
 
     def __contains__(self, suffix: object) -> bool:
@@ -707,7 +707,7 @@ def layout_of(path: str | PathLike[str], content: Content) -> ConformationFormat
     form = CONFORMATION_FORMATS[require_suffix(path)]
     if form.holds_one and content.n != 1:
         kind = f"a {Path(path).suffix.lower()} file"
-        raise FormatError(f"{path}: {kind} holds one structure; write {content.n:,} structures as .nc, a trajectory")
+        raise FormatError(f"{path}: {kind} contains one structure; write {content.n:,} structures as .nc, a trajectory")
     return MdtrajFormat(content) if form is Hdf5Format and INTERVAL in content.attributes else form(content)
 
 
@@ -735,7 +735,7 @@ def write_conformations(path: str | PathLike[str], atoms: Atoms, conformations: 
     given = atoms.positions if conformations is None else numbers("conformations", conformations)
     if given.ndim not in (2, 3) or given.shape[-2:] != atoms.positions.shape or not given.size:
         n = len(atoms)
-        raise InputError(f"conformations have shape {given.shape}; ({n}, 3) is needed, or (m, {n}, 3), m at least 1")
+        raise InputError(f"conformations have shape {given.shape}; expected ({n}, 3), or (m, {n}, 3), m at least 1")
     each = given.reshape(-1, len(atoms), 3)
     layout = layout_of(target, Content(atoms, len(each)))
     with replacing(target) as temporary, ConformationFile(temporary, layout, None) as file:

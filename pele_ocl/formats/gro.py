@@ -98,7 +98,9 @@ def _position(line: str, line_number: int, file: InputFile) -> list[float]:
     width = text.find(".", first + 1) - first
     values = [number(text[k * width : (k + 1) * width]) for k in range(3)] if first >= 0 and width > 1 else [None]
     if any(value is None or not math.isfinite(value) for value in values):
-        raise FormatError(f"{file}:{line_number}: {quoted(text.strip())} holds no x, y and z in columns of one width")
+        raise FormatError(
+            f"{file}:{line_number}: {quoted(text.strip())} contains no x, y and z in columns of one width"
+        )
     return [_A_PER_NM * value for value in values if value is not None]
 
 

@@ -85,7 +85,7 @@ def values_of(dataset: h5py.Dataset, source: object) -> NDArray[Any]:
     stored = int(dataset.id.get_storage_size())
     if announced > MOST_EXPANSION * stored:
         raise FormatError(
-            f"{source}: the dataset {dataset.name} announces {announced:,} bytes and holds {stored:,}; "
+            f"{source}: the dataset {dataset.name} announces {announced:,} bytes and contains {stored:,}; "
             "fetch or copy the file again"
         )
     require_unpacked(announced, stored, f"{source}: {dataset.name}", "HDF5")
@@ -116,7 +116,7 @@ def npy_array(stream: IO[bytes], size: int, source: object) -> NDArray[Any]:
             raise ValueError(f"announces {n:,} values of type {dtype}, which it does not hold")
         array = np.frombuffer(stream.read(n * dtype.itemsize), dtype, n)
         if stream.read(1):
-            raise ValueError(f"holds more than the {n:,} values that it announces")
+            raise ValueError(f"contains more than the {n:,} values that it announces")
         return array.reshape(shape, order="F" if fortran_order else "C")
     except Exception as error:  # the header is a Python literal, which can cause many types of errors
         raise FormatError(f"{source}: cannot be read as .npy ({first_line(error)})") from None

@@ -57,12 +57,12 @@ def read_mmcif_conformations(file: InputFile, failed: dict[int, str] | None = No
         if len(other.positions) != len(first.positions):
             raise FormatError(
                 f"{source}: model {number} has {len(other.positions):,} atoms, model {of_first} "
-                f"{len(first.positions):,}; conformations of one molecule are needed"
+                f"{len(first.positions):,}; expected conformations of one molecule"
             )
         for i in np.flatnonzero(_identities(other) != _identities(first))[:1].tolist():
             raise FormatError(
-                f"{source}: atom {other.labels.atom(i)} of model {number} stands where model {of_first} has "
-                f"{first.labels.atom(i)}; conformations of one molecule are needed"
+                f"{source}: atom {other.labels.atom(i)} of model {number} is in the place of model {of_first}'s "
+                f"{first.labels.atom(i)}; expected conformations of one molecule"
             )
         return other.positions
 
@@ -109,7 +109,7 @@ def _structure(records: ListedAtoms, source: str, notes: tuple[str, ...] = ()) -
     bad = ~np.isfinite(whole.positions).all(axis=1)
     if bad.any():
         atom = whole.labels.atom(int(np.argmax(bad)))
-        raise FormatError(f"{source}: atom {atom} lacks a coordinate that is a finite number; mend or delete it")
+        raise FormatError(f"{source}: atom {atom} has a coordinate that is not a finite number; correct or delete it")
     return whole
 
 
@@ -154,10 +154,8 @@ def atom_block(path: InputFile) -> gemmi.cif.Block:
         if not missing:
             return block
         if len(missing) < len(_COORDINATES):
-            raise FormatError(
-                f"{path}: the category atom_site lacks the column {missing[0]}; all atoms need x, y and z"
-            )
-    raise FormatError(f"{path}: holds no atoms (no _atom_site category); is it a structure file?")
+            raise FormatError(f"{path}: the category atom_site has no column {missing[0]}; all atoms need x, y and z")
+    raise FormatError(f"{path}: contains no atoms (no _atom_site category); is it a structure file?")
 
 
 class _Site:

@@ -108,7 +108,7 @@ def _molecules(file: InputFile) -> list[_Molecule]:
 
 
 def _none(file: InputFile) -> NoReturn:
-    raise FormatError(f"{file}: holds no @<TRIPOS>ATOM section with atoms; is it a mol2 file?")
+    raise FormatError(f"{file}: contains no @<TRIPOS>ATOM section with atoms; is it a mol2 file?")
 
 
 def _each(file: InputFile) -> Iterator[_Molecule]:
@@ -173,7 +173,9 @@ def _bonds(rows: list[Row], identifiers: list[str], file: InputFile) -> Ints:
         ends = fields[1:3]
         unknown = [end for end in ends if end not in places]
         if len(ends) < 2 or unknown or ends[0] == ends[1]:
-            raise FormatError(f"{file}:{line_number}: {quoted(' '.join(fields))} is no bond of two atoms of the file")
+            raise FormatError(
+                f"{file}:{line_number}: {quoted(' '.join(fields))} is not a bond of two atoms of the file"
+            )
         pairs.append(sorted(places[end] for end in ends))
     return np.unique(np.array(pairs, np.int32).reshape(-1, 2), axis=0)
 

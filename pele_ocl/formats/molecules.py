@@ -71,7 +71,7 @@ class SdfRecord:
         """Parse the molecule, V2000 or V3000. Raises FormatError, whose message does not contain the path."""
         lines = list(self.lines)
         if len(lines) < 4:
-            raise FormatError("is no molecule of an SDF file")
+            raise FormatError("is not a molecule of an SDF file")
         is_drawing = lines[1][20:22].upper() == "2D"
         records = (_v3000 if "V3000" in lines[3] else _v2000)(lines)
         positions = np.array(records.positions, np.float64).reshape(-1, 3)
@@ -104,7 +104,7 @@ def molecules_of(file: InputFile, is_mol2: bool) -> Iterator[Molecule | FormatEr
     """
     found = _of_mol2(file) if is_mol2 else [record.molecule for record in sdf_records(file)]
     if not found:
-        raise FormatError(f"{file}: holds no molecule")
+        raise FormatError(f"{file}: contains no molecule")
     for k, read in enumerate(found, 1):
         try:
             yield read()
@@ -140,7 +140,7 @@ class _Records:
     def add_atom(self, fields: list[str], element: str, charge: int = 0, radical: int = 0) -> None:
         values = [number(text) for text in fields]
         if len(values) != 3 or not all(value is not None and np.isfinite(value) for value in values):
-            raise FormatError(f"atom {len(self.positions) + 1} has a position that is no number")
+            raise FormatError(f"atom {len(self.positions) + 1} has a position that is not a number")
         self.elements.append(tidy_element(element))
         self.positions.append([value for value in values if value is not None])
         self.charges.append(charge)
@@ -167,7 +167,7 @@ def _v2000(lines: list[str]) -> _Records:
     n_atoms, n_bonds = _count(lines[3][:3]), _count(lines[3][3:6])
     if n_atoms is None or n_bonds is None:
         raise FormatError(
-            f"is no molecule of an SDF file: its fourth line, {quoted(lines[3])}, has no counts of atoms and bonds"
+            f"is not a molecule of an SDF file: its fourth line, {quoted(lines[3])}, has no counts of atoms and bonds"
         )
     records, rows = _Records(), lines[4 : 4 + n_atoms + n_bonds]
     if len(rows) < n_atoms + n_bonds or any(row.startswith("M  END") for row in rows):
@@ -180,7 +180,7 @@ def _v2000(lines: list[str]) -> _Records:
     for row in rows[n_atoms:]:
         ends = [_count(row[:3]), _count(row[3:6])]
         if ends[0] is None or ends[1] is None:
-            raise FormatError(f"{quoted(row)} is no bond")
+            raise FormatError(f"{quoted(row)} is not a bond")
         records.add_bond(ends[0] - 1, ends[1] - 1, row[6:9].strip())
     properties = list[str]()
     for line in lines[4 + n_atoms + n_bonds :]:
@@ -195,7 +195,7 @@ def _v2000(lines: list[str]) -> _Records:
         values = [_signed(word) for word in words]
         known = [value for value in values if value is not None]
         if len(known) != len(values) or not known or len(known) != 1 + 2 * known[0]:
-            raise FormatError(f"{quoted(line)} is no list of atoms and their charges or radicals")
+            raise FormatError(f"{quoted(line)} is not a list of atoms and their charges or radicals")
         records.set_property(known[1:], line[3:6], line)
     return records
 
@@ -217,18 +217,18 @@ def _v3000(lines: list[str]) -> _Records:
             ended |= fields[:2] == ["END", "CTAB"]
         elif section == "ATOM":
             if len(fields) < 5:
-                raise FormatError(f"{quoted(' '.join(fields))} is no atom")
+                raise FormatError(f"{quoted(' '.join(fields))} is not an atom")
             places[fields[0]] = len(records.positions)
             records.add_atom(fields[2:5], fields[1])
             for name, _, text in (word.partition("=") for word in fields[5:]):
                 if name in ("CHG", "RAD"):
                     value = _signed(text)
                     if value is None:
-                        raise FormatError(f"{quoted(' '.join(fields))} is no atom")
+                        raise FormatError(f"{quoted(' '.join(fields))} is not an atom")
                     records.set_property([len(records.positions), value], name, " ".join(fields))
         elif section == "BOND":
             if len(fields) < 4 or fields[2] not in places or fields[3] not in places:
-                raise FormatError(f"{quoted(' '.join(fields))} is no bond of two of its atoms")
+                raise FormatError(f"{quoted(' '.join(fields))} is not a bond of two of its atoms")
             records.add_bond(places[fields[2]], places[fields[3]], fields[1])
     if not ended:
         raise FormatError("ends early")

@@ -232,7 +232,7 @@ def _refuse(line: str, where: str) -> NoReturn:
     fields = {axis: line[start : start + 8].strip() for axis, start in (("x", 30), ("y", 38), ("z", 46))}
     for text in [*fields.values(), *line.split()[5:]]:
         if _finite(text) is None and number(text) is not None:
-            raise FormatError(f"{where}: a coordinate of atom {atom} is {quoted(text)}; a finite number is needed")
+            raise FormatError(f"{where}: a coordinate of atom {atom} is {quoted(text)}; expected a finite number")
     numbers = re.findall(r"-?\d+\.\d*", line)
     if len(line) < 54 and len(numbers) <= 3 and _is_cut(numbers):
         raise FormatError(f"{where}: the line ends before the coordinates do; the file is cut short or damaged")
@@ -249,7 +249,7 @@ def _refuse(line: str, where: str) -> NoReturn:
     if not bad and residue_number(line[22:27]) is None:
         raise FormatError(f"{where}: residue number {line[22:26].strip()!r} in columns 23-26 is not a number")
     raise FormatError(
-        f"{where}: the columns are not where the PDB format has them; x stands in 31-38, y in 39-46, z in 47-54"
+        f"{where}: the columns are not where the PDB format has them; x is in 31-38, y in 39-46, z in 47-54"
     )
 
 
@@ -301,7 +301,7 @@ def _plain(text: str, where: str) -> str:
     strange = next((letter for letter in text[:54] if not (letter.isascii() and letter.isprintable())), None)
     if strange is not None:
         raise FormatError(
-            f"{where}: holds the character {strange!a} among an atom's columns; only plain text may stand there"
+            f"{where}: contains the character {strange!a} among an atom's columns; only plain text is allowed there"
         )
     return text.encode("ascii", "replace").decode()
 
@@ -478,15 +478,15 @@ def read_pdb_conformations(file: InputFile, failed: dict[int, str] | None = None
         if len(listed.texts) != len(first.texts):
             raise FormatError(
                 f"{source}: model {listed.model} has {len(listed.texts):,} atoms, model {first.model} "
-                f"{len(first.texts):,}; conformations of one molecule are needed"
+                f"{len(first.texts):,}; expected conformations of one molecule"
             )
         text = letters(listed)
         others = np.flatnonzero((text[kept, IDENTITY] != identities).any(axis=1))
         if len(others):
             k = int(kept[others[0]])
             raise FormatError(
-                f"{source}:{listed.numbers[k]}: {listed.texts[k][IDENTITY].strip()!r} stands where model "
-                f"{first.model} has {first.texts[k][IDENTITY].strip()!r}; conformations of one molecule are needed"
+                f"{source}:{listed.numbers[k]}: {listed.texts[k][IDENTITY].strip()!r} is in the place of model "
+                f"{first.model}'s {first.texts[k][IDENTITY].strip()!r}; expected conformations of one molecule"
             )
         return positions_of(text, listed, source)[kept]
 
@@ -503,7 +503,7 @@ def _all_records(file: InputFile) -> Iterator[PdbRecord]:
 
 
 def _none(file: InputFile) -> NoReturn:
-    raise FormatError(f"{file}: holds no ATOM or HETATM records; is it a PDB file?")
+    raise FormatError(f"{file}: contains no ATOM or HETATM records; is it a PDB file?")
 
 
 def _listed(file: InputFile, model: int | None) -> ModelLines:

@@ -40,7 +40,7 @@ def read_points(path: str | PathLike[str]) -> Floats:
 def _read_npy(file: InputFile) -> Floats:
     array = npy_array(io.BytesIO(file.data), len(file.data), file)
     if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iuf":
-        raise FormatError(f"{file}: an array of numbers of shape (n, 3) is needed")
+        raise FormatError(f"{file}: expected an array of numbers of shape (n, 3)")
     with np.errstate(invalid="ignore"):  # NaN is rejected later
         return array.astype(np.float64)
 
@@ -60,7 +60,7 @@ def _read_text(path: InputFile) -> Floats:
         chosen = [words[k] if k < len(words) else "" for k in columns]
         values = [number(word) for word in chosen]
         if None in values:
-            raise FormatError(f"{path}:{at}: x, y and z are needed here, not {quoted(data.strip())}")
+            raise FormatError(f"{path}:{at}: expected x, y and z, not {quoted(data.strip())}")
         points.append([value for value in values if value is not None])
     return np.array(points, np.float64).reshape(-1, 3)
 

@@ -177,7 +177,7 @@ def fields_of_each(lines: Sequence[str], places: Iterable[str]) -> PqrFields:
         words.append(found)
         values.append([_value(text, what, where) for text, what in zip(found.numbers, _QUANTITIES, strict=True)])
         if values[-1][4] < 0:
-            raise FormatError(f"{where}: radius {values[-1][4]:g} is negative; a radius in angstrom is needed")
+            raise FormatError(f"{where}: radius {values[-1][4]:g} is negative; expected a radius in angstrom")
         numbers.append(_residue_number(found.residue_number, where))
     return PqrFields(
         hetero=[line.lstrip().upper().startswith("HETATM") for line in lines],
@@ -251,12 +251,12 @@ def _by_columns(line: str) -> _Words | None:
 def _complaint(line: str) -> str:
     serial = next(iter(ATOM_RECORD.sub("", line).split()), "")
     if serial and not _SERIAL.fullmatch(serial):
-        return f"{quoted(serial)} stands where the serial number of the atom should, behind the record name"
+        return f"expected the serial number of the atom after the record name, not {quoted(serial)}"
     joined = next((word for word in line.split() if re.fullmatch(r"[-+]?\d*\.\d*\.[\d.]*", word)), None)
     if joined:
         return f"the numbers {quoted(joined)} run together; put blanks between them"
     return (
-        f"holds {len(line.split())} fields; a PQR line has record, serial, atom, residue, chain (or none), residue "
+        f"contains {len(line.split())} fields; a PQR line has record, serial, atom, residue, chain (or none), residue "
         "number, x, y, z, charge and radius"
     )
 
@@ -323,7 +323,7 @@ def _records(file: InputFile) -> Iterator[PdbRecord]:
 
 
 def _none(file: InputFile) -> NoReturn:
-    raise FormatError(f"{file}: holds no ATOM or HETATM records; is it a PQR file?")
+    raise FormatError(f"{file}: contains no ATOM or HETATM records; is it a PQR file?")
 
 
 def _listed(file: InputFile, model: int | None) -> tuple[_Listed, list[int]]:

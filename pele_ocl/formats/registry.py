@@ -292,7 +292,7 @@ F = TypeVar("F")
 def _loaded(where: str, kind: type[F]) -> F:
     """Import the format at `module:name`."""
     found = named(where)
-    assert isinstance(found, kind), f"{where} is no {kind.__name__}"
+    assert isinstance(found, kind), f"{where} is not a {kind.__name__}"
     return found
 
 

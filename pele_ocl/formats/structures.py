@@ -97,7 +97,7 @@ def read_conformations(
     read = structure_format(path).conformations if structure_suffix(path) in STRUCTURES else None
     if read is None:
         raise FormatError(
-            f"{path}: all models at once are read from PDB and mmCIF files alone; read one at a time by `model`"
+            f"{path}: all models can only be read together from PDB and mmCIF files; read one at a time with `model`"
         )
     numbers, positions = read(read_file(path), failed)
     cell, readable = read_cell(path), [place for place in range(len(numbers)) if place not in (failed or {})]

@@ -186,7 +186,7 @@ class SolventModel:
                         f"{f.name} is {described(value)}, and {self.gb} has its own by element; leave it out"
                     )
             if not is_finite(value) or abs(value) > 1e6:
-                raise InputError(f"{f.name} is {described(value)}; a finite number is needed, at most 1,000,000")
+                raise InputError(f"{f.name} is {described(value)}; expected a finite number, at most 1,000,000")
             if f.name in ("solute_dielectric", "solvent_dielectric", "temperature") and not 1e-3 <= value <= 1e6:
                 raise InputError(f"{f.name} is {value:g}; it must be positive, 0.001 to 1,000,000")
             if f.name in ("probe_radius", "coulomb_constant", "born_cutoff") and value <= 0:
@@ -252,9 +252,7 @@ class SolventModel:
     def or_default(cls, model: SolventModel | None) -> SolventModel:
         """Return the model, or the default model for None. Raises InputError for anything else."""
         if model is not None and not isinstance(model, cls):
-            raise InputError(
-                f"model is {described(model)}; a SolventModel is needed: SolventModel(ionic_strength=0.15)"
-            )
+            raise InputError(f"model is {described(model)}; expected a SolventModel: SolventModel(ionic_strength=0.15)")
         return model or cls()
 
     @classmethod

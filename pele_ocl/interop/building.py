@@ -86,10 +86,10 @@ def build_loops(fixer: PDBFixer, gaps: list[Gap], seconds: float, tell: Tell) ->
         residues, place = list(found[0].residues()), found[1]
         where = name(residues[place - 1])
         number = f"{len(gap.names)} residues" if len(gap.names) > 1 else "a residue"
-        tell(f"building {number} behind {where}", k / len(gaps))
+        tell(f"building {number} after {where}", k / len(gaps))
         new: list[_NewResidue] | str = "no loops are built"
         if _place(fixer.topology, [gap.before, gap.after]) is None:
-            new = "a residue beside it was taken out"
+            new = "an adjacent residue was removed"
         elif seconds:
             new = _new_residues(fixer, residues[place - 1], residues[place], gap.names, seconds)
         if isinstance(new, str):
@@ -303,7 +303,7 @@ def _built(text: str, ends: list[list[str]], names: list[str]) -> list[_NewResid
     fixer = extra("pdbfixer", "preparing a structure").PDBFixer(pdbfile=io.StringIO(text), platform=platform)
     found = _place(fixer.topology, ends)
     if found is None:
-        raise ValueError("the residues beside the gap are not in one chain")
+        raise ValueError("the residues next to the gap are not in one chain")
     chain, place = found
     fixer.missingResidues, fixer.missingAtoms, fixer.missingTerminals = {(chain.index, place): names}, {}, {}
     fixer.addMissingAtoms(seed=SEED)

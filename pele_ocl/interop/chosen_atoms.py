@@ -74,8 +74,8 @@ def require_backbones(source: InputFile, structure: Structure) -> None:
     if lacking and 2 * len(lacking) > n:
         first = labels.residues[lacking[0]]
         raise InputError(
-            f"{source}: {len(lacking):,} of {n:,} residues, {first} first, lack atoms of their backbone, which are not "
-            "built; take a model with whole backbones"
+            f"{source}: {len(lacking):,} of {n:,} residues, {first} first, have incomplete backbones, which are not "
+            "built; use a model with whole backbones"
         )
 
 

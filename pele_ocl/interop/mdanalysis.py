@@ -53,7 +53,7 @@ def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str
     """
     library = extra("MDAnalysis", "a universe of MDAnalysis")
     if not isinstance(universe, library.Universe | library.AtomGroup):
-        raise InputError(f"universe is {described(universe)}; a Universe or an AtomGroup of MDAnalysis is needed")
+        raise InputError(f"universe is {described(universe)}; expected a Universe or an AtomGroup of MDAnalysis")
     given: dict[str, Any] = {"forcefield": forcefield, **words}
     parameters = given.pop("parameters", ())
     held = held_universe(universe.atoms, parameters, forcefield is not None)

@@ -113,7 +113,7 @@ def _by_propka(text: str) -> tuple[str, dict[tuple[str, ...], float]]:
             molecule = run.single("in.pdb", optargs=["--quiet"], stream=io.StringIO(text), write_pka=False)
         groups = molecule.conformations["AVR"].groups
     except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as error:
-        raise InputError(f"PROPKA cannot take it: {error}; take the usual pKa: `pka='usual'`") from error
+        raise InputError(f"PROPKA cannot process it: {error}; use the usual pKa: `pka='usual'`") from error
     titrated = {*_FORMS, *_KEPT}
     return str(module.__version__), {
         _written((group.atom.x, group.atom.y, group.atom.z)): float(group.pka_value)

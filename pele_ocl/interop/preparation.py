@@ -156,7 +156,7 @@ class Preparation(Framed, Suggests):
         for name, standard in self.replaced.items():
             replaced[standard].append(name)
         yield from _under("Replaced", [f"{_some(names, rest)} by {standard}" for standard, names in replaced.items()])
-        built = [f"{', '.join(names)} behind {place}" for place, names in self.residues_added.items()]
+        built = [f"{', '.join(names)} after {place}" for place, names in self.residues_added.items()]
         atoms = [f"{', '.join(names)} of {residue}" for residue, names in self.atoms_added.items()]
         more = [f"atoms of {len(atoms) - _SHOWN:,} residues more; {rest}"] if len(atoms) > _SHOWN else []
         yield from _under("Built", [*built, *atoms[:_SHOWN], *more])
@@ -186,7 +186,7 @@ class Preparation(Framed, Suggests):
     def _not_built(self, end: str) -> str:
         reason, n = self.not_built.get(end), len(self.residues_missing[end])
         number = f"{n:,} residue{'' if n == 1 else 's'}"
-        return f"{number} behind {end}: {reason}" if reason else f"{number} beyond {end}"
+        return f"{number} after {end}: {reason}" if reason else f"{number} beyond {end}"
 
 
 def require_pdb(path: str | PathLike[str]) -> None:

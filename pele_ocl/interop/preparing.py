@@ -253,7 +253,7 @@ class _Work:
         if not self.fixer.topology.getNumAtoms():
             what = ", ".join(f"{n:,} {name}" for name, n in self.removed.items())
             raise InputError(
-                f"{source}: holds no protein and no nucleic acid, but {what}; keep these with "
+                f"{source}: contains no protein and no nucleic acid, but {what}; keep these with "
                 "`keep_hetero=True` or `keep_water=True`"
             )
 

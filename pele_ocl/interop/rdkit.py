@@ -40,11 +40,11 @@ def from_rdkit(molecule: Mol, charges: str | ArrayLike = "gasteiger", conformer:
     """
     chem = extra("rdkit.Chem", "a molecule of RDKit")
     if not isinstance(molecule, chem.Mol):
-        raise InputError(f"molecule is {described(molecule)}; a Mol of RDKit is needed")
+        raise InputError(f"molecule is {described(molecule)}; expected a Mol of RDKit")
     if not molecule.GetNumConformers():
         raise InputError(f"{_NAME} has no positions; embed it: AllChem.EmbedMolecule(molecule)")
     if lacking := sum(atom.GetTotalNumHs() for atom in molecule.GetAtoms()):
-        raise InputError(f"{_NAME} lacks {lacking:,} hydrogens; add them: Chem.AddHs(molecule, addCoords=True)")
+        raise InputError(f"{_NAME}: {lacking:,} hydrogens are missing; add them: Chem.AddHs(molecule, addCoords=True)")
     try:
         positions = np.array(molecule.GetConformer(conformer).GetPositions(), np.float64)
     except ValueError:

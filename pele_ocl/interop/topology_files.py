@@ -57,9 +57,9 @@ def read_gromacs(path: str | PathLike[str]) -> Topology:
     except Exception as error:  # openmm.app raises many types of errors
         if missing := re.search(r"#include file: *(\S+)", str(error)):
             raise FormatError(
-                f"{file}: includes {quoted(missing[1])}, which is neither beside it nor in a folder of GMXLIB or "
+                f"{file}: includes {quoted(missing[1])}, which is neither next to it nor in a folder of GMXLIB or "
                 "GMXDATA; set GMXDATA to the folder share/gromacs of GROMACS, or copy the folder of the force field "
-                "beside the file"
+                "next to the file"
             ) from error
         raise _unreadable(file, "GROMACS topology", error) from error
 
@@ -85,7 +85,7 @@ def read_charmm(path: str | PathLike[str], parameters: Sequence[str | PathLike[s
         if missing := re.search(r"Could not find atom type for (\S+)", str(error)):
             raise FormatError(
                 f"{file}: no file of the parameters defines the atom type {quoted(missing[1])}; name CHARMM's topology "
-                "(.rtf, such as top_all22_prot.rtf) beside the parameter file, whose types it has"
+                "(.rtf, such as top_all22_prot.rtf) in addition to the parameter file, since it defines the types"
             ) from error
         raise _unreadable(file, "CHARMM PSF", error) from error
 
@@ -102,7 +102,7 @@ def _plain(path: str | PathLike[str], kind: str) -> Path:
     """Return the path of an uncompressed file that OpenMM can open."""
     file = read_file(path).path
     if file.suffix.lower() == ".gz":
-        raise FormatError(f"{file}: {kind} is read with the files beside it; unpack it with gunzip")
+        raise FormatError(f"{file}: {kind} is read together with the files next to it; unpack it with gunzip")
     return file
 
 

@@ -97,7 +97,7 @@ def ions(
         -1.0
     """
     if add is not None and not isinstance(add, Mapping):
-        raise InputError(f"add is {arguments.described(add)}; a dictionary of numbers by name is needed")
+        raise InputError(f"add is {arguments.described(add)}; expected a dictionary of numbers by name")
     if neutralize and concentration is not None:
         raise KeywordError("choose one of `neutralize` and `concentration`")
     if not add and not neutralize and concentration is None:
@@ -114,7 +114,7 @@ def ions(
             held = ", ".join(f"{count} {name}" for name, count in there.items())
             name = "the molecule" if molecule.source is None else molecule.source
             note(
-                f"Note: {name} holds ions already ({held}); they stay as atoms of the molecule, which count for "
+                f"Note: {name} contains ions already ({held}); they stay as atoms of the molecule, which count for "
                 "`neutralize` and not for `concentration`"
             )
         result = place_ions(
@@ -300,7 +300,7 @@ def _check(
     arguments.flag("keep_map", keep_map)
     arguments.callback("progress", progress)
     if not arguments.is_among(precision, PRECISIONS):
-        raise InputError(f"there is no precision {arguments.described(precision)}; choose {' or '.join(PRECISIONS)}")
+        raise InputError(f"unknown precision {arguments.described(precision)}; choose {' or '.join(PRECISIONS)}")
     for name, value in (("solute distance", solute_distance), ("ion distance", ion_distance)):
         if not (arguments.is_finite(value) and 0 <= value <= MOST_DISTANCE):
             given = arguments.described(value)
@@ -316,7 +316,7 @@ def _check_map(map_: Map) -> None:
     if map_.unit not in ("", UNIT):
         raise InputError(f"the map is in {map_.unit}; convert it to {UNIT}")
     if not np.isfinite(map_.values).all():
-        raise InputError("the map holds values that are not finite; recompute it with a minimum distance")
+        raise InputError("the map contains values that are not finite; recompute it with a minimum distance")
 
 
 def _require_room(

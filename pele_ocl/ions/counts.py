@@ -95,7 +95,7 @@ def _checked(requests: Requests) -> dict[Species, int | None]:
     """Validate the requests. Returns the count of each species, None for "auto"."""
     if not isinstance(requests, Mapping):
         given = arguments.described(requests)
-        raise InputError(f'ions are {given}; a dictionary of numbers by name is needed: {{"NA": 12, "CL": "auto"}}')
+        raise InputError(f'ions are {given}; expected a dictionary of numbers by name: {{"NA": 12, "CL": "auto"}}')
     asked: dict[Species, int | None] = {}
     for name, count in requests.items():
         species = find_species(name)
@@ -107,7 +107,7 @@ def _checked(requests: Requests) -> dict[Species, int | None]:
             asked[species] = int(count)
         else:
             given = count if isinstance(count, str | int | float) else arguments.described(count)
-            raise InputError(f"{given!r} is no number of {name} ions; a whole number from 0, or auto, is needed")
+            raise InputError(f"{given!r} is not a number of {name} ions; expected a whole number from 0, or auto")
     return asked
 
 
@@ -125,7 +125,7 @@ def _check_rule(automatic: list[Species], neutralize: bool, concentration: float
         raise InputError(f"{names[0]} needs a rule: neutralize, or a concentration")
     signs = sorted(species.charge > 0 for species in automatic)
     if len(signs) != len(set(signs)):
-        raise InputError(f"{' and '.join(names)} cannot be told apart; give one of them a number")
+        raise InputError(f"{' and '.join(names)} cannot be distinguished; give one of them a number")
     if neutralize and not automatic:
         raise InputError("to neutralize, give a species as auto (NA:auto)")
     if concentration is not None and not automatic:

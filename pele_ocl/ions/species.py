@@ -66,5 +66,5 @@ def find_species(name: str) -> Species:
     key = name.strip().upper().rstrip("+-")
     key = _ALIASES.get(key, key)
     if key not in SPECIES:
-        raise InputError(f"there is no ion {name!r}; choose one of {', '.join(SPECIES)}")
+        raise InputError(f"unknown ion {name!r}; choose one of {', '.join(SPECIES)}")
     return SPECIES[key]

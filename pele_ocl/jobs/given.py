@@ -59,7 +59,7 @@ def given_molecule(
             raise KeywordError(f"`{next(iter(options))}` is about reading a file, and the atoms are read already")
         return Given(what)
     if not isinstance(what, str | PathLike):
-        raise InputError(f"a molecule is needed, Atoms or the path of a structure, not {described(what)}")
+        raise InputError(f"expected a molecule, Atoms or the path of a structure, not {described(what)}")
     file_path(what)
     found = reads.one(read_file(what), number)
     return Given(found.atoms, found.source, found.chosen, found.coordinates)

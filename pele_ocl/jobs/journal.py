@@ -243,7 +243,7 @@ def read_journal(path: Path) -> JournalContent:
             found.lines[record.structure] = line + "\n"
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(
-            f"{path}: is no journal of records, or holds a line that cannot be read ({error}); start again"
+            f"{path}: is not a journal of records, or contains a line that cannot be read ({error}); start again"
         ) from None
     return found
 
@@ -261,7 +261,7 @@ def merged(paths: Iterable[str | PathLike[str]]) -> JournalContent:
     """
     read = {path: read_journal(path) for path in map(Path, paths)}
     if not read:
-        raise InputError("there is no journal to merge; give those of all shards")
+        raise InputError("no journal was given; give those of all shards")
     heads: dict[Path, dict[str, object]] = {}
     for path, of in read.items():
         heads[path] = {"kind": of.kind, "settings": of.settings, "items": of.items}
@@ -273,7 +273,7 @@ def merged(paths: Iterable[str | PathLike[str]]) -> JournalContent:
         missing = [name for name in wanted if name not in of.records]
         if missing:
             raise FormatError(
-                f"{path}: lacks {len(missing):,} of {len(wanted):,} structures; run its shard again with `resume`"
+                f"{path}: {len(missing):,} of {len(wanted):,} structures are missing; run its shard again with `resume`"
             )
         whole.records.update((name, of.records[name]) for name in wanted)
     return whole

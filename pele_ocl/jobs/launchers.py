@@ -46,7 +46,7 @@ def shard_of_process(words: str, most: int) -> Shard | None:
     _, _, asked = words.partition("/")
     count = size if words == LAUNCHED else whole(asked)
     if count is None or not 1 <= count or not words.startswith(LAUNCHED):
-        raise InputError(f"`shard` is {words[:40]!r}; K/N, mpi or mpi/N is needed")
+        raise InputError(f"`shard` is {words[:40]!r}; expected K/N, mpi or mpi/N")
     if count > size:
         raise InputError(f"`shard={words}` needs {count:,} processes, by mpirun or srun; there are {size:,}")
     count = min(count, most)

@@ -56,7 +56,7 @@ class OutputNames:
 def held_already(folder: Path, what: str = "a run") -> FormatError:
     """Return the error for a folder with an earlier run, which requires `resume` or `overwrite`."""
     return FormatError(
-        f"{folder}: holds {what} already; continue it with `resume=True`, replace it with `overwrite=True`, or name "
+        f"{folder}: already contains {what}; continue it with `resume=True`, replace it with `overwrite=True`, or name "
         "another folder", code="exists",
     )  # fmt: skip
 

@@ -71,7 +71,7 @@ def how_computed(atoms: Atoms, how: Computation) -> dict[str, Any]:
 def provenance(source: InputFile | None, call: Call | None = None) -> dict[str, Any]:
     """Return the input, its SHA-256 and the facts about the call; without a call, only the program."""
     if call is not None and not callable(call):
-        raise InputError(f"call is {described(call)}; a function of a path is needed")
+        raise InputError(f"call is {described(call)}; expected a function of a path")
     if source is None:
         return {"software": software()}
     return origin_of(source, call=None if call is None else call(source.path))

@@ -46,7 +46,7 @@ def run(
     [-135.5]
     """
     if not isinstance(spec, Spec):
-        raise InputError(f"spec is {type(spec).__name__}; a Spec is needed, EnergySpec() say")
+        raise InputError(f"spec is {type(spec).__name__}; expected a Spec, EnergySpec() say")
     given, place = list(items), Place(workers, scheduler, device)
     part = Shard.of(shard) if isinstance(shard, str) else shard
     path = None if journal is None else Path(file_path(journal, "journal"))

@@ -30,7 +30,7 @@ class Shard:
         match = _WORDS.fullmatch(words.strip())
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
             raise InputError(
-                f"the shard is {words[:40]!r}; a number from 1 and how many there are are needed, as in 3/10"
+                f"the shard is {words[:40]!r}; expected a number from 1 and how many there are, as in 3/10"
             )
         return cls(int(match[1]), int(match[2]))
 
@@ -49,7 +49,7 @@ class Shard:
         """
         n = len(items)
         if n < self.count:
-            raise InputError(f"{n:,} {what} cannot be shared out to {self.count:,} shards; take fewer shards")
+            raise InputError(f"{n:,} {what} cannot be divided among {self.count:,} shards; use fewer shards")
         part = items[n * (self.number - 1) // self.count : n * self.number // self.count]
         return part  # type: ignore[return-value]  # a slice has the same type
 
@@ -74,7 +74,7 @@ class Place:
         if self.workers is not None and self.scheduler is not None:
             raise KeywordError("choose one of `workers` and `scheduler`")
         if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
-            raise InputError(f"workers is {self.workers!r}; a number from 1 on is needed")
+            raise InputError(f"workers is {self.workers!r}; expected a number from 1 on")
 
     @property
     def is_remote(self) -> bool:
@@ -142,7 +142,7 @@ def require_all(facts: Mapping[Path, Mapping[str, object]]) -> list[Path]:
     by_number, wholes, counts = dict[int, Path](), list[Mapping[str, object]](), set[int]()
     for path, of in facts.items():
         if "shard" not in of:
-            raise FormatError(f"{path}: is no shard; give the files that runs with `shard` wrote")
+            raise FormatError(f"{path}: is not a shard; give the files that runs with `shard` wrote")
         shard = Shard.of(str(of["shard"]))
         if shard.number in by_number:
             raise FormatError(f"{path}: is the shard {shard}, as {by_number[shard.number]} is; give each once")

@@ -280,7 +280,7 @@ def structures_by(spec: StructureSpec, paths: Sequence[str | PathLike[str]], run
     """
     output, shard, start = run.output, run.shard, time.perf_counter()
     if output is None and (run.resume or shard is not None):
-        raise KeywordError(f"{'`resume` goes on with' if run.resume else '`shard` begins'} a file; name it as `output`")
+        raise KeywordError(f"{'`resume` continues' if run.resume else '`shard` begins'} a file; name it as `output`")
     if output is not None:
         require_table_suffix(output)
     every: list[StructurePath] = [path if isinstance(path, InputFile) else Path(path) for path in paths]

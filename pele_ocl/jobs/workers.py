@@ -112,7 +112,7 @@ def _begun(workers: int) -> LocalCluster:
             continue
     raise InputError(
         f"workers died {_ATTEMPTS} times while they began; is there memory for {workers:,} of them? Each begins by "
-        'importing the script that asked for it: what the script runs stands below if __name__ == "__main__":'
+        'importing the script that asked for it: what the script runs must be below if __name__ == "__main__":'
     )
 
 

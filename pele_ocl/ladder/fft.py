@@ -123,9 +123,9 @@ def fft(
     from ..opencl.queue import Queue
 
     if not arguments.is_among(variant, FFT_VARIANTS):
-        raise InputError(f"there is no transform {arguments.described(variant)}; choose {', '.join(FFT_VARIANTS)}")
+        raise InputError(f"unknown transform {arguments.described(variant)}; choose {', '.join(FFT_VARIANTS)}")
     if not arguments.is_among(precision, PRECISIONS):
-        raise InputError(f"there is no precision {arguments.described(precision)}; choose {' or '.join(PRECISIONS)}")
+        raise InputError(f"unknown precision {arguments.described(precision)}; choose {' or '.join(PRECISIONS)}")
     given = _three_axes(values)
     chosen = get_device(device)
     chosen.require_precision(precision)
@@ -153,7 +153,7 @@ def _three_axes(values: ArrayLike) -> NDArray[np.complexfloating]:
     try:
         given = np.asarray(values, np.complex128)
     except (TypeError, ValueError) as error:
-        raise InputError("the values of a Fourier transform are no array of numbers (nz, ny, nx)") from error
+        raise InputError("the values of a Fourier transform are not an array of numbers (nz, ny, nx)") from error
     if given.ndim != 3 or not given.size:
         raise InputError(f"the values of a Fourier transform have the shape {given.shape}, not (nz, ny, nx)")
     for length in given.shape:

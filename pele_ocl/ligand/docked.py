@@ -177,7 +177,7 @@ def _take_atom(pose: Pose, line: str, k: int) -> None:
     values = [number(line[c : c + 8]) for c in (30, 38, 46)]
     serial = line[6:11].strip()
     if None in values or not serial.isdecimal():
-        pose.fault = pose.fault or f"its line {k} is no atom of a PDBQT file"
+        pose.fault = pose.fault or f"its line {k} is not an atom of a PDBQT file"
         return
     pose.elements[int(serial)] = symbol
     pose.positions[int(serial)] = [float(value) for value in values if value is not None]

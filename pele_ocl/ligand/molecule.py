@@ -125,7 +125,7 @@ class Ligand:
         text = arguments.text("smiles", smiles).strip()
         molecule = parsed_smiles(text) if text else None
         if molecule is None:
-            raise InputError(f"{quoted(smiles)} is no SMILES that RDKit can read")
+            raise InputError(f"{quoted(smiles)} is not a SMILES that RDKit can read")
         source, notes = f"the SMILES {text}", list[str]()
         if ph is not None:
             molecule, notes = _protonated(molecule, ph, source)
@@ -222,7 +222,7 @@ class Ligand:
 
         there = arguments.positions_of(positions)
         if there.shape != (len(self), 3):
-            raise InputError(f"positions have shape {there.shape}; ({len(self)}, 3) is needed")
+            raise InputError(f"positions have shape {there.shape}; expected ({len(self)}, 3)")
         copied = Chem.Mol(self.molecule)
         conformer = copied.GetConformer()
         for k, place in enumerate(there.tolist()):
@@ -475,7 +475,7 @@ def read_ligands(
                 raise
             failed[number] = str(error)
     if not ligands and not failed:
-        raise FormatError(f"{path}: holds no molecule")
+        raise FormatError(f"{path}: contains no molecule")
     return ligands
 
 
@@ -570,7 +570,7 @@ def _records(file: InputFile, ways: Ways) -> Iterator[Maker]:
     """Yield a Maker for each molecule of a file."""
     suffix = _suffix_of(str(file))
     if suffix not in SUFFIXES:
-        raise FormatError(f"{file}: is no file of small molecules; these are {', '.join(SUFFIXES)}")
+        raise FormatError(f"{file}: is not a file of small molecules; these are {', '.join(SUFFIXES)}")
     for place, (line, title, mol) in enumerate(_READERS[suffix](file, ways), 1):
         where = str(file) if line == 1 else f"{file}:{line}" if isinstance(line, int) else f"{file}, {line}"
 
@@ -707,7 +707,7 @@ def _mol_of(record: SdfRecord, _: Ways) -> Mol:
     table, made = chem.GetPeriodicTable(), chem.RWMol()
     for k, symbol in enumerate(molecule.graph.elements):
         if symbol not in _SYMBOLS:
-            raise FormatError(f"atom {k + 1} is {quoted(symbol)}, which is no element")
+            raise FormatError(f"atom {k + 1} is {quoted(symbol)}, which is not an element")
         atom = chem.Atom(table.GetAtomicNumber(symbol))
         atom.SetFormalCharge(molecule.charges[k])
         atom.SetNumRadicalElectrons(molecule.radicals[k])
@@ -716,7 +716,11 @@ def _mol_of(record: SdfRecord, _: Ways) -> Mol:
     for i, j, kind in molecule.orders:
         pair = min(i, j), max(i, j)
         if kind not in kinds or pair in joined:
-            why = "is there twice" if pair in joined else f"is of the kind {quoted(kind)}, which is no order of a bond"
+            why = (
+                "is there twice"
+                if pair in joined
+                else f"is of the kind {quoted(kind)}, which is not an order of a bond"
+            )
             raise FormatError(f"the bond of its atoms {i + 1} and {j + 1} {why}")
         joined.add(pair)
         made.AddBond(i, j, kinds[kind])
@@ -775,7 +779,8 @@ def _of_record(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
         lacking = sum(atom.GetTotalNumHs() for atom in molecule.GetAtoms())
         if lacking and ways.hydrogens == "given" and ways.ph is None:
             raise InputError(
-                f"{source}: lacks {lacking:,} hydrogens; give the molecule with all of them and its formal charges, or "
+                f"{source}: {lacking:,} hydrogens are missing; give the molecule with all of them and its formal "
+                "charges, or "
                 f"have them added, if these charges are right (`{ways.word}='add'`)"
             )
         _check_graph(molecule, source)
@@ -805,7 +810,7 @@ def _protonated(molecule: Mol, ph: float, source: str) -> tuple[Mol, list[str]]:
         found = chem.AddHs(heavy, addCoords=True) if heavy.GetNumConformers() else heavy
     charge = sum(atom.GetFormalCharge() for atom in found.GetAtoms())
     told = f", with {', '.join(dict.fromkeys(groups))} charged" if groups else ""
-    text = f"{source}: protonated at pH {ph:g} by usual pKa of its groups: charge {charge:+d}{told}"
+    text = f"{source}: protonated at pH {ph:g} by the typical pKa of its groups: charge {charge:+d}{told}"
     return found, [Note(text, code="protonated")]
 
 
@@ -815,7 +820,7 @@ def _check(molecule: Mol, source: str) -> None:
         raise InputError(f"{source}: has no positions; embed it: Ligand.from_smiles makes some")
     lacking = sum(atom.GetTotalNumHs() for atom in molecule.GetAtoms())
     if lacking:
-        raise InputError(f"{source}: lacks {lacking:,} hydrogens; add them: Chem.AddHs(molecule, addCoords=True)")
+        raise InputError(f"{source}: {lacking:,} hydrogens are missing; add them: Chem.AddHs(molecule, addCoords=True)")
     _check_graph(molecule, source)
     _check_lengths(molecule, source)
 
@@ -861,7 +866,7 @@ def _check_lengths(molecule: Mol, source: str) -> None:
 
     positions = np.array(molecule.GetConformer().GetPositions())
     if not np.isfinite(positions).all():
-        raise InputError(f"{source}: has positions that are no numbers")
+        raise InputError(f"{source}: has positions that are not numbers")
     table = Chem.GetPeriodicTable()
     for bond in molecule.GetBonds():
         i, j = bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()

@@ -94,7 +94,7 @@ def _split(line: str, n: int) -> tuple[list[str], list[str]]:
     """Split a line of parameters into its n atom types and the words after them. Raises FormatError."""
     match = re.match(r"\s*" + r"\s*-\s*".join([r"([A-Z0-9*]{1,2})"] * n) + r"\s+(.*)", line)
     if match is None:
-        raise FormatError(f"{line.strip()!r}: is no line of parameters")
+        raise FormatError(f"{line.strip()!r}: is not a line of parameters")
     return list(match.groups()[:n]), match.group(n + 1).split()
 
 

@@ -35,12 +35,12 @@ def combine_maps(maps: Sequence[Map], factors: Sequence[float], *, onto_first: b
     8.0
     """
     if not isinstance(maps, list | tuple) or not maps:
-        raise InputError(f"the maps are {arguments.described(maps)}; a list of Maps is needed")
+        raise InputError(f"the maps are {arguments.described(maps)}; expected a list of Maps")
     for map_ in maps:
         require_map(map_)
     numbers = arguments.numbers("factors", factors)
     if numbers.shape != (len(maps),):
-        raise InputError(f"the factors have shape {numbers.shape}; one for each of the {len(maps)} maps is needed")
+        raise InputError(f"the factors have shape {numbers.shape}; expected one for each of the {len(maps)} maps")
     arguments.flag("onto_first", onto_first)
     first = _overlap(maps) if onto_first else maps[0]
     total = np.zeros(first.values.shape)

@@ -137,7 +137,7 @@ def convert(
     map_ = map_ if output is None else as_written(output, map_, unit)
     others = read_extra_maps(source)
     if others and output is not None and not holds_several(output):
-        note(f"Note: {output}: holds one map; {', '.join(others)} of {source} go into .h5 files")
+        note(f"Note: {output}: contains one map; {', '.join(others)} of {source} go into .h5 files")
         others = {}
     extra = {name: _in_step(other, before, map_) for name, other in others.items()}
     found = MapResult(map_, (source,), extra, attributes=provenance(source, call), unit=unit)
@@ -325,7 +325,7 @@ def sample_map(
         values = sample(found, where, "nan" if outside == "nan" else "raise")
     except InputError as error:
         named = "" if of_points is None else f"{of_points}: "
-        raise InputError(f'{named}{error}; `outside="nan"` goes on without them') from None
+        raise InputError(f'{named}{error}; `outside="nan"` continues without them') from None
     result = Samples(found, where, values, labels, read, of_points, call)
     if output is not None:
         result.save(output)
@@ -399,17 +399,17 @@ def _parsed(terms: Sequence[Map | Path_], mean: bool) -> tuple[list[float], list
         word = "" if isinstance(term, Map) else str(term)
         if word in _SIGNS:
             if is_due:
-                raise KeywordError(f"{word} stands where a map is due; write A - B, or A + B + C")
+                raise KeywordError(f"{word} is in the place of a map; write A - B, or A + B + C")
             sign, is_due = _SIGNS[word], True
             continue
         if not is_due and not mean:
             raise KeywordError(
-                f"there is no + or - before {word or repr(term)}; write A - B, with blanks around the sign"
+                f"+ or - is missing before {word or repr(term)}; write A - B, with spaces around the sign"
             )
         signs.append(sign)
         maps.append(term)
         sign, is_due = 1.0, False
     if is_due:
-        behind = f" behind the last {terms[-1]}" if terms else ""
-        raise KeywordError(f"there is no map{behind}")
+        behind = f" after the last {terms[-1]}" if terms else ""
+        raise KeywordError(f"no map{behind}")
     return signs, maps

@@ -201,7 +201,7 @@ def minimize(
     }  # fmt: skip
     held = Held.of(restrain, distance, torsion, reference, freeze)
     if not isinstance(terms, list | tuple):
-        raise InputError(f"terms are {described(terms)}; a list of restraints is needed")
+        raise InputError(f"terms are {described(terms)}; expected a list of restraints")
     if len(terms) or frozen is not None:
         if held != Held():
             raise InputError("choose one of `terms` and `restrain`, and one of `frozen` and `freeze`")

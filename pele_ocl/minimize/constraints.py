@@ -62,7 +62,9 @@ class BondConstraints:
         """
         kind = constraints_named(kind, KINDS)
         if atoms.labels is None:
-            raise InputError("bonds to hydrogen follow from elements, which these atoms lack; leave out constraints")
+            raise InputError(
+                "bonds to hydrogen follow from elements, which these atoms do not have; leave out constraints"
+            )
         bonds, lengths = _bonds_of(atoms, kind)
         is_hydrogen = elements_of(atoms.labels) == "H"
         ends = np.where(is_hydrogen[bonds[:, :1]], bonds[:, ::-1], bonds)  # the heavy atom first
@@ -78,7 +80,7 @@ class BondConstraints:
             owner = atoms.describe(int(centers[np.argmax(counts)]))
             raise InputError(f"{owner} has more than {MOST_HYDROGENS} hydrogens; leave out constraints")
         if not len(centers):
-            raise InputError("there are no bonds to hydrogen to hold; leave out constraints")
+            raise InputError("there are no bonds to hydrogen to constrain; leave out constraints")
         return cls(centers, free[centers], np.append(starts, len(heavy)), hydrogens, lengths)
 
     def within(self, atoms: Atoms, free: NDArray[np.bool_]) -> BondConstraints | None:
@@ -181,8 +183,8 @@ def _bonds_of(atoms: Atoms, kind: str) -> tuple[Ints, Floats]:
         lengths = np.full(len(bonds), PRESENT)
     elif atoms.bonded is None:
         raise InputError(
-            "lengths of bonds are those of a force field, which these atoms lack; take hbonds-present, which keeps the "
-            "lengths that they have"
+            "lengths of bonds are those of a force field, which these atoms do not have; use hbonds-present, which "
+            "keeps the present lengths"
         )
     else:
         bonds, lengths = atoms.bonded.bonds.atoms, atoms.bonded.bonds.parameters[:, 1]

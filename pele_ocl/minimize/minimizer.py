@@ -138,7 +138,7 @@ class Minimizer(Suggests):
         """
         start = self.atoms.positions if positions is None else array("positions", positions, "iuf", "numbers")
         if start.shape != self.atoms.positions.shape:
-            raise InputError(f"positions have shape {start.shape}; ({len(self.atoms)}, 3) is needed")
+            raise InputError(f"positions have shape {start.shape}; expected ({len(self.atoms)}, 3)")
         return self.minimize_batch(start[np.newaxis], progress=progress)[0]
 
     def minimize_batch(
@@ -221,7 +221,7 @@ def minimize_all(
     begin = perf_counter()
     choice("errors", errors, ("raise", "record"))
     if not isinstance(molecules, Sequence):
-        raise InputError(f"molecules is {described(molecules)}; a list of Atoms is needed")
+        raise InputError(f"molecules is {described(molecules)}; expected a list of Atoms")
     for name, function in (("each", each), ("progress", progress), ("watch", watch)):
         callback(name, function)
     results: list[MinimizeResult | None] = [None] * len(molecules)
@@ -245,7 +245,7 @@ def as_done(
     """Yield numbers of molecules with results or reasons of failures; parameters as in `minimize_many`."""
     for atoms in molecules:
         if not isinstance(atoms, Atoms):
-            raise InputError(f"molecules hold {type(atoms).__name__}; Atoms are needed")
+            raise InputError(f"molecules contain {type(atoms).__name__}; expected Atoms")
     yield from Together(molecules, each, options, progress, watch).minimized()
 
 

@@ -47,7 +47,7 @@ class Stopping:
     max_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        number("tolerance", self.tolerance, "a number of kcal/mol/A, 0 or more,", least=0)
+        number("tolerance", self.tolerance, "a number of kcal/mol/A, 0 or more", least=0)
         units = {"max_gradient": "kcal/mol/A", "energy_tolerance": "kcal/mol", "max_seconds": "seconds"}
         for name, unit in units.items():
             value = getattr(self, name)
@@ -114,7 +114,7 @@ def tolerance_of(tolerance: float | str) -> float:
     factor = _FACTORS.get(found[2].translate(_ANGSTROM).lower()) if found else None
     if value is None or factor is None or not 0 <= value < float("inf"):
         raise InputError(
-            f"the tolerance is {tolerance[:60]!r}; a number, 0 or more, is needed, of kcal/mol/A or with its unit: "
+            f"the tolerance is {tolerance[:60]!r}; expected a number, 0 or more, of kcal/mol/A or with its unit: "
             f"{', '.join(_UNITS)}"
         )
     return value * factor
@@ -124,7 +124,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     """Raise InputError for options of Minimizer that are unknown, or invalid for any molecule."""
     known = ("method", *BOUNDS, "constraints", "bond_repair", "rounds")
     if unknown := [name for name in options if name not in known]:
-        raise InputError(f"there is no option {unknown[0]} of minimization; there are {', '.join(known)}")
+        raise InputError(f"unknown option {unknown[0]} of minimization; there are {', '.join(known)}")
     method_of(options.get("method", "lbfgs"), options.get("constraints"))
     Stopping.of(options)
     rounds_of(options.get("rounds", 1))
@@ -155,9 +155,9 @@ def method_of(method: object, constraints: str | None = None) -> type[Method]:
     elif isinstance(method, type) and any(base.__name__ == "Method" for base in method.__mro__):
         found = method
     else:
-        raise InputError(f"there is no method {method!r}; choose {', '.join(METHODS)}")
+        raise InputError(f"unknown method {method!r}; choose {', '.join(METHODS)}")
     if constraints is not None and not found.holds_bonds:
-        raise InputError(f"{found.title} holds no bonds; take the method lbfgs, or leave out constraints")
+        raise InputError(f"{found.title} does not support constraints; use the method lbfgs, or leave out constraints")
     return found
 
 

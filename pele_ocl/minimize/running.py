@@ -136,7 +136,7 @@ class Run:
     def _files(self, what: Any) -> MinimizeResult | MinimizeBatch:
         is_one = isinstance(what, str | PathLike)
         if not is_one and not isinstance(what, Sequence):
-            raise InputError(f"what to minimize is {described(what)}; Atoms, a path or a list of these is needed")
+            raise InputError(f"what to minimize is {described(what)}; expected Atoms, a path or a list of these")
         paths = expanded([file_path(each) for each in ((what,) if is_one else what)])
         if self.errors == "raise":
             require_inputs(paths)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def check_molecule(atoms: Atoms, pairs: Pairs, solvent: str) -> None:
     """Raise InputError for an unknown solvent, missing parameters, and a list for other atoms."""
     if not is_among(solvent, ("gb", "vacuum")):
-        raise InputError(f"there is no solvent {described(solvent)}; choose gb or vacuum")
+        raise InputError(f"unknown solvent {described(solvent)}; choose gb or vacuum")
     require_atoms(atoms)
     require_pairs(pairs)
     atoms.require(("charges", "lj_sigma", "lj_epsilon"), "the nonbonded energy")
@@ -57,7 +57,7 @@ def one_an_atom(name: str, given: ArrayLike, n: int) -> Floats:
     """Return a copy of positive numbers (n,). Raises InputError for anything else."""
     values = _numbers(given)
     if values.shape != (n,) or not _are_positive(values):
-        raise InputError(f"{name} must be {n} positive numbers, one an atom")
+        raise InputError(f"{name} must be {n} positive numbers, one per atom")
     return values
 
 

@@ -274,7 +274,8 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
             note(f"Note: {path}: left out {what} of atoms up to {up_to} bonds apart{keep}")
         if pairs.one_four is not None and not pairs.one_four.any() and len(exclusions(atoms.bonds, len(atoms))[1]):
             note(
-                f"Note: {path}: holds none of the molecule's 1-4 pairs, so that `one_four='scale'` adds nothing; write "
+                f"Note: {path}: contains none of the molecule's 1-4 pairs, so that `one_four='scale'` adds nothing; "
+                "write "
                 "the list with `one_four='scale'`"
             )
         return pairs
@@ -282,7 +283,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     def _note_oddities(self, found: Evaluation[NonbondResult]) -> None:
         """Give notes about results without pairs, and about gradients with lost updates."""
         if not any(of.n_pairs for of in found.results if of is not None):
-            note(f"Note: there is no pair to compute, all energies are 0: {self._why_none()}")
+            note(f"Note: no pairs to compute; all energies are 0: {self._why_none()}")
         if not found.first.exact:
             note(f"Warning: {found.first.variant} loses updates to races by design; do not trust its gradient")
 
@@ -332,7 +333,7 @@ def evaluated(
     if cutoff is not None and pairs is not None:
         raise KeywordError("choose one of `pairs` and `cutoff`")
     if internal_dielectric == "vdgbnp" and "solute_dielectric" in words:
-        raise KeywordError("`internal_dielectric='vdgbnp'` takes the place of `solute_dielectric`; leave one out")
+        raise KeywordError("`internal_dielectric='vdgbnp'` replaces `solute_dielectric`; leave one out")
     if not isinstance(atoms, Atoms):
         given: Given = matched(atoms)
         paths_of(given)  # raises an error for other types

@@ -1,6 +1,6 @@
-"""OpenCL, which nothing else touches: runtimes, devices, kernels, timing.
+"""OpenCL runtimes, devices, kernels and timing. No other package calls OpenCL directly.
 
-Its names are loaded when they are first used, for that loads the OpenCL runtimes.
+Names are imported on first use, because importing them loads the OpenCL runtimes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Device", "Queue", "get_cpu_device", "get_device"]
 
-if not TYPE_CHECKING:  # names by the file that has them; others than in __all__ are for tests
+if not TYPE_CHECKING:  # modules and their names
     __getattr__ = lazy_names(
         __name__,
         {

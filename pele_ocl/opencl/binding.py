@@ -1,4 +1,4 @@
-"""Kernels bound to their arguments: launches, and the interface of who makes them, a queue or the record of a row."""
+"""Kernels bound to their arguments, and the base class of Queue and Recorder, which bind them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .building import GroupTooLargeError
 from .device import Device
 from .kernel import Argument, Arguments, Kernel
 
-LONG_LAUNCH_PAIRS = 1e10  # launches of more pairs take longer than displays bear, and are cut
+LONG_LAUNCH_PAIRS = 1e10  # longer launches are split, because they would block the display
 
 
 class Array(Protocol):
-    """Memory that kernels take: a buffer of a device, or a piece of what a row has.
+    """Array argument of a kernel: a buffer on the device or a piece of a recorded row.
 
-    dtype : of its values; size : bytes; is_read_only : if kernels may only read it
+    dtype : of its values; size : in bytes; is_read_only : whether kernels may only read it
     """
 
     @property
@@ -34,7 +34,7 @@ class Array(Protocol):
 
 
 class Launch(Protocol):
-    """A kernel with its arguments, its first two dimensions and its group; cost as in BoundLaunch."""
+    """A kernel with its arguments, global size in two dimensions, and work-group size; cost as in BoundLaunch."""
 
     @property
     def kernel(self) -> Kernel: ...
@@ -49,18 +49,18 @@ class Launch(Protocol):
 
 
 def set_arguments(device: Device, kernel_object: cl.Kernel, args: tuple[Argument, ...]) -> None:
-    """Set all arguments. Raises DeviceError if they do not fit the kernel."""
+    """Set all arguments of a kernel object. Raises DeviceError if they do not match the kernel."""
     with device:
         kernel_object.set_args(*args)
 
 
 class BoundLaunch:
-    """A kernel with its arguments set for good, its first two dimensions and its group; made by `Queue.bind`.
+    """A kernel with fixed arguments, global size in two dimensions, and work-group size; created by `Queue.bind`.
 
-    kernel_object : its own as long as it lives; args : kept alive with it
-    cost : pairs of one conformation that it takes; 0 if its time does not go by them
-    divisible : 1 if it may be cut into launches of parts of the first dimension, else 0
-    offset : work-items of the first dimension that are left out before the first one
+    kernel_object : OpenCL kernel reserved for this launch; args : kept alive with it
+    cost : number of pairs per conformation; 0 if the run time does not depend on pairs
+    divisible : 1 if the launch may be split along the first dimension, else 0
+    offset : index of the first work-item in the first dimension
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class BoundLaunch:
         set_arguments(device, self.kernel_object, args)
 
     def change(self, arguments: Arguments) -> None:
-        """Set some of the arguments again, numbers alone."""
+        """Replace some arguments, which must be numbers."""
         parameters = [parameter.name for parameter in self.kernel.signature.parameters]
         args = dict(zip(parameters, self.args, strict=True))
         self.args = self.kernel.signature.arguments({**args, **arguments})
         set_arguments(self._device, self.kernel_object, self.args)
 
     def narrow(self, first: int, end: int) -> None:
-        """Launch from now on the work-items from `first` to `end` of the first dimension alone, in whole groups."""
+        """Restrict later launches to work-items `first` to `end` of the first dimension, rounded up to whole groups."""
         group, whole = self.group[0], self.shape[0]
         count = max(1, -(-(end - first) // group)) * group
         self.cost *= count / whole
@@ -89,10 +89,10 @@ class BoundLaunch:
 
 @dataclass(eq=False)
 class Binder(ABC):
-    """Makes arrays and binds kernels for a device in one precision.
+    """Base class that creates arrays and binds kernels for one device and precision.
 
-    portable : whether code written for one vendor's compiler is left out
-    is_shared : whether its launches serve several structures
+    portable : whether to exclude code written for one vendor's compiler
+    is_shared : whether launches process several structures
     """
 
     device: Device
@@ -102,44 +102,44 @@ class Binder(ABC):
 
     @property
     def dtype(self) -> np.dtype[np.floating]:
-        """Type of reals."""
+        """NumPy type of reals."""
         return np.dtype(self.precision)
 
     @abstractmethod
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Array:
-        """An array of the values that kernels only read, in the binder's precision where no other type is given."""
+        """Upload values to a read-only array, by default in the binder's precision."""
 
     def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Array:
-        """Upload values that each structure of a molecule may have of its own."""
+        """Upload values that may differ between the structures of a molecule."""
         return self.upload(values, dtype)
 
     def upload_parameters(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Array:
-        """Upload charges, wells or heights of torsions, which each structure has of its own if they may be scaled."""
+        """Upload charges, well depths or torsion barriers; each structure has a copy if parameters may be scaled."""
         return self.upload(values, dtype)
 
     @abstractmethod
     def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Array:
-        """Upload what `make` returns; the device keeps it for later uses of the same key."""
+        """Upload the values that `make` returns; the device caches them by key."""
 
     @abstractmethod
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Array:
-        """An uninitialised array of n values, reals where no other type is given."""
+        """Create an uninitialized array of n values, by default reals."""
 
     def in_common(self, n: int, dtype: DTypeLike | None = None) -> Array:
-        """An uninitialised array that the host reads or writes, in memory of both where the device shares it."""
+        """Create an uninitialized array accessed by the host, in shared memory if the device supports it."""
         return self.empty(n, dtype)
 
     @abstractmethod
     def zeros(self, n: int, dtype: DTypeLike | None = None) -> Array:
-        """An array of n zeros."""
+        """Create an array of n zeros."""
 
     @abstractmethod
     def host_array(self, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> NDArray[Any]:
-        """An array of the host that the device reads and fills by itself."""
+        """Create a host array that the device can access directly."""
 
     @abstractmethod
     def finish(self) -> None:
-        """Wait for everything that was started."""
+        """Wait until all commands are complete."""
 
     @abstractmethod
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
@@ -150,17 +150,17 @@ class Binder(ABC):
         self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
         cost: float = 0.0, divisible: int = 1,
     ) -> Launch:  # fmt: skip
-        """Bind a kernel that is built already."""
+        """Bind an already built kernel."""
 
     def bind(
         self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
         width: int = 1, cost: float = 0.0, divisible: int = 1, **defines: int,
     ) -> Launch:  # fmt: skip
-        """Set the arguments of a launch for good.
+        """Build a kernel and bind its arguments.
 
-        shape : work-items in the first two dimensions; the third is how many conformations are computed
-        arguments : by the names of the kernel's parameters, which they are checked against
-        width, defines : of the kernel; cost, divisible : of BoundLaunch
+        shape : work-items in the first two dimensions; the third is the number of conformations
+        arguments : by parameter name; checked against the kernel
+        width, defines : of the kernel; cost, divisible : as in BoundLaunch
         """
         kernel = self.kernel(file, name, width, **defines)
         return self.bind_kernel(kernel, shape, group, arguments, cost=cost, divisible=divisible)
@@ -168,9 +168,11 @@ class Binder(ABC):
     def group_kernel(
         self, file: str, name: str, local_reals: int, most: int | None = None, **defines: int
     ) -> tuple[Kernel, int]:
-        """A kernel of fixed work-group size GROUP, and that size: the largest up to `most` that the device allows.
+        """Build a kernel with fixed work-group size GROUP, and return it with that size.
 
-        local_reals : reals of local memory that a work-item needs
+        The size is the largest that the device supports, up to `most`.
+
+        local_reals : reals of local memory per work-item
         """
         group = min(self.device.largest_group, most or self.device.largest_group)
         most_local = self.device.handle.local_mem_size // self.dtype.itemsize
@@ -179,11 +181,11 @@ class Binder(ABC):
         return self.built_to_fit(group, lambda group: self.kernel(file, name, GROUP=group, **defines))
 
     def built_to_fit(self, most: int, build: Callable[[int], Kernel], items: int = 1) -> tuple[Kernel, int]:
-        """Find the first of build(most), build(most // 2), ..., build(1) that the device takes, and its number.
+        """Return the first supported kernel of build(most), build(most // 2), ..., build(1), and its size.
 
-        build : returns a kernel whose work-groups have `items` times its number of work-items
+        build : returns a kernel whose work-groups have `items` times the given size
 
-        Raises KernelBuildError for errors that a smaller group would not mend, after one build.
+        Raises KernelBuildError without further attempts if a smaller work-group would not help.
         """
         size = most
         while True:
@@ -197,28 +199,28 @@ class Binder(ABC):
             size //= 2
 
     def _most_items(self, kernel: Kernel) -> int:
-        """Work-items that a group of this kernel may have on the device."""
+        """Return the largest work-group size of this kernel on the device."""
         return kernel.most_items
 
     def _fitted(
         self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int]
     ) -> tuple[tuple[int, int], tuple[int, int, int]]:
-        """Fit a bound launch: its work-items in whole groups, and the group that the kernel may have."""
+        """Round the global size up to whole groups, and limit the group to the size that the kernel supports."""
         x, y = min(group[0], self._most_items(kernel)), group[1]
         return (whole_groups(shape[0], x), whole_groups(shape[1], y)), (x, y, 1)
 
     @staticmethod
     def most_uncut(launches: Sequence[Launch]) -> int:
-        """Count the conformations up to which no launch is so long that it is cut."""
+        """Return the largest number of conformations for which no launch is split."""
         cost = max([launch.cost for launch in launches], default=0.0)
         return int(LONG_LAUNCH_PAIRS / cost) if cost else sys.maxsize
 
     def vector4(self, *values: float) -> np.void:
-        """Four reals as one kernel argument."""
+        """Return four reals as one kernel argument."""
         return _four(values, cl.cltypes.float4 if self.precision == "float32" else cl.cltypes.double4)
 
     def int4(self, *values: int) -> np.void:
-        """Four integers as one kernel argument."""
+        """Return four integers as one kernel argument."""
         return _four(values, cl.cltypes.int4)
 
 
@@ -228,5 +230,5 @@ def _four(values: tuple[float, ...], kind: np.dtype[np.void]) -> np.void:
 
 
 def whole_groups(n: int, group: int) -> int:
-    """Work-items of the whole groups that have at least n, one group at least."""
+    """Round n up to a multiple of the group size; at least one group."""
     return max(1, -(-n // group)) * group

@@ -1,13 +1,13 @@
-"""Programs and their kernels, built for a device from the files of cl/.
+"""Build OpenCL programs from the files of cl/, and cache them.
 
-Kernels that serve rows of an ensemble are built from the same files, preceded by macros that list their parameters;
+Kernels for rows of an ensemble are built from the same files, preceded by macros that list their parameters;
 cl/engine/arguments.clh defines what the macros expand to.
 
-Compiled programs are cached on disk from one run to the next. An entry is one file: a checksum, a line with the
-signatures of all kernels, which runtimes do not report for a binary, and then the binary. For PoCL, which caches
-binaries itself, entries have only signatures, of programs for rows. The file gets its name when it is complete: no
-process sees half of it, and nothing is locked. If anything goes wrong with the disk, the program is built from its
-source, and one note says so.
+Compiled programs are cached on disk. Each entry is one file with a checksum, a line with the signatures of all kernels,
+which runtimes do not report for a binary, and the binary. PoCL caches binaries itself, so its entries contain only the
+signatures of programs for rows. Entries are written to a temporary file and then renamed, so processes need no locks
+and never read incomplete entries. If the cache cannot be read or written, programs are built from source and one
+warning is issued.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from .runtimes import missing_parts
 
 Signatures = Mapping[str, tuple[Parameter, ...]]
 
-# These have a cache of their own. So has NVIDIA's runtime, but it takes 9 to 22 ms per program from a source (H200),
-# and 1.3 ms from a binary. PoCL 3.0 takes 24 and 3 ms, but compiles each kernel once more to make a binary, so that the
-# first command on a machine would take twice as long (tests/benchmarks/measured/first-energy.md).
+# Runtimes whose built-in cache is sufficient. NVIDIA's runtime has a cache, but needs 9 to 22 ms per program from
+# source (H200) and 1.3 ms from a binary. PoCL 3.0 needs 24 and 3 ms, but recompiles each kernel to produce a binary,
+# which would double the time of the first command on a machine (tests/benchmarks/measured/first-energy.md).
 KEEPING_VENDORS = ("POCL",)
 CHECKSUM_BYTES = 32
 
 
 @dataclass(frozen=True)
 class Cached:
-    """Program in the cache: its binary, and the parameters of each kernel."""
+    """Cached program: the binary, and the parameters of each kernel."""
 
     binary: bytes
     signatures: Signatures
@@ -55,10 +55,10 @@ class Cached:
 
 @dataclass(frozen=True)
 class CachedProgram:
-    """Place of a program in the cache.
+    """Cache entry of a program.
 
-    name : None if the program is not cached
-    has_binary : False for signatures alone
+    name : file name; None if the program is not cached
+    has_binary : False if only the signatures are cached
     """
 
     name: str | None
@@ -66,7 +66,7 @@ class CachedProgram:
 
     @classmethod
     def of(cls, device: Device, source: str, options: list[str], has_binary: bool = True) -> CachedProgram:
-        """Find the entry of a source built with options for a device by the driver of today."""
+        """Return the entry of a source, given the device, its driver and the build options."""
         if has_binary and (device.vendor in KEEPING_VENDORS or device.kind == "simulator"):
             return cls(None)
         handle = device.handle
@@ -77,7 +77,7 @@ class CachedProgram:
         return cls(hashlib.sha256(repr(names).encode()).hexdigest(), has_binary)
 
     def read(self) -> Cached | None:
-        """Read the program; None if there is none, or a damaged one."""
+        """Read the entry; None if it is missing or damaged."""
         if self.name is None:
             return None
         path = _folder() / self.name
@@ -95,12 +95,12 @@ class CachedProgram:
         told, _, binary = content.partition(b"\n")
         try:
             parameters = {name: tuple(Parameter(*of) for of in each) for name, each in json.loads(told).items()}
-        except (ValueError, TypeError, AttributeError):  # of another version of this program
+        except (ValueError, TypeError, AttributeError):  # written by another version of pele-ocl
             return None
         return Cached(binary, parameters)
 
     def write(self, program: cl.Program, signatures: Callable[[], Signatures]) -> None:
-        """Cache a program that was just built from its source."""
+        """Cache a program that was built from source."""
         if self.name is None:
             return
         temporary = None
@@ -115,7 +115,7 @@ class CachedProgram:
                 file.write(self._checksum(content) + content)
             os.replace(temporary, folder / self.name)
         except cl.Error:
-            pass  # a runtime that gives no binaries
+            pass  # the runtime does not provide binaries
         except OSError as error:
             if temporary is not None:
                 with contextlib.suppress(OSError):
@@ -123,7 +123,7 @@ class CachedProgram:
             _note(f"cannot be written ({error.strerror})")
 
     def _checksum(self, content: bytes) -> bytes:
-        """SHA-256 of the entry's name and its content, so that an entry under another's name is none."""
+        """Return the SHA-256 of the entry's name and content; including the name detects renamed entries."""
         return hashlib.sha256(str(self.name).encode() + content).digest()
 
 
@@ -135,7 +135,7 @@ _noted: list[str] = []
 
 
 def _note(trouble: str) -> None:
-    """Warn of the cache's first trouble in this process."""
+    """Issue a warning for the first cache error of the process."""
     if not _noted:
         _noted.append(trouble)
         warnings.warn(
@@ -143,12 +143,12 @@ def _note(trouble: str) -> None:
         )
 
 
-# PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
-# of a user's objects may run while a thread builds, so it may build within.
+# Builds are serialized, because PyOpenCL changes environment variables during a build, and Python's warning filters are
+# shared by all threads. The lock is reentrant, because finalizers of user objects may build programs during a build.
 BUILDING = threading.RLock()
 
-# A compiler's complaint that a work-group is too large for the kernel's registers or local memory. It tells so by an
-# error code of its own, or (NVIDIA's) by a line of ptxas.
+# Compiler errors for a work-group that needs too many registers or too much local memory: an error code, or with NVIDIA
+# a message of ptxas.
 GROUP_CODES = {cl.status_code.OUT_OF_RESOURCES, cl.status_code.INVALID_WORK_GROUP_SIZE}
 GROUP_COMPLAINT = re.compile(
     r"error.*(too much shared data|too many resources|local memory .*exceed|work.?group.?size|\b(req|max)ntid)", re.I
@@ -161,26 +161,26 @@ _SERVES = re.compile(r"^(?!\s*(?://|#)).*\bSERVES_ROWS\((\w+)\)", re.MULTILINE)
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)  # of OpenCL C
 
-ARGUMENT_INFO = "-cl-kernel-arg-info"  # has compilers tell names and types of parameters
+ARGUMENT_INFO = "-cl-kernel-arg-info"  # makes compilers store names and types of parameters
 
 
 class GroupTooLargeError(KernelBuildError):
-    """A kernel that the device's compiler refused because its work-group is too large."""
+    """The device's compiler rejected a kernel because its work-group is too large."""
 
 
 def get_kernel(
     device: Device, file: str, name: str, precision: str, width: int = 1, portable: bool = False,
     of_rows: bool = False, **defines: int,
 ) -> Kernel:  # fmt: skip
-    """Kernel `name` of cl/`file`, built for the device and cached.
+    """Build kernel `name` of cl/`file` for a device; kernels are cached.
 
     precision : "float32" or "float64"
-    width : reals in a vector
-    portable : leave out what is written for one vendor's compiler
-    of_rows : whether it serves many structures by a table of arguments, described in cl/engine/arguments.clh
-    defines : further macros of the kernel
+    width : reals per vector
+    portable : whether to exclude code written for one vendor's compiler
+    of_rows : whether the kernel processes many structures using a table of arguments, see cl/engine/arguments.clh
+    defines : additional macros
 
-    Raises KernelBuildError with the compiler's words, and for a file that has no kernel of this name.
+    Raises KernelBuildError with the compiler's message, or if the file has no kernel of this name.
     """
     key = (file, name, precision, width, portable, of_rows, tuple(sorted(defines.items())))
     kernel: Kernel | None = device.kernels.get(key)
@@ -200,9 +200,9 @@ def get_program(
     device: Device, file: str, precision: str, width: int, portable: bool, defines: Mapping[str, int],
     of_rows: str | None = None,
 ) -> Program:  # fmt: skip
-    """Return the program of cl/`file`, built for the device and kept; parameters as of get_kernel.
+    """Build the program of cl/`file` for a device; programs are cached. Parameters as in get_kernel.
 
-    of_rows : the kernel that is to serve rows; None for the file as it is
+    of_rows : name of the kernel to build for rows; None to build the file unchanged
     """
     macros = tuple(sorted(defines.items()))
     key = (file, precision, width, portable, of_rows, macros)
@@ -215,13 +215,13 @@ def get_program(
                     device.programs[key] = _build(device, file, expanded_source(file, source_of), options)
                 else:
                     program = _program_of_rows(device, file, of_rows, options)
-                    for kernel in program.signatures or ():  # one build is for all kernels of the file
+                    for kernel in program.signatures or ():  # a build contains all kernels of the file
                         device.programs[(file, precision, width, portable, kernel, macros)] = program
         return device.programs[key]
 
 
 def _program_of_rows(device: Device, file: str, name: str, options: list[str]) -> Program:
-    """Build a file whose kernels serve rows; signatures are those of the plain kernels."""
+    """Build the kernels of a file for rows; the signatures are those declared in the file."""
     source, seen = expanded_source(file, source_of), set[str]()
     declared = _declared(device, file, source, options)
     _require_kernel(file, name, declared)
@@ -240,14 +240,14 @@ def _program_of_rows(device: Device, file: str, name: str, options: list[str]) -
 
 
 def _require_kernel(file: str, name: str, names: Iterable[str]) -> None:
-    """Raise KernelBuildError unless a file has a kernel of this name."""
+    """Raise KernelBuildError if a file has no kernel of this name."""
     if name not in names:
         there = f"there are {', '.join(sorted(names))}" if names else "there is none"
         raise KernelBuildError(f"{_shown(file)} has no kernel {name}; {there}")
 
 
 def _declared(device: Device, file: str, source: str, options: list[str]) -> Mapping[str, tuple[Parameter, ...]]:
-    """Ask the compiler for the parameters of a file's kernels as they are declared, once; the cache has them then."""
+    """Return the parameters of all kernels of a file as declared; compiled only if they are not cached."""
     options = _named_in(source, [*options, "-DDECLARED_ALONE=1"])
     entry = CachedProgram.of(device, source, options, has_binary=False)
     cached = entry.read()
@@ -264,7 +264,7 @@ def _options(device: Device, precision: str, width: int, portable: bool, defines
     macros = {"REAL_BITS": int(precision[-2:]), "WIDTH": width, vendor: generation, **defines}
     if portable:
         macros["PORTABLE"] = 1
-    # Floating-point atomics and fences over the device are of OpenCL C 3.0, but for NVIDIA's, which are PTX.
+    # Floating-point atomics and device-scope fences need OpenCL C 3.0, except on NVIDIA, where they are written in PTX.
     is_newer = defines.get("NATIVE_ATOMICS") or defines.get("FUSED")
     standard = "CL3.0" if is_newer and device.vendor != "NVIDIA" else "CL1.2"
     options = [f"-cl-std={standard}", "-cl-mad-enable", ARGUMENT_INFO]
@@ -274,13 +274,13 @@ def _options(device: Device, precision: str, width: int, portable: bool, defines
 
 
 def _named_in(source: str, options: list[str]) -> list[str]:
-    """Leave out macros that a source does not name: kernels that differ in these alone are compiled once."""
+    """Remove macros that the source does not use, so that kernels are not compiled again for each of their values."""
     names = set(re.findall(r"\w+", source))
     return [option for option in options if not option.startswith("-D") or option[2:].split("=")[0] in names]
 
 
 def _build(device: Device, file: str, source: str, options: list[str]) -> Program:
-    """Build a source that was made from cl/`file`, or take the program from the cache."""
+    """Build source derived from cl/`file`, or load the program from the cache."""
     options = _named_in(source, options)
     entry = CachedProgram.of(device, source, options)
     cached = entry.read()
@@ -291,7 +291,7 @@ def _build(device: Device, file: str, source: str, options: list[str]) -> Progra
                 try:
                     handle: cl.Program = cl.Program(device.context, [device.handle], [cached.binary]).build(options)
                     return Program(handle, cached.signatures)
-                except cl.Error:  # not of this runtime after all
+                except cl.Error:  # the runtime rejects the binary
                     pass
             uncached: Any = False
             program = Program(cl.Program(device.context, source).build(options, cache_dir=uncached))
@@ -312,7 +312,7 @@ def _build(device: Device, file: str, source: str, options: list[str]) -> Progra
 
 
 def require_linker(device: Device) -> None:
-    """Raise KernelBuildError if PoCL 3.0 would abort the process, since the system lacks what it links with."""
+    """Raise KernelBuildError if PoCL 3.0 would abort the process because the system has no linker or libgcc."""
     if " PoCL 3.0" in str(device.handle.platform.version) and (missing := missing_parts()):
         raise KernelBuildError(
             f"{device} links kernels with the system's {' and '.join(missing)}, which this system does not have: "
@@ -321,19 +321,19 @@ def require_linker(device: Device) -> None:
 
 
 def _words_of(error: cl.Error) -> str:
-    """Return the compiler's own words, without what PyOpenCL puts around them."""
+    """Return the compiler's message without the text that PyOpenCL adds."""
     found = re.search(r"^Build on <.*>:\s*\n(.*?)(?=^\(options: |\Z)", str(error), re.DOTALL | re.MULTILINE)
     return found[1].strip() if found and found[1].strip() else str(error)
 
 
 def is_about_the_group(error: cl.Error) -> bool:
-    """Return whether a smaller work-group may build after this error; no other error is worth another build."""
+    """Return whether the build may succeed with a smaller work-group."""
     return error.code in GROUP_CODES or GROUP_COMPLAINT.search(str(error)) is not None
 
 
 @contextmanager
 def _compiling() -> Iterator[None]:
-    """Keep the compilers' chat from the user, and PYOPENCL_BUILD_OPTIONS, which change numbers, from the compilers."""
+    """Suppress compiler warnings, and unset PYOPENCL_BUILD_OPTIONS, which could change results."""
     own = os.environ.pop("PYOPENCL_BUILD_OPTIONS", None)
     try:
         with warnings.catch_warnings():
@@ -344,32 +344,34 @@ def _compiling() -> Iterator[None]:
             os.environ["PYOPENCL_BUILD_OPTIONS"] = own
 
 
-_TEXTS: dict[str, str] = {}  # sources that are no files of cl/, by name
-_PATHS: dict[str, str] = {}  # of such sources that are files elsewhere, for messages
+_TEXTS: dict[str, str] = {}  # sources from outside cl/, by name
+_PATHS: dict[str, str] = {}  # paths of those that are files, for messages
 
 
 def _shown(file: str) -> str:
-    """Name a kernel file as its author knows it, for messages."""
+    """Return the name of a kernel file for messages."""
     return _PATHS.get(file) or ("the text of the kernel" if file in _TEXTS else f"cl/{file}")
 
 
 def named_source(text: str, stem: str = "text") -> str:
-    """Return the name under which a source that is no file of cl/ can be built; stem : how it begins"""
+    """Register a source from outside cl/ and return the name to build it by. stem : prefix of the name"""
     name = f"{stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.cl"
     _TEXTS[name] = text
     return name
 
 
 def kernel_file(source: str | Path) -> str:
-    """Name a kernel file for `get_kernel`: one of cl/ by its place there, another one, given as a Path, by its text.
+    """Return the name of a kernel source for `get_kernel`.
 
-    Raises InputError for a file that is not there, or cannot be read.
+    source : path within cl/, the source text itself, or a Path to any other file
+
+    Raises InputError if the file does not exist or cannot be read.
     """
     if not isinstance(source, Path):
         if "\n" in source:
             return named_source(source)
         if not (shipped("cl") / source).is_file():
-            raise InputError(f"there is no kernel file cl/{source}; a file of your own is given as a Path")
+            raise InputError(f"cl/{source} does not exist; give your own file as a Path")
         return source
     ours, path = shipped("cl").resolve(), source.resolve()
     if path.is_relative_to(ours):
@@ -383,7 +385,7 @@ def kernel_file(source: str | Path) -> str:
 
 
 def source_of(file: str) -> str:
-    """Read a kernel file, or make the header of a definition that host and kernels share."""
+    """Read a kernel file, or generate the header of definitions shared by host and kernels."""
     if file in _TEXTS:
         return _TEXTS[file]
     if file.startswith(interface.FOLDER):
@@ -392,15 +394,15 @@ def source_of(file: str) -> str:
 
 
 def is_header(file: str) -> bool:
-    """Return whether a file can be included: by its path within cl/, and not by one that leads elsewhere."""
+    """Return whether a path can be included: it must be relative and contain no ".."."""
     return not PurePosixPath(file).is_absolute() and ".." not in PurePosixPath(file).parts
 
 
 def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None = None) -> str:
-    """A kernel file with its headers in place, each once, and #line marks so that compilers name file and line.
+    """Return a kernel file with its headers inserted, each once, and #line directives for compiler messages.
 
-    The compilers' own -I takes no folder with a blank in its name. A file without headers has no marks: NVIDIA's
-    compiler would count one as a line.
+    Headers are not found by -I, because compilers do not accept folder names with spaces. A file without headers gets
+    no directives, because NVIDIA's compiler would count them as lines.
     """
     source = read(file)
     if seen is None and not HEADER.search(source):
@@ -408,7 +410,7 @@ def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None
     seen = set() if seen is None else seen
     seen.add(file)
     lines = [f'#line 1 "{file}"']
-    branching = False  # whether headers stand in a branch that the compiler may leave out, with its #line marks
+    branching = False  # whether a header may be inside a conditional branch, whose #line directives may be skipped
     for number, line in enumerate(source.splitlines(), 1):
         header = HEADER.match(line)
         if header is None:
@@ -417,7 +419,7 @@ def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None
                 lines.append(f'#line {number + 1} "{file}"')
         elif not is_header(header[1]):
             raise KernelBuildError(
-                f"{_PATHS.get(file, file)}:{number}: {header[1]} is no file of cl/, whose headers alone are included"
+                f"{_PATHS.get(file, file)}:{number}: {header[1]} is not a file of cl/, whose headers alone are included"
             )
         elif header[1] not in seen:
             lines += [expanded_source(header[1], read, seen), f'#line {number + 1} "{file}"']
@@ -428,17 +430,17 @@ def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None
 
 
 def served_kernels(source: str, name: str, signatures: Signatures) -> dict[str, bool]:
-    """Name the kernels of a source that serve rows, and whether they say so: `name` may leave that out."""
+    """Return the kernels of a source to build for rows, and whether each uses SERVES_ROWS (optional for `name`)."""
     return {name: False} | {kernel: True for kernel in _SERVES.findall(source) if kernel in signatures}
 
 
 def source_of_rows(
     file: str, served: Mapping[str, bool], signatures: Signatures, expanded: Callable[[str], str]
 ) -> str:  # fmt: skip
-    """Put macros before a kernel file, by which kernels of it serve rows.
+    """Return the source of a kernel file preceded by macros that build its kernels for rows.
 
-    served : as of served_kernels; signatures : parameters of its kernels
-    expanded : gives a file with its headers in place, each once
+    served : from served_kernels; signatures : parameters of the kernels
+    expanded : returns a file with its headers inserted, each once
     """
     header, source = expanded(HEADER_OF_ROWS), expanded(file)
     macros = list[str]()
@@ -454,9 +456,9 @@ def source_of_rows(
 
 
 def _n_given(source: str, kernel: str) -> int:
-    """Count what a kernel's declaration has between commas, as a macro of its name takes it.
+    """Count the comma-separated parts of a kernel's declaration, which are the arguments of the macro with its name.
 
-    NVIDIA's compiler refuses macros of any number of arguments.
+    Variadic macros are not used, because NVIDIA's compiler rejects them.
     """
     text = COMMENT.sub(" ", source)
     declared = re.search(rf"\bvoid\s+{kernel}\s*\(", text)
@@ -471,7 +473,7 @@ def _n_given(source: str, kernel: str) -> int:
 
 
 def _listed(kernel: str, parameters: tuple[Parameter, ...]) -> str:
-    """List a kernel's parameters in a macro."""
+    """Return the macro that lists a kernel's parameters."""
     each = (
         f"ARRAY({'const ' * of.is_const}{of.type}, *{'restrict' * of.is_restrict}, {of.name})"
         if of.is_array

@@ -1,6 +1,6 @@
-"""OpenCL devices: which there are, which to use, and the Device that owns context, queues and built kernels.
+"""OpenCL devices: discovery, selection, and the Device class with context, queues and built kernels.
 
-Also the properties of devices that PyOpenCL does not report, and the messages for errors of OpenCL.
+Also device properties that PyOpenCL does not report, and error messages for OpenCL errors.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from .loader import find_loader
 from .memory import Buffer, BufferBytes, ResultMemory, SpareBuffers, map_whole
 from .runtimes import DEVICE_VARIABLE, find_platforms, make_context, name_processors
 
-# From a runtime's platform name to the macro VENDOR_<NAME> that kernels may look at.
+# Parts of platform names, and the macro VENDOR_<NAME> that kernels can test.
 VENDORS = {"nvidia": "NVIDIA", "portable computing": "POCL", "intel": "INTEL", "amd": "AMD", "apple": "APPLE"}
 
-# Of the extension cl_ext_float_atomics, which PyOpenCL does not know: queries, and a bit of their answers.
+# Queries of the extension cl_ext_float_atomics, which PyOpenCL does not define, and the bit for additions.
 FLOAT_ATOMICS = {"float32": 0x4231, "float64": 0x4232}
 GLOBAL_ADDITION = 1 << 1
 
-# Clocks of devices that do not report their own.
+# Clock rates assumed for devices that do not report one.
 USUAL_MEGAHERTZ = {"GPU": 1500, "CPU": 3000}
 
-# The features of OpenCL C 3.0 that a fence over the whole device takes.
+# OpenCL C 3.0 features required for a device-scope fence.
 FENCE_FEATURES = {"__opencl_c_atomic_order_acq_rel", "__opencl_c_atomic_scope_device"}
 
-# Runtimes by system and processor: PyOpenCL's wheel of PoCL is for one of them alone.
+# How to install a runtime, by system and processor; PyOpenCL's PoCL wheel supports only Linux on x86-64.
 _RUNTIMES = {
     ("linux", "x86-64"): "install one with: pip install 'pyopencl[pocl]'",
     ("linux", "ARM"): "install PoCL: apt-get install pocl-opencl-icd, or conda install -c conda-forge pyopencl pocl",
@@ -58,9 +58,9 @@ _RUNTIMES = {
 
 
 def install_hint(system: str = sys.platform, machine: str = "") -> str:
-    """Return how to install an OpenCL runtime on a system; by default on this one.
+    """Return instructions to install an OpenCL runtime, by default for this system.
 
-    system, machine : as sys.platform and platform.machine() name them
+    system, machine : as given by sys.platform and platform.machine()
     """
     machine = (machine or platform.machine()).lower()
     family = "ARM" if machine.startswith(("arm", "aarch")) else "x86-64"
@@ -69,16 +69,16 @@ def install_hint(system: str = sys.platform, machine: str = "") -> str:
     return _RUNTIMES.get((system, family), other) if known else other
 
 
-_forks = 0  # that lie between the first process and this one
-_in_use = False  # whether this process, or the one it was forked from, made a context
+_forks = 0  # number of forks since the first process
+_in_use = False  # whether this process or an ancestor created a context
 _kept: list[list[object]] = []
 
 
 def _count_fork() -> None:
-    """Count a fork, so that no call asks the system which process this is.
+    """Count a fork, so that a forked process is recognized without a system call.
 
-    All objects of the parent are kept. To free one of OpenCL's could wait for ever for a lock that a thread of the
-    parent held.
+    All objects of the parent are kept alive, because releasing an OpenCL object may deadlock on a lock that another
+    thread of the parent held.
     """
     global _forks
     _forks += 1
@@ -86,30 +86,30 @@ def _count_fork() -> None:
         _kept.append(gc.get_objects())
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_count_fork)
 
 
 @dataclass(frozen=True, eq=False)
 class Device:
-    """One OpenCL device with its context and queues, made when first needed.
+    """OpenCL device with its context and queues, which are created when first needed.
 
-    Within `with device:` whatever OpenCL refuses is raised as DeviceError; `try` and `refusal` do the same without
-    calls of their own, for the shortest ways.
+    Within `with device:`, OpenCL errors are raised as DeviceError. Time-critical code calls `refusal` in an `except`
+    clause instead, to avoid the overhead of the context manager.
 
     index : index in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
     programs, kernels : built programs and their kernels, by file, name and options
-    buffers : bytes of the device's buffers in use; mapped : bytes of host memory that the device reads and fills
-    cached : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
-    tables : small buffers by their contents, dropped alike
-    spare_buffers : buffers that are not in use, dropped alike
-    staging : such memory, cached for large reads and dropped alike; whoever reads takes it out meanwhile
-    results : host memory of large results, reused after they are gone, dropped alike
-    spare : command queues that `Queue.beside` lent and that are free; further : all that it made
-    forks : that came before the process whose device this is; one forked from it cannot use it
-    units : compute units that layouts go by, where they are not the device's own
-    ladder_group : work-items of a group in kernels of the thesis; None for as many as the thesis had
+    buffers : bytes of buffers in use; mapped : bytes of host memory that the device accesses directly
+    cached : buffers kept for reuse, the oldest first; released if memory is short, like the next four
+    tables : small buffers by content
+    spare_buffers : unused buffers
+    staging : unused host arrays for large transfers; removed from the queue while in use
+    results : host memory for large results, reused when they are deleted
+    spare : unused command queues of `Queue.beside`; further : all command queues created for it
+    forks : fork count of the process that created the device; forked processes cannot use it
+    units : number of compute units to assume; None for the device's number
+    ladder_group : work-group size of the thesis kernels; None for the sizes used in the thesis
     """
 
     index: int
@@ -139,24 +139,24 @@ class Device:
         if isinstance(error, cl.Error):
             raise refusal(self, error) from error
 
-    # On Intel's runtime a queue does not keep its context alive, so the Device holds both.
+    # On Intel's runtime a queue does not keep its context alive, so the Device keeps both.
     @property
     def context(self) -> cl.Context:
-        """Context of all that is computed on the device."""
+        """Context of the device."""
         return self.queues[0]
 
     @property
     def queue(self) -> cl.CommandQueue:
-        """Queue that takes times."""
+        """Command queue with profiling."""
         return self.queues[1]
 
     @property
     def plain_queue(self) -> cl.CommandQueue:
-        """Queue that takes no times, and so launches faster."""
+        """Command queue without profiling, which has a lower launch overhead."""
         return self.queues[2]
 
     def require_same_process(self) -> None:
-        """Raise DeviceError after a fork, as NVIDIA's runtime then answers no question about a device."""
+        """Raise DeviceError after a fork, because NVIDIA's runtime no longer works there."""
         if _forks != self.forks:
             raise DeviceError(
                 f"{self} was in use before this process was forked, and OpenCL does not survive a fork; start "
@@ -165,7 +165,7 @@ class Device:
 
     @property
     def queues(self) -> tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]:
-        """Context, `queue` and `plain_queue`, made by the thread that first needs them.
+        """Context, `queue` and `plain_queue`, created on first use.
 
         Raises DeviceError after a fork.
         """
@@ -183,7 +183,7 @@ class Device:
         return self._made[0]
 
     def _finish(self) -> None:
-        """Wait for what was started, so that no kernel is at work while the process ends and its memory is freed."""
+        """Wait for all queues, so that no kernel runs while memory is freed at exit."""
         if _forks == self.forks:
             for queue in (*self._made[0][1:], *self.further):
                 with suppress(cl.Error):
@@ -199,7 +199,7 @@ class Device:
 
     @property
     def version(self) -> str:
-        """Version of the runtime, short enough for a table."""
+        """Version of the runtime, shortened for tables."""
         found = re.search(r"PoCL [\w.+-]+", self.handle.platform.version)
         return found.group() if found else str(self.handle.platform.version).strip()
 
@@ -216,7 +216,7 @@ class Device:
         return self._title
 
     def __reduce__(self) -> tuple[Callable[[str, int], Device], tuple[str, int]]:
-        """Pickle by title: reading finds a device like it. Raises DeviceError if there is none."""
+        """Pickle by title. Unpickling selects an equal device and raises DeviceError if there is none."""
         alike = [device.handle for device in list_devices() if str(device) == str(self)]
         return _device_again, (str(self), alike.index(self.handle) if self.handle in alike else 0)
 
@@ -234,27 +234,28 @@ class Device:
 
     @property
     def vendor(self) -> str:
-        """NVIDIA, POCL, INTEL, AMD, APPLE or OTHER: the vendor of the compiler that builds the kernels."""
+        """Vendor of the OpenCL compiler: NVIDIA, POCL, INTEL, AMD, APPLE or OTHER."""
         name = self.handle.platform.name.lower()
         return next((vendor for part, vendor in VENDORS.items() if part in name), "OTHER")
 
     @property
     def generation(self) -> int:
-        """Value of the macro VENDOR_<NAME>: the major compute capability of NVIDIA's GPUs, 1 for all others."""
+        """Value of the macro VENDOR_<NAME>: major compute capability of NVIDIA GPUs, else 1."""
         return max(1, getattr(self.handle, "compute_capability_major_nv", 1)) if self.vendor == "NVIDIA" else 1
 
     @property
     def runtime_version(self) -> tuple[int, ...]:
-        """Numbers of PoCL's version; for another runtime, all numbers of its platform's version."""
+        """Version of PoCL, or all numbers in the platform version of other runtimes."""
         version = str(self.handle.platform.version)
         found = re.search(r"PoCL (\d+(?:\.\d+)*)", version)
         return tuple(int(number) for number in re.findall(r"\d+", found[1] if found else version))
 
     @property
     def rank(self) -> tuple[int, int, tuple[int, ...]]:
-        """Sorting key, best first: GPUs with memory of their own, other GPUs, CPU runtimes by measured speed.
+        """Sorting key, best first: discrete GPUs, integrated GPUs, CPU runtimes in order of measured speed.
 
-        GPUs go by units and clock; of the CPU runtimes Intel's is the fastest, then newer PoCL, then older.
+        GPUs are sorted by compute units times clock rate. The fastest CPU runtime is Intel's, then newer versions of
+        PoCL.
         """
         place = ["GPU", "CPU", "accelerator", "simulator"].index(self.kind)
         if place == 0:
@@ -269,23 +270,23 @@ class Device:
         return "cl_khr_fp64" in self.handle.extensions.split()
 
     def vector_width(self, precision: str) -> int:
-        """Reals of `precision` that a kernel should compute at once: 1 on GPUs, a SIMD register's worth on CPUs."""
+        """Return the preferred vector width in reals of `precision`: the SIMD width of a CPU, 1 on GPUs."""
         if self.kind != "CPU":
             return 1
         float32, float64 = self.handle.native_vector_width_float, self.handle.native_vector_width_double
         bits = 32 * float32 if precision == "float32" else 64 * float64
-        # PoCL before 3.1 crashes while compiling 512-bit vectors.
+        # PoCL before 3.1 crashes when it compiles 512-bit vectors.
         limit = 256 if self.vendor == "POCL" and self.runtime_version < (3, 1) else 512
         return max(1, min(bits, limit) // (32 if precision == "float32" else 64))
 
     @property
     def compute_units(self) -> int:
-        """Cores of a CPU, multiprocessors of a GPU."""
+        """Number of CPU cores or GPU multiprocessors."""
         return self.units or int(self.handle.max_compute_units)
 
     @property
     def clock(self) -> float:
-        """Clocks a second, at most; a usual number if the runtime reports 0, which Intel's may."""
+        """Maximum clock rate, Hz; a typical value if the runtime reports 0, as Intel's may."""
         return self._clock
 
     @cached_property
@@ -295,29 +296,29 @@ class Device:
 
     @property
     def largest_group(self) -> int:
-        """Largest power of two that the device takes for a work-group's size; the thesis sized `outer` so."""
+        """Largest power of two supported as a work-group size; the thesis used it for `outer`."""
         limit = min(self.handle.max_work_group_size, self.handle.max_work_item_sizes[0])
         return 1 << (int(limit).bit_length() - 1)
 
     def has_float_atomics(self, precision: str) -> bool:
-        """Return whether kernels may add to reals of `precision` in global memory by one atomic instruction."""
-        if self.vendor == "NVIDIA":  # PTX has it in 32 bits everywhere, in 64 from compute capability 6 on
+        """Return whether kernels can add reals of `precision` in global memory with one atomic instruction."""
+        if self.vendor == "NVIDIA":  # in PTX; float64 from compute capability 6
             return precision == "float32" or self.generation >= 6
         listed = "cl_ext_float_atomics" in self.handle.extensions.split()
         return listed and bool(capabilities(self.handle, FLOAT_ATOMICS[precision]) & GLOBAL_ADDITION)
 
     @cached_property
     def has_device_fence(self) -> bool:
-        """Return whether a group can read sums of other groups of its launch, with PTX or OpenCL C 3.0."""
+        """True if a work-group can read sums written by other groups of its launch; needs PTX or OpenCL C 3.0."""
         if self.vendor == "NVIDIA" or "OpenCL 3" not in self.handle.version:
             return self.vendor == "NVIDIA"
         return FENCE_FEATURES <= {feature.name for feature in self.handle.opencl_c_features}
 
     @cached_property
     def shares_memory(self) -> bool:
-        """Return whether a mapped buffer is the memory that kernels work in, as on CPUs, so that one mapping is enough.
+        """True if host and kernels access the same memory through a mapped buffer, so that it can stay mapped.
 
-        OpenCL allows a runtime to map a copy, so it is tested: the array must have what a command writes after mapping.
+        OpenCL allows runtimes to map a copy, so this is tested: the host must see a value written after mapping.
         """
         if self.kind != "CPU" or not self.handle.host_unified_memory:
             return False
@@ -332,18 +333,18 @@ class Device:
 
     @property
     def can_yield(self) -> bool:
-        """Return whether work that waits for other work yields its core to it; cl/common/tickets.clh."""
+        """True if waiting work-groups yield their core to others; see cl/common/tickets.clh."""
         return self.vendor == "POCL" and sys.platform == "linux" and platform.machine() == "x86_64"
 
     def require_float_atomics(self, precision: str) -> None:
-        """Raise DeviceError if only compare-exchange is there to add atomically."""
+        """Raise DeviceError if atomic addition is only possible by compare-and-exchange."""
         if not self.has_float_atomics(precision):
             raise DeviceError(
                 f"{self} has no atomic addition of {precision} numbers; choose `variant='atomic'`, which does without"
             )
 
     def require_precision(self, precision: str) -> None:
-        """Raise DeviceError unless the device computes in `precision`."""
+        """Raise DeviceError if the device does not support `precision`."""
         if precision == "float64" and not self.has_float64:
             others = [d.name for d in list_devices() if d.has_float64]
             use = f"choose `device='{others[0]}'`" if others else install_hint()
@@ -351,37 +352,37 @@ class Device:
 
     @property
     def largest_buffer(self) -> int:
-        """Bytes that one buffer may have."""
+        """Maximum size of a buffer, bytes."""
         return self._sizes[1]
 
     @property
     def largest_constant(self) -> int:
-        """Bytes that a kernel may have in constant memory."""
+        """Maximum constant memory of a kernel, bytes."""
         return int(self.handle.max_constant_buffer_size)
 
     @property
     def memory(self) -> int:
-        """Bytes of the device's memory."""
+        """Global memory of the device, bytes."""
         return self._sizes[0]
 
     @cached_property
     def _sizes(self) -> tuple[int, int]:
-        """Bytes of the memory and of its largest buffer: every buffer that is made asks for them."""
+        """Sizes of the memory and of the largest buffer, bytes; cached, because they are checked for every buffer."""
         return int(self.handle.global_mem_size), int(self.handle.max_mem_alloc_size)
 
     def require_int64_atomics(self) -> None:
-        """Raise DeviceError if 64-bit numbers cannot be exchanged atomically."""
+        """Raise DeviceError if the device has no 64-bit atomics."""
         if "cl_khr_int64_base_atomics" not in self.handle.extensions.split():
             raise DeviceError(f"{self} has no 64-bit atomics, which `variant='atomic'` needs in float64; choose rows")
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of all buffers, mapped arrays and registered results, of any plan; on CPUs all are of one memory."""
+        """Bytes of all buffers, mapped arrays and registered results, which share one memory on CPUs."""
         counts = self.buffers, self.spare_buffers, self.mapped, self.results.registered
         return sum(count.now for count in counts)
 
     def require_memory(self, total: int, largest: int) -> None:
-        """Raise DeviceMemoryError unless `total` more bytes, the largest buffer `largest` bytes, fit the device."""
+        """Raise DeviceMemoryError if `total` additional bytes, or a buffer of `largest` bytes, exceed the memory."""
         memory, buffer = self.memory, self.largest_buffer
         if self.held_bytes + total > memory:
             self.cached.clear()
@@ -389,7 +390,7 @@ class Device:
             self.spare_buffers.clear()
             self.staging.clear()
             self.results.clear()
-            gc.collect()  # plans that nobody can reach any more
+            gc.collect()  # frees plans in reference cycles
         held = self.held_bytes
         if held + total > memory or largest > buffer:
             in_use = f", {held / 2**20:.0f} MiB of them in use" if held else ""
@@ -402,20 +403,20 @@ class Device:
 
 
 def capabilities(handle: cl.Device, query: int) -> int:
-    """Ask for a bit field that PyOpenCL does not know; 0 if the device refuses or OpenCL's loader cannot be reached."""
+    """Query a bit field that PyOpenCL does not define; 0 if the device or the OpenCL loader does not support it."""
     loader = find_loader()
     return 0 if loader is None else loader.bits(handle.int_ptr, query)
 
 
 def refusal(device: Device, error: cl.Error) -> DeviceError:
-    """Say an error of OpenCL's as a sentence about the device."""
+    """Return the DeviceError for an OpenCL error."""
     if isinstance(error, cl.MemoryError):
-        return DeviceMemoryError(f"{device} lacks free memory for this; choose another device")
+        return DeviceMemoryError(f"{device} has not enough free memory for this; choose another device")
     return DeviceError(f"{device} refuses the work ({error}); choose another device or variant")
 
 
 def is_of_a_run(error: DeviceError) -> bool:
-    """Return whether a device failed while it ran a kernel, not before; NVIDIA's then lose their queue."""
+    """Return whether the error occurred while a kernel ran; NVIDIA's command queues are then unusable."""
     reason = error.__cause__
     if not isinstance(reason, cl.Error):
         return False
@@ -423,11 +424,11 @@ def is_of_a_run(error: DeviceError) -> bool:
 
 
 def _usable(runtime: cl.Platform) -> Iterator[cl.Device]:
-    """List the devices of a platform that can compute. Warns if it, or one of them, answers with an error."""
+    """Yield the usable devices of a platform. Warns about platforms and devices that raise errors."""
     try:
         listed = runtime.get_devices()
     except cl.Error as error:
-        if error.code != cl.status_code.DEVICE_NOT_FOUND:  # which is no trouble: a runtime without its hardware
+        if error.code != cl.status_code.DEVICE_NOT_FOUND:  # expected if the hardware of the runtime is missing
             _warn_of("runtime", runtime, error)
         return
     for handle in listed:
@@ -455,9 +456,9 @@ def _warn_of(what: str, runtime: cl.Platform, error: cl.Error) -> None:
 
 @lru_cache(maxsize=1)
 def list_devices() -> tuple[Device, ...]:
-    """Every usable OpenCL device, the default first. Empty if there is none.
+    """List all usable OpenCL devices, the default first; empty if there are none.
 
-    Warns with DeviceWarning about runtimes and devices that raise an error; others can be used.
+    Issues a DeviceWarning for each runtime or device that raises an error, and skips it.
 
     >>> devices = pele_ocl.list_devices()
     >>> devices[0].index, devices[0].kind in ("CPU", "GPU")
@@ -475,18 +476,18 @@ _fixed: list[Device] = []
 
 
 def fix_device(device: Device, units: int | None = None) -> Device:
-    """Let this be the device of the whole process, whatever is chosen; units : as a Device has them."""
+    """Use this device for the whole process, regardless of later choices. units : as in Device"""
     _fixed[:] = [replace(device, units=units)]
     return _fixed[0]
 
 
 def get_device(choice: Device | int | str | None = None) -> Device:
-    """Choose the device to use: `choice`, else the environment variable PELE_OCL_DEVICE, else the default.
+    """Select a device: by `choice`, else by the environment variable PELE_OCL_DEVICE, else the default.
 
-    choice : a Device, an index of `list_devices()`, part of a device's or platform's name in any case, or its kind,
-        "GPU" or "CPU"; or a title, such as `str(device)`, with the platform
+    choice : a Device, an index of `list_devices()`, part of a device or platform name in any case, "GPU" or "CPU", or
+        the title of a device, as returned by `str(device)`
 
-    Raises DeviceError if nothing fits the choice or there is no device; and after a fork.
+    Raises DeviceError if no device matches, and after a fork.
     """
     device = choice if isinstance(choice, Device) else _fixed[0] if _fixed else fitting_devices(choice)[0]
     device.require_same_process()
@@ -494,7 +495,7 @@ def get_device(choice: Device | int | str | None = None) -> Device:
 
 
 def fitting_devices(choice: int | str | None = None) -> tuple[Device, ...]:
-    """List all devices that fit a choice of get_device, which takes the first."""
+    """List all devices that match a choice; get_device returns the first."""
     devices = list_devices()
     if not devices:
         raise DeviceError(f"no OpenCL device found; {install_hint()}")
@@ -503,7 +504,7 @@ def fitting_devices(choice: int | str | None = None) -> tuple[Device, ...]:
         return devices
     if wanted.isdecimal() and int(wanted) < len(devices):
         return (devices[int(wanted)],)
-    is_index = wanted.isdecimal() and len(wanted) < 3  # "7" is no part of a name, "4090" is
+    is_index = wanted.isdecimal() and len(wanted) < 3  # "7" is an index, "4090" part of a name
     titled = tuple(device for device in devices if str(device).lower() == wanted.lower())
     if titled:
         return titled
@@ -517,13 +518,13 @@ def fitting_devices(choice: int | str | None = None) -> tuple[Device, ...]:
 
 
 def equal_devices(choice: int | str | None = None) -> tuple[Device, ...]:
-    """List the devices that fit a choice and have the title of the first one."""
+    """List the devices that match a choice and have the same title as the first."""
     fitting = fitting_devices(choice)
     return tuple(device for device in fitting if str(device) == str(fitting[0]))
 
 
 def _device_again(title: str, number: int) -> Device:
-    """Find the device of a pickle: this one of all that have its title, or the last."""
+    """Return the device of a pickle: the one with this number among equal devices, or the last."""
     if _fixed:
         return _fixed[0]
     alike = fitting_devices(title)
@@ -531,7 +532,7 @@ def _device_again(title: str, number: int) -> Device:
 
 
 def get_cpu_device(preferred: Device) -> Device:
-    """`preferred` where it is a CPU or simulates one, else the best CPU. Raises DeviceError if there is none."""
+    """Return `preferred` if it is a CPU or simulator, else the best CPU. Raises DeviceError if there is none."""
     if preferred.kind in ("CPU", "simulator"):
         return preferred
     for device in list_devices():

@@ -1,6 +1,6 @@
-"""Structs and constants that host and kernels share, each defined here alone.
+"""Structs and constants shared by host and kernels.
 
-A kernel file takes one by a line such as `#include "shared/pair_model"`; the header in C is made from the definition.
+A kernel file includes a definition with a line such as `#include "shared/pair_model"`; the C header is generated.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ FOLDER = "shared/"
 
 
 class ArrayMember(NamedTuple):
-    """A member of a struct that is an array."""
+    """Array member of a struct."""
 
     size: int
     meaning: str
 
 
 class Struct:
-    """A struct that kernels take as an argument; its members are all reals or all integers."""
+    """Struct argument of kernels; all members are reals, or all are integers."""
 
     def __init__(self, name: str, kind: Literal["real", "int"], **members: str | ArrayMember) -> None:
-        """name : of the type in C; members : what each member is, in their order"""
+        """name : of the C type; members : descriptions of the members in order"""
         self.name, self.kind, self.members = name, kind, members
 
     def dtype(self, precision: str) -> np.dtype[Any]:
-        """Make the struct in NumPy."""
+        """Return the NumPy type of the struct."""
         kind = np.dtype(precision) if self.kind == "real" else np.dtype(np.int32)
         return np.dtype([(name, kind, _shape(member)) for name, member in self.members.items()])
 
     def pack(self, precision: str, **values: float | Sequence[float]) -> np.void:
-        """Pack a kernel's argument of these values, one for each member or a sequence.
+        """Return a struct with the given values, one number or sequence per member.
 
-        Raises TypeError if a member is missing and for names that are not members.
+        Raises TypeError for missing or unknown members.
         """
         if values.keys() != self.members.keys():
             wrong = ", ".join(sorted(values.keys() ^ self.members.keys()))
@@ -47,7 +47,7 @@ class Struct:
         return packed
 
     def in_c(self) -> str:
-        """Write the definition in C."""
+        """Return the C definition."""
         members = (
             f"    {self.kind} {name}[{member.size}];  // {member.meaning}"
             if isinstance(member, ArrayMember)
@@ -62,7 +62,7 @@ def _shape(member: str | ArrayMember) -> tuple[int, ...]:
 
 
 class Follows(IntEnum):
-    """Step after a launch's layers are summed: another launch, the chain rule, or none."""
+    """Step after the layers of a launch are summed: another launch, the chain rule, or none."""
 
     KEEP_TOTALS = 0
     KEEP_WEIGHTS = 1
@@ -70,7 +70,7 @@ class Follows(IntEnum):
 
 
 class Role(IntEnum):
-    """Place of an atom in the pairs that its segment holds: first, second, or both."""
+    """Role of an atom in the pairs of its segment: first, second, or both."""
 
     FIRSTS = 0
     SECONDS = 1
@@ -78,7 +78,7 @@ class Role(IntEnum):
 
 
 class Scatter(IntEnum):
-    """Use of a pair's gradient: summed racing; summed atomically; stored by pair."""
+    """How pair gradients are accumulated: with data races, atomically, or stored per pair."""
 
     NAIVE = 0
     ATOMIC = 1
@@ -86,8 +86,10 @@ class Scatter(IntEnum):
 
 
 class PairSums(IntEnum):
-    """Columns that a pass over pairs sums for an atom: energies, each pair counted twice [kcal/mol]; gradient in three
-    columns [kcal/mol/A]; 2 B dE/dB of the GB pair energy [kcal/mol].
+    """Columns of the sums over pairs per atom.
+
+    Energies, with each pair counted twice [kcal/mol]; gradient in three columns [kcal/mol/A]; 2 B dE/dB of the GB pair
+    energy [kcal/mol].
     """
 
     LENNARD_JONES_SUM = 0
@@ -98,9 +100,9 @@ class PairSums(IntEnum):
 
 
 class BondedKind(IntEnum):
-    """Kinds of tasks of cl/energy/terms/bonded.clh.
+    """Kinds of bonded terms in cl/energy/terms/bonded.clh.
 
-    Distances, angles, cosines of a torsion, harmonic torsions, maps of two torsions, 1-4 pairs.
+    Distances, angles, cosine torsions, harmonic torsions, CMAP terms, 1-4 pairs.
     """
 
     STRETCH = 0
@@ -112,15 +114,16 @@ class BondedKind(IntEnum):
 
 
 class StepState(IntEnum):
-    """Columns of a structure's state while it is minimized, cl/minimize/state.clh; whole numbers are reals.
+    """Columns of the minimizer state of a structure, see cl/minimize/state.clh; integers are stored as reals.
 
-    The base, which are the positions accepted last, has an energy, squares of the gradient and of its largest atom.
-    Next are the numbers of iterations and evaluations, and the reason why it stopped, 0 while it goes on. The trial has
-    its share of the direction, the number of trials from this base, and a gradient's factor. Then come stored pairs and
-    the place of the next one. Iterations that hardly changed the energy, and directions that led nowhere, are counted
-    in a row. FIRE: share of the gradient in the velocity, and steps downhill in a row. Then the lowest energy, and the
-    iterations since it fell by more than rounding. Truncated Newton: PHASE to FARTHEST, cl/minimize/newton.cl.
-    Last, the number of atoms that move.
+    ENERGY, GRADIENT2 and LARGEST2 are the energy, the squared gradient norm and the largest squared gradient of an atom
+    at the last accepted positions. ITERATIONS and EVALUATIONS are counts, STOPPED is the reason for stopping, 0 while
+    running. SHARE is the trial step's fraction of the direction, TRIALS the number of trials from these positions,
+    LENGTH a factor of the gradient. STORED and NEXT are the number of stored pairs and the index of the next one. SMALL
+    counts successive iterations with little change of the energy, FAILURES successive directions without progress. MIX
+    and DOWNHILL belong to FIRE: fraction of the gradient in the velocity, and successive downhill steps. LOWEST is the
+    lowest energy, SINCE the number of iterations since it decreased by more than rounding. PHASE to FARTHEST belong to
+    truncated Newton, see cl/minimize/newton.cl. MOVING is the number of mobile atoms.
     """
 
     ENERGY = 0
@@ -150,7 +153,7 @@ class StepState(IntEnum):
 
 
 class Stop(IntEnum):
-    """Reason why a structure stopped; 0 while it goes on."""
+    """Reason why the minimization of a structure stopped; 0 while it runs."""
 
     RUNNING = 0
     GRADIENT = 1
@@ -162,15 +165,15 @@ class Stop(IntEnum):
 
 
 class Halt(IntEnum):
-    """Reasons why a row of a simulation stops; 0 while it goes on."""
+    """Reason why the simulation of a row stopped; 0 while it runs."""
 
-    FORCES = 1  # that are no numbers
-    BONDS = 2  # that cannot be held
-    SPEED = 3  # of an atom that goes too far in a step
+    FORCES = 1  # not finite
+    BONDS = 2  # constraints do not converge
+    SPEED = 3  # an atom moves too far in a step
 
 
 class VariableKind(IntEnum):
-    """Collective variables, each a file of cl/energy/terms/variables."""
+    """Collective variables; each has a file in cl/energy/terms/variables."""
 
     TORSION = 0
     DISTANCE = 1
@@ -179,7 +182,7 @@ class VariableKind(IntEnum):
 
 
 class Descent(IntEnum):
-    """Method that finds directions."""
+    """Minimization method."""
 
     LBFGS = 0
     STEEPEST = 1
@@ -187,20 +190,20 @@ class Descent(IntEnum):
     NEWTON = 3
 
 
-SIDE_CHAIN_BLOCK = 16  # atoms of a block that has special pairs with a side chain; vectors are no wider
-MOST_POLAR = 36  # places of polar hydrogens
-VARIABLE_REALS = 4  # of a row: up to three collective variables, and at last the energy of their bias
-ROW_BLOCK = 256  # bytes to which the arrays of a row are aligned
-WORD = 8  # bytes; pieces that are copied begin at whole words, and have room for whole words
+SIDE_CHAIN_BLOCK = 16  # atoms per block with special pairs to a side chain; at least the vector width
+MOST_POLAR = 36  # maximum number of polar hydrogen placements
+VARIABLE_REALS = 4  # per row: up to three collective variables and the bias energy
+ROW_BLOCK = 256  # alignment of the arrays of a row, bytes
+WORD = 8  # bytes; copied pieces are aligned and padded to words
 PAIR_SUMS = PairSums.RADIUS_SUM + 1
 N_STATE = max(StepState) + 1
-N_TERMS = 5  # of an atom's energy: Lennard-Jones, Coulomb, GB pair, GB self, nonpolar
-READY_TERMS = 7  # of the HCT series from ready coefficients
-LEAF = 8  # slots of the smallest boxes of a tree
-MOMENTS = 9  # real4 of such a box
-LAW_TERMS = 20  # coefficients of a polynomial of a potential's law
-SANDER_TERMS = 5  # of the HCT series as in sander
-ONE_FOUR = 0x80000000  # the bit of a pair's second atom that marks a 1-4 pair
+N_TERMS = 5  # per atom: Lennard-Jones, Coulomb, GB pair, GB self, nonpolar
+READY_TERMS = 7  # of the HCT series with precomputed coefficients
+LEAF = 8  # slots per leaf of the tree
+MOMENTS = 9  # real4 values per leaf
+LAW_TERMS = 20  # coefficients per polynomial of a potential
+SANDER_TERMS = 5  # of sander's HCT series
+ONE_FOUR = 0x80000000  # bit of the second atom's index that marks a 1-4 pair
 
 PAIR_MODEL = Struct(
     "PairModel",
@@ -314,7 +317,7 @@ RING_STEPS = Struct(
 )
 
 
-STRUCTS = {  # by the headers that kernels include
+STRUCTS = {  # by header name
     "pair_model": PAIR_MODEL,
     "list_model": LIST_MODEL,
     "row": ROW,
@@ -338,7 +341,7 @@ def _listed(enum: type[IntEnum]) -> str:
 
 
 def _radius_functions() -> str:
-    """Include the radius function that a macro asks for: of each file physics/radius_<name>.clh, GB_RADIUS_<NAME>."""
+    """Return a header that includes physics/radius_<name>.clh according to the macro GB_RADIUS_<NAME>."""
     names = sorted(path.stem.removeprefix("radius_") for path in (shipped("cl") / "physics").glob("radius_*.clh"))
     branches = [f'defined(GB_RADIUS_{name.upper()})\n#include "physics/radius_{name}.clh"' for name in names]
     macros = ", ".join(f"GB_RADIUS_{name.upper()}" for name in names)

@@ -1,4 +1,4 @@
-"""Kernels of built programs: their parameters, their arguments by name, and the OpenCL objects that launch them."""
+"""Kernels of built programs, their parameters, and the OpenCL kernel objects to launch them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..common.errors import InputError
 from .interface import STRUCTS
 from .memory import Buffer
 
-# A kernel's argument: a buffer, or a number, vector or struct.
+# Kernel argument: a buffer, number, vector or struct.
 Argument = Buffer | np.generic
 
-# Arguments by the names of a kernel's parameters: buffers, numbers, vectors, structs.
+# Kernel arguments by parameter name.
 Arguments = Mapping[str, Any]
 
 _NUMBERS = {
@@ -32,7 +32,7 @@ _NUMBERS = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """Parameter of a kernel. type : in C, without qualifiers and star; is_const : of an array that is only read"""
+    """Parameter of a kernel. type : C type without qualifiers and asterisk; is_const : whether an array is read-only"""
 
     name: str
     type: str
@@ -42,7 +42,7 @@ class Parameter:
 
 
 def parameters_of(program: cl.Program, name: str) -> tuple[Parameter, ...]:
-    """Ask the runtime for the parameters of a kernel of a program that was built from source."""
+    """Query the parameters of a kernel from the runtime; the program must have been built from source."""
     kernel = cl.Kernel(program, name)
     info, has, found = cl.kernel_arg_info, cl.kernel_arg_type_qualifier, []
     for k in range(kernel.num_args):
@@ -50,16 +50,16 @@ def parameters_of(program: cl.Program, name: str) -> tuple[Parameter, ...]:
         traits: Any = kernel.get_arg_info(k, info.TYPE_QUALIFIER)
         is_const, is_restrict = bool(traits & has.CONST), bool(traits & has.RESTRICT)
         kind = kind.replace("unsigned ", "u")
-        own = own.removeprefix("_cl_")  # PoCL renames what OpenCL has functions of, such as step
+        own = own.removeprefix("_cl_")  # PoCL renames parameters named like OpenCL functions, such as step
         found.append(Parameter(own, kind.rstrip("* "), kind.endswith("*"), is_const, is_restrict))
     return tuple(found)
 
 
 @dataclass(frozen=True)
 class ParameterType:
-    """Place of an argument: a parameter with NumPy's type of its numbers.
+    """Parameter of a kernel with its NumPy type.
 
-    kind : of a number, a vector's numbers, or a struct; None for what cl/ alone knows
+    kind : type of a number, a vector's elements, or a struct; None for types defined only in cl/
     """
 
     kernel: str
@@ -69,7 +69,7 @@ class ParameterType:
 
     @classmethod
     def of(cls, kernel: str, parameter: Parameter, types: Mapping[str, np.dtype[Any]]) -> ParameterType:
-        """Find the type of a parameter. types : by the names that kernels have for them"""
+        """Determine the type of a parameter. types : by their names in kernels"""
         if parameter.type in types:
             return cls(kernel, parameter, types[parameter.type], False)
         vector = re.fullmatch(r"(\w+?)(2|3|4|8|16)", parameter.type)
@@ -77,13 +77,13 @@ class ParameterType:
 
     @property
     def argument_type(self) -> np.dtype[Any] | None:
-        """Type of the argument as in Signature.argument_types."""
+        """Type of the argument for Signature.argument_types."""
         if self.parameter.is_array or self.kind is None:
             return None
         return np.dtype(np.void) if self.is_vector or self.kind.kind == "V" else self.kind
 
     def array(self, value: Any) -> Argument:
-        """Check an array; bytes fit every type. Raises InputError."""
+        """Return an array if its type matches; byte arrays match every type. Raises InputError otherwise."""
         try:
             fits = self.kind is None or value.dtype == self.kind or value.dtype == np.uint8
             if fits and (self.parameter.is_const or not value.is_read_only):
@@ -94,7 +94,7 @@ class ParameterType:
         raise InputError(self._complaint(value))
 
     def number(self, value: Any) -> Argument:
-        """Check a vector or a struct, or make a number one of the kernel's type. Raises InputError."""
+        """Check a vector or struct, or convert a number to the kernel's type. Raises InputError on a mismatch."""
         kind = self.kind
         if isinstance(value, np.void):
             if kind is None or value.dtype == kind or (self.is_vector and value.dtype[0] == kind):
@@ -111,7 +111,7 @@ class ParameterType:
         raise InputError(self._complaint(value))
 
     def _complaint(self, value: Any) -> str:
-        """Say why a value does not fit."""
+        """Return the error message for a value of the wrong type."""
         of, is_array = self.parameter, hasattr(value, "is_read_only")
         where = f"{of.name} of kernel {self.kernel}"
         if not of.is_array:
@@ -127,7 +127,7 @@ class ParameterType:
 class Signature:
     """Parameters of a kernel.
 
-    types : NumPy's types of the type names that cl/ defines
+    types : NumPy types by C type name
     """
 
     def __init__(self, kernel: str, parameters: tuple[Parameter, ...], types: Mapping[str, np.dtype[Any]]) -> None:
@@ -140,31 +140,31 @@ class Signature:
 
     @property
     def argument_types(self) -> tuple[np.dtype[Any] | None, ...]:
-        """Types of the arguments as PyOpenCL's `set_arg_types` takes them: None for arrays and for unknown types."""
+        """Argument types for PyOpenCL's `set_arg_types`; None for arrays and unknown types."""
         return tuple(place.argument_type for place in self.places)
 
     def arguments(self, values: Arguments) -> tuple[Argument, ...]:
-        """Return arguments in the order of the parameters, numbers in the types that the kernel takes.
+        """Return the arguments in parameter order, with numbers converted to the kernel's types.
 
-        values : arrays on the device, numbers, vectors and structs, by the names of the parameters
+        values : arrays on the device, numbers, vectors and structs, by parameter name
 
-        Raises InputError for arguments that are missing, unknown, of another type, or read-only but written to.
+        Raises InputError for missing or unknown arguments, wrong types, or read-only arrays that the kernel writes to.
         """
         if values.keys() != self._names:
             names = [of.name for of in self.parameters]
             missing = [name for name in names if name not in values]
             unknown = [name for name in values if name not in names]
             wrong = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has no {', '.join(unknown)}"] * bool(unknown)
-            raise InputError(f"kernel {self.kernel} {' and '.join(wrong)}; it takes {', '.join(names)}")
+            raise InputError(f"kernel {self.kernel} {' and '.join(wrong)}; its arguments are {', '.join(names)}")
         return tuple([check(values[name]) for name, check in self._checks])
 
 
 @cache
 def types_of(precision: str, fixed_bits: int = 0, doubles: int = 0) -> Mapping[str, np.dtype[Any]]:
-    """Return NumPy's types of the type names in kernels, by the macros from which cl/ chooses them.
+    """Return the NumPy types of C type names in kernels; some depend on macros.
 
     fixed_bits : FIXED_BITS of cl/common/position.clh
-    doubles : DOUBLES of cl/common/total.clh and of cl/potmap/sort.clh
+    doubles : DOUBLES of cl/common/total.clh and cl/potmap/sort.clh
     """
     real, double = np.dtype(precision), np.dtype(np.float64)
     chosen = {
@@ -183,9 +183,9 @@ def types_of(precision: str, fixed_bits: int = 0, doubles: int = 0) -> Mapping[s
 
 @dataclass(frozen=True)
 class Program:
-    """Kernels built for a device, with their signatures.
+    """Program built for a device.
 
-    signatures : by kernel; None if the runtime tells them, because the program was built from source
+    signatures : parameters by kernel; None to query them from the runtime, for programs built from source
     """
 
     handle: cl.Program
@@ -209,18 +209,19 @@ class Program:
 
 
 class Kernel:
-    """A kernel of a built program, with the OpenCL kernel objects to launch it.
+    """A kernel of a built program, with OpenCL kernel objects to launch it.
 
-    An object carries the arguments set last, so each has one user at a time. Who launches borrows one, sets all
-    arguments, enqueues, and gives it back. Objects are kept, because making one costs more than a launch. Threads may
-    use a Kernel at the same time, and finalizers may give objects back.
+    A kernel object stores the arguments that were set last, so it must not be shared. Callers borrow one, set all
+    arguments, enqueue it, and return it. Objects are reused, because creating one takes longer than a launch. Threads
+    may use a Kernel concurrently, and finalizers may return objects.
 
-    PyOpenCL takes 12 us to find out that an argument is a number, unless an object knows the types of its arguments.
-    To tell them takes as long as to set them once, so only objects that are borrowed for each launch know them.
+    PyOpenCL needs 12 us to detect that an argument is a number, unless the argument types of the object are set.
+    Setting the types takes as long as setting the arguments once, so it is done only for objects that are borrowed per
+    launch.
 
-    handle : of the device; vendor : of its compiler, `Device.vendor`
-    signature : what it takes; of one that serves rows, what it takes for a structure alone
-    launched : if it has run on the device
+    handle : the device; vendor : `Device.vendor`
+    signature : parameters as declared in the file, also for kernels built for rows
+    launched : whether the kernel has run on the device
     """
 
     def __init__(
@@ -231,7 +232,7 @@ class Kernel:
         self._free, self._typed = deque([cl.Kernel(program, name)]), deque[cl.Kernel]()
 
     def borrow(self) -> cl.Kernel:
-        """A kernel object that nobody else uses, which knows the types of its arguments."""
+        """Return an unused kernel object with its argument types set."""
         try:
             return self._typed.pop()
         except IndexError:
@@ -240,7 +241,7 @@ class Kernel:
             return kernel_object
 
     def give_back(self, kernel_object: cl.Kernel) -> None:
-        """Give back a borrowed kernel object for reuse."""
+        """Return a borrowed kernel object for reuse."""
         self._typed.append(kernel_object)
 
     def lend(self, owner: object) -> cl.Kernel:
@@ -256,7 +257,7 @@ class Kernel:
             return cl.Kernel(self._program, self.name)
 
     def _information(self, what: cl.kernel_work_group_info) -> Any:
-        """Ask the runtime about the kernel on the device."""
+        """Query a property of the kernel on the device."""
         kernel_object = self._taken()
         found = kernel_object.get_work_group_info(what, self._handle)
         self._free.append(kernel_object)
@@ -264,14 +265,14 @@ class Kernel:
 
     @cached_property
     def own_group(self) -> tuple[int, ...] | None:
-        """Work-items of a group along each axis, as `reqd_work_group_size` in the source says; None without it."""
+        """Work-group size set by `reqd_work_group_size` in the source; None if it is not set."""
         asked: tuple[int, ...] = tuple(self._information(cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE))
         return asked if any(asked) else None
 
     @cached_property
     def most_items(self) -> int:
-        """Work-items that a group of this kernel may have on the device."""
+        """Maximum work-group size of this kernel on the device."""
         info = cl.kernel_work_group_info
         own, limit = (self._information(what) for what in (info.COMPILE_WORK_GROUP_SIZE, info.WORK_GROUP_SIZE))
-        # On NVIDIA the source's own size holds; the limit is 256 there, whatever that is.
+        # NVIDIA supports the size set in the source, but always reports a limit of 256.
         return int(own[0]) if own[0] and self._vendor == "NVIDIA" else max(1, int(limit))

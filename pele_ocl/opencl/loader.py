@@ -1,6 +1,6 @@
-"""OpenCL's loader through ctypes: without importing PyOpenCL, and while other threads of Python run.
+"""Access to the OpenCL loader through ctypes, without importing PyOpenCL and without holding Python's global lock.
 
-PyOpenCL holds Python's lock during its calls, of which those that start a driver take up to a quarter of a second.
+PyOpenCL holds the lock during its calls, and calls that start a driver take up to a quarter of a second.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _UINT, _SIZE, _BITS, _POINTER = ctypes.c_uint, ctypes.c_size_t, ctypes.c_uint64,
 
 
 class Loader:
-    """The functions of OpenCL's loader that are needed here; platforms, devices and contexts are pointers."""
+    """Functions of the OpenCL loader; platforms, devices and contexts are pointers."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        """Raises AttributeError if the library does not lead to a loader."""
+        """Raises AttributeError if the library does not provide the loader's functions."""
         self._list_platforms = _typed(library.clGetPlatformIDs, _UINT, _POINTER, _POINTER)
         self._list_devices = _typed(library.clGetDeviceIDs, _POINTER, _BITS, _UINT, _POINTER, _POINTER)
         self._query = _typed(library.clGetDeviceInfo, _POINTER, _UINT, _SIZE, _POINTER, _POINTER)
@@ -28,34 +28,34 @@ class Loader:
         )
 
     def platforms(self) -> list[int]:
-        """List all platforms. The first call of a process loads the runtimes."""
+        """List all platforms. The first call in a process loads the runtimes."""
         return _filled(self._list_platforms)
 
     def devices(self, platform: int, kind: int = ANY_DEVICE) -> list[int]:
-        """List the devices of a kind on a platform, whose driver the first call starts."""
+        """List the devices of a kind on a platform. The first call starts the driver."""
         return _filled(self._list_devices, platform, kind)
 
     def bits(self, device: int, query: int) -> int:
-        """Ask for a bit field of a device; 0 if it refuses to answer."""
+        """Query a bit field of a device; 0 if the query fails."""
         found = _BITS(0)
         refused = self._query(device, query, ctypes.sizeof(found), ctypes.byref(found), None)
         return 0 if refused else found.value
 
     def make_context(self, device: int) -> int | None:
-        """Make the context of a device; None if that fails."""
+        """Create a context for a device; None if this fails."""
         context: int | None = self._make_context(None, 1, ctypes.byref(_POINTER(device)), None, None, None)
         return context
 
 
 @cache
 def find_loader() -> Loader | None:
-    """Find the loader that PyOpenCL is linked with; None where it cannot be reached through PyOpenCL, as on Windows."""
+    """Return the loader that PyOpenCL is linked with; None if it is not accessible, as on Windows."""
     package = PathFinder.find_spec("pyopencl")
     folders = None if package is None else package.submodule_search_locations
     extension = PathFinder.find_spec("pyopencl._cl", folders) if folders else None
     if not folders or extension is None or extension.origin is None:
         return None
-    os.environ["PYOPENCL_HOME"] = folders[0]  # as PyOpenCL sets it: the loader of its wheel finds PoCL there
+    os.environ["PYOPENCL_HOME"] = folders[0]  # also set by PyOpenCL: the loader of its wheel looks for PoCL there
     try:
         return Loader(ctypes.CDLL(extension.origin))
     except (OSError, AttributeError):
@@ -68,7 +68,7 @@ def _typed(function: Any, *arguments: type, result: type = ctypes.c_int) -> Any:
 
 
 def _filled(function: Any, *arguments: int) -> list[int]:
-    """Call a function that fills an array of pointers, first for their number; [] if it reports an error."""
+    """Query an array of pointers, first its length; [] after an error."""
     n = _UINT(0)
     if function(*arguments, 0, None, ctypes.byref(n)):
         return []

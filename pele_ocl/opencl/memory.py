@@ -1,4 +1,4 @@
-"""Memory on a device."""
+"""Device buffers, and reuse of device and host memory."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import DTypeLike, NDArray
 
-LARGE = 1 << 22  # bytes of a buffer that has large pages
+LARGE = 1 << 22  # minimum size of a buffer with large pages, bytes
 PAGE = mmap.PAGESIZE
 
-LEAST_REUSED, MOST_REUSED = 1 << 22, 1 << 27  # bytes of host memory of a result that is used again
-KEPT = 4  # pieces of such memory that are not in use
+LEAST_REUSED, MOST_REUSED = 1 << 22, 1 << 27  # sizes of host memory blocks that are reused, bytes
+KEPT = 4  # maximum number of unused blocks
 
 CommandQueue = cl.CommandQueue
 
 
 class Buffer(cl.Buffer):
-    """Memory of a device. PyOpenCL's own buffers take no weak references, so they cannot be counted.
+    """Device buffer. This subclass exists because PyOpenCL's buffers do not support weak references.
 
-    dtype : of its values; is_read_only : if kernels may only read it; counted : ends its being counted as in use
-    host : its memory as an array, mapped for good where kernels work in the host's memory; not for use while they run
+    dtype : of its values; is_read_only : whether kernels may only read it; counted : function that ends the count of
+        its bytes
+    host : the buffer mapped as an array, if host and device share memory; not to be accessed while kernels run
     """
 
     dtype: np.dtype[Any]
@@ -38,12 +39,12 @@ class Buffer(cl.Buffer):
     host: NDArray[Any] | None = None
 
     def holds(self, array: NDArray[Any]) -> bool:
-        """Return whether an array is memory of the buffer."""
+        """Return whether an array shares memory with the buffer."""
         return self.host is not None and np.may_share_memory(self.host, array)
 
 
 def part_of(buffer: Buffer, first: int, size: int) -> Buffer:
-    """Return `size` bytes of a buffer, from byte `first` on, as a buffer."""
+    """Return `size` bytes of a buffer, starting at byte `first`, as a sub-buffer."""
     part: Any = buffer.get_sub_region(first, size)
     part.dtype, part.is_read_only = buffer.dtype, buffer.is_read_only
     found: Buffer = part
@@ -51,7 +52,7 @@ def part_of(buffer: Buffer, first: int, size: int) -> Buffer:
 
 
 def map_whole(queue: CommandQueue, buffer: Buffer) -> NDArray[Any]:
-    """Map a buffer after all earlier commands. The array keeps the memory alive; deleting it unmaps the buffer."""
+    """Map a buffer after all earlier commands. The buffer stays mapped until the array is deleted."""
     access: Any = cl.map_flags.READ | cl.map_flags.WRITE
     shape = (buffer.size // buffer.dtype.itemsize,)
     array: NDArray[Any] = cl.enqueue_map_buffer(queue, buffer, access, 0, shape, buffer.dtype)[0]
@@ -59,26 +60,26 @@ def map_whole(queue: CommandQueue, buffer: Buffer) -> NDArray[Any]:
 
 
 def ask_for_large_pages(queue: CommandQueue, buffer: Buffer) -> None:
-    """Ask for pages of 2 MiB, before anything is written to a CPU's buffer of at least LARGE bytes.
+    """Request 2 MiB pages for a CPU buffer of at least LARGE bytes; must be called before the first write.
 
-    Normal pages are slow to allocate, and too many for the TLB if accesses are far apart, as in Fourier transforms
-    across the planes of a mesh.
+    With normal pages, allocation is slow, and strided access, as in Fourier transforms across the planes of a mesh,
+    causes many TLB misses.
     """
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
-    if advice is None:  # no Linux
+    if advice is None:  # not Linux
         return
     access = cl.map_flags.WRITE_INVALIDATE_REGION
     mapped = cl.enqueue_map_buffer(queue, buffer, access, 0, (buffer.size,), np.dtype(np.uint8))[0]
     start = -mapped.ctypes.data % PAGE
     address, size = ctypes.c_void_p(mapped.ctypes.data + start), ctypes.c_size_t(buffer.size - start)
-    ctypes.CDLL(None).madvise(address, size, ctypes.c_int(advice))  # what it returns does not matter
+    ctypes.CDLL(None).madvise(address, size, ctypes.c_int(advice))  # errors are ignored: this is only a hint
 
 
 class BufferBytes:
-    """Count of the bytes of a device's buffers: `now`, and the `most` there were since `start`.
+    """Count of allocated bytes: `now`, and the maximum `most` since `start`.
 
-    Any thread may count. A finalizer may run at any place in any thread, within `count` as well. So it takes no lock:
-    it leaves a note that the next reader takes in.
+    Any thread may count. Finalizers can run at any point, even within `count`, so they take no lock: they append to a
+    queue that the next reader processes.
     """
 
     def __init__(self) -> None:
@@ -89,17 +90,17 @@ class BufferBytes:
 
     @property
     def now(self) -> int:
-        """Bytes of the buffers there are."""
+        """Bytes currently allocated."""
         with self._lock:
             return self._settled()
 
     def start(self) -> None:
-        """Forget how many there were before."""
+        """Reset the maximum to the current value."""
         with self._lock:
             self.most = self._settled()
 
     def count(self, owner: object, size: int) -> Callable[[], object]:
-        """Count `size` bytes until their owner is deleted, or the function that is returned is called."""
+        """Count `size` bytes until `owner` is deleted or the returned function is called."""
         with self._lock:
             self._now = self._settled() + size
             self.most = max(self.most, self._now)
@@ -114,27 +115,27 @@ class BufferBytes:
 
 
 class SpareBuffers:
-    """Buffers that are not in use, left by a computation for the next one of its kind.
+    """Unused buffers, kept for the next computation of the same kind.
 
-    A GPU's driver maps the memory of a new buffer when a command first uses it, and waits for all kernels to free it.
-    Both take longer than a launch. Whoever takes buffers must use the command queues in which they were used before.
+    A GPU driver maps the memory of a new buffer on first use, and waits for all kernels before it frees a buffer. Both
+    take longer than a launch. Buffers must be reused in the command queues in which they were used before.
     """
 
     def __init__(self) -> None:
-        # Finalizers leave buffers here at any place in any thread: without a lock.
+        # No lock, because finalizers may call `leave` at any point in any thread.
         self._kinds: dict[str, tuple[int, dict[str, Buffer]]] = {}
 
     @property
     def now(self) -> int:
-        """Bytes of all buffers."""
+        """Total bytes of the unused buffers."""
         return sum(size for size, _ in list(self._kinds.values()))
 
     def take(self, kind: str) -> dict[str, Buffer]:
-        """Take the buffers of a kind, by their names."""
+        """Remove and return the buffers of a kind, by name."""
         return self._kinds.pop(kind, (0, {}))[1]
 
     def leave(self, kind: str, buffers: dict[str, Buffer], most: int) -> None:
-        """Leave buffers of a kind in place of those there are. most : bytes; buffers that have more are freed"""
+        """Store buffers in place of earlier ones of their kind. most : bytes; larger sets are freed"""
         size = sum(buffer.size for buffer in buffers.values())
         if size <= most:
             for buffer in buffers.values():
@@ -148,9 +149,9 @@ class SpareBuffers:
 
 @dataclass(eq=False)
 class ResultPages:
-    """Memory of results.
+    """Memory block for results.
 
-    is_fresh : whether no earlier result used it; buffer : that registers it with the driver, or None
+    is_fresh : whether no earlier result used it; buffer : registers the block with the driver; None if not registered
     """
 
     bytes: NDArray[np.uint8]
@@ -159,23 +160,23 @@ class ResultPages:
 
 
 class Loan:
-    """Owner of an array whose memory is reused; it is deleted with the last view of the array."""
+    """Owner of an array in reused memory, deleted with the last view of the array."""
 
     def __init__(self, pages: ResultPages, memory: ResultMemory) -> None:
         self.pages, self.memory, self.__array_interface__ = pages, memory, pages.bytes.__array_interface__
 
 
 class ResultMemory:
-    """Host memory of large results, reused when no array refers to it any more.
+    """Host memory for large results, reused when no array refers to it.
 
-    The system allocates fresh memory page by page, which takes several times as long as a GPU takes to fill it.
+    The operating system allocates new memory page by page, which takes several times as long as a transfer from a GPU.
 
-    registered : bytes that are registered with the driver, which takes as many on the device
+    registered : bytes registered with the driver, which uses as much device memory
     """
 
     def __init__(self) -> None:
         self.registered = BufferBytes()
-        # Finalizers put memory here at any place in any thread: without a lock, and beyond KEPT the oldest is dropped.
+        # No lock, because finalizers may append at any point in any thread. The oldest blocks beyond KEPT are dropped.
         self._free: deque[ResultPages] = deque(maxlen=KEPT)
 
     def array(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
@@ -191,11 +192,11 @@ class ResultMemory:
         return found
 
     def register(self, context: cl.Context, array: NDArray[Any]) -> Buffer | None:
-        """Register the memory of an array with the driver, so that a GPU writes results there directly.
+        """Register the memory of an array with the driver, so that a GPU can write results to it directly.
 
-        This takes as long as two reads of unregistered memory, once, so memory that no earlier result used is left out.
+        Registration takes as long as two reads to unregistered memory, so memory is only registered when it is reused.
 
-        Returns the buffer that registers it, or None.
+        Returns the registered buffer, or None.
         """
         loan = _loan_of(array)
         if loan is None or loan.memory is not self or loan.pages.is_fresh:
@@ -204,7 +205,7 @@ class ResultMemory:
             flags, pages = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR, loan.pages
             try:
                 pages.buffer = Buffer(context, flags, hostbuf=pages.bytes)
-            except cl.Error:  # the driver has no memory for it: results come through pinned pieces
+            except cl.Error:  # out of memory: results are transferred through pinned memory
                 return None
             self.registered.count(pages.buffer, pages.bytes.nbytes)
         return loan.pages.buffer
@@ -215,7 +216,7 @@ class ResultMemory:
         return loan is not None and loan.memory is self and loan.pages.buffer is not None
 
     def clear(self) -> None:
-        """Free all memory that is not in use."""
+        """Free all unused memory."""
         self._free.clear()
 
     def _take_back(self, pages: ResultPages) -> None:
@@ -235,7 +236,7 @@ class ResultMemory:
 
 
 def is_used(array: NDArray[Any]) -> bool:
-    """Return whether the memory of an array was used by an earlier result, so that its pages exist."""
+    """Return whether an earlier result used the memory of an array, so that its pages are allocated."""
     loan = _loan_of(array)
     return loan is not None and not loan.pages.is_fresh
 

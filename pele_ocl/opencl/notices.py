@@ -1,4 +1,4 @@
-"""Notices of the runtime to the program that uses it, which may listen before OpenCL is loaded."""
+"""Notices to the calling program; importing this module does not load OpenCL."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# A program that is found compiled, in our cache or that of the runtime, is there in a tenth of a second.
+# Loading a program from the cache of pele-ocl or of the runtime takes about 0.1 s.
 COMPILED_SECONDS = 0.3
 
 
 def _unheard(device: str) -> None:
-    """Listen to nothing."""
+    """Ignore the notice."""
 
 
-# Called with a device's name after a program was compiled for it; where one was, others follow.
+# Called with the device name after a program was compiled; further compilations usually follow.
 compiling: Callable[[str], None] = _unheard
 
 
 @contextmanager
 def building(device: str) -> Iterator[None]:
-    """Tell the listener if the block, which builds a program for a device, takes so long that it was compiled."""
+    """Call `compiling` if the block takes so long that a program must have been compiled."""
     start = time.perf_counter()
     yield
     if time.perf_counter() - start > COMPILED_SECONDS:

@@ -1,4 +1,4 @@
-"""Queues of a device: arrays and their copies, kernels and their launches, and the time they take.
+"""Queues of a device: memory transfers, kernel launches, and their timing.
 
 Large arrays are read into pinned host memory in parts; threads copy each part while the next ones are transferred.
 """
@@ -31,39 +31,39 @@ from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, map_whole,
 
 Event = cl.Event
 
-MOST_CACHED = 2  # buffers that a device keeps
-CACHED_SHARE = 16  # the part of its memory that one of them takes at most
-MOST_TABLES, LARGEST_TABLE = 256, 1 << 16  # tables that a device keeps, and bytes of one
+MOST_CACHED = 2  # maximum number of cached buffers per device
+CACHED_SHARE = 16  # a cached buffer may use 1/16 of the device's memory
+MOST_TABLES, LARGEST_TABLE = 256, 1 << 16  # maximum number of cached tables, and bytes of each
 
-LARGE_SHARE = 16  # a device must have so many times the memory of a result left
-FILLED = 1 << 28  # bytes that are filled, and then copied: NVIDIA's OpenCL hangs if it fills more than 2 GiB
+LARGE_SHARE = 16  # required free device memory, in multiples of the result's size
+FILLED = 1 << 28  # bytes filled directly; the rest is copied, because NVIDIA's OpenCL hangs on fills above 2 GiB
 
-IN_TURN, LEAST_IN_TURN = 8, 2  # arrays of host memory; fewer of larger slices, lest the host keep many times as much
-BETWEEN_LOOKS = 5e-5  # s between two looks at whether an event has come
-PAGE = 4096  # bytes of host memory that come at a time, at least
+IN_TURN, LEAST_IN_TURN = 8, 2  # number of host arrays; fewer for large slices, to limit host memory
+BETWEEN_LOOKS = 5e-5  # interval for polling an event, s
+PAGE = 4096  # minimum page size of host memory, bytes
 
-MOST_PIECES = 65_535  # that one launch copies, which CUDA's devices take in the third dimension
-PIECE_ITEMS, PIECE_GROUP = 4096, 64  # work-items of a piece at most, and of a group
-PINNED = 1 << 22  # bytes that go by way of memory of the host that the device reads and fills by itself
+MOST_PIECES = 65_535  # per launch; CUDA's limit for the third dimension
+PIECE_ITEMS, PIECE_GROUP = 4096, 64  # maximum work-items per piece, and work-items per group
+PINNED = 1 << 22  # minimum size of transfers through pinned memory, bytes
 
-# Launches with progress asked for, or longer than displays bear, are cut so that each takes about this long.
+# Launches with progress reports, and launches that would block the display, are split into slabs of about this time.
 SLAB_SECONDS = 0.5
 FIRST_SLAB_PAIRS = 2e7
 
 
-Places = NDArray[np.uint64]  # bytes at which pieces begin, whole words
+Places = NDArray[np.uint64]  # byte offsets of pieces, multiples of WORD
 
 
 def seconds_of(event: Event) -> float:
-    """Seconds that a command ran. Its queue must take times."""
+    """Return the run time of a command, s. Its queue must have profiling enabled."""
     return float(event.profile.end - event.profile.start) * 1e-9
 
 
 def elapsed_seconds(events: Sequence[Event], firsts: set[int], part: slice) -> float:
-    """Seconds from the start of a part's first command to the end of its last, with all between.
+    """Return the time from the start of a part's first command to the end of its last, s.
 
-    firsts : indices of the events of kernels that ran for the first time; the time before them does not count, because
-        some runtimes build a kernel as late as that
+    firsts : indices of first launches of kernels; the time before them is not counted, because some runtimes build a
+        kernel only when it is launched
     """
     first, last, _ = part.indices(len(events))
     bounds = sorted({first, *(k for k in firsts if first < k < last), last})
@@ -73,20 +73,20 @@ def elapsed_seconds(events: Sequence[Event], firsts: set[int], part: slice) -> f
 
 @dataclass(eq=False)
 class Queue(Binder):
-    """Queue of a device: moves arrays, launches kernels in order, remembers how long they took.
+    """Queue of a device, which transfers arrays, launches kernels in order, and records their run times.
 
-    A queue belongs to one thread. A device may have several at work at once, in threads or in callbacks. All that a
-    queue starts waits in one command queue of OpenCL, which other queues with this `profile` use, too. Finish a queue
-    before its buffers go to one with the other `profile`.
+    A queue must be used by one thread only; a device may have several queues in different threads or callbacks. All
+    queues with the same `profile` share one OpenCL command queue. Call `finish` before buffers are used in a queue with
+    another `profile`.
 
-    profile : whether times are wanted; launches are dearer then
-    own_command_queue : one in which nothing of others waits; None for the one of all queues
-    turns : lock of the thread that uses the queue, which is released while it waits for the device to read an array
-    allocated : bytes of all buffers made so far, gone ones included
-    held : buffers that live as long as the queue
-    events : of the launches, in order; firsts : indices of launches that were a kernel's first on the device
-    steps : index of the first launch of each step that was begun, by name
-    posted : events of writes that may be under way; one that is dropped before it has come makes the host wait
+    profile : whether to record times, which increases the launch overhead
+    own_command_queue : separate command queue; None to use the shared one
+    turns : lock held by the thread that uses the queue, released while it waits for a read
+    allocated : total bytes of all buffers created, including released ones
+    held : buffers kept alive with the queue
+    events : of the launches, in order; firsts : indices of first launches of kernels on the device
+    steps : index of the first launch of each step, by name
+    posted : events of writes in progress; they are kept because releasing a pending event blocks the host
     """
 
     profile: bool = True
@@ -98,27 +98,27 @@ class Queue(Binder):
     steps: dict[str, int] = field(default_factory=dict)
     allocated: int = 0
     posted: deque[Event] = field(default_factory=deque)
-    # Of copies of pieces: buffers that values pass through, and launches by kernel and buffers.
+    # For copies of pieces: staging buffers, and launches by kernel and buffers.
     _staging: dict[str, Buffer] = field(default_factory=dict)
     _bound_pieces: dict[tuple[object, ...], BoundLaunch] = field(default_factory=dict)
 
     @property
     def command_queue(self) -> CommandQueue:
-        """Command queue in which everything waits. Raises DeviceError after a fork."""
+        """OpenCL command queue of this queue. Raises DeviceError after a fork."""
         _, timing, plain = self.device.queues
         return self.own_command_queue or (timing if self.profile else plain)
 
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
-        """A buffer of the values that kernels only read, in the queue's precision where no other type is given."""
+        """Upload values to a read-only buffer, by default in the queue's precision."""
         array = np.ascontiguousarray(values, dtype or self.dtype)
-        if array.size == 0:  # OpenCL has no empty buffers
+        if array.size == 0:  # OpenCL does not support empty buffers
             return self.empty(0, dtype)
         return self._buffer(array.nbytes, array.dtype, array)
 
     def send(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
-        """Upload values by a command of this queue, for launches of this queue alone.
+        """Upload values with a command of this queue; only this queue may use the buffer.
 
-        The first launch that takes a buffer of `upload` makes the host wait for all kernels on NVIDIA's devices.
+        A buffer of `upload` blocks the host on NVIDIA devices until all kernels are complete when it is first used.
         """
         array = np.array(values, dtype or self.dtype)
         if array.size == 0 or self.device.kind == "CPU":
@@ -131,7 +131,7 @@ class Queue(Binder):
         return self.upload(values, dtype)
 
     def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
-        """Upload what `make` gives, which the device keeps for the next time that the key is met."""
+        """Upload the values that `make` returns; the device caches the buffer by key."""
         cached = self.device.cached
         buffer = cached.pop(key, None) or self.upload(make())
         if buffer.size <= self.device.memory // CACHED_SHARE:
@@ -141,7 +141,7 @@ class Queue(Binder):
         return buffer
 
     def table(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
-        """Upload a table; if it is small, the device keeps it for later uses of the same values."""
+        """Upload a table; the device caches small ones by content."""
         array, tables = np.ascontiguousarray(values, dtype or self.dtype), self.device.tables
         if array.nbytes > LARGEST_TABLE:
             return self.upload(array, array.dtype)
@@ -154,7 +154,7 @@ class Queue(Binder):
         return buffer
 
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
-        """An uninitialised buffer of n values, reals where no other type is given."""
+        """Create an uninitialized buffer of n values, by default reals."""
         kind = np.dtype(dtype or self.dtype)
         size = max(1, n) * kind.itemsize
         buffer = self._buffer(size, kind)
@@ -171,15 +171,15 @@ class Queue(Binder):
         return buffer
 
     def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
-        """A buffer of n zeros."""
+        """Create a buffer of n zeros."""
         buffer = self.empty(n, dtype)
         self.clear(buffer)
         return buffer
 
     def clear(self, buffer: Buffer, first: int = 0, size: int | None = None) -> None:
-        """Fill a buffer with zeros, from its byte `first` on, to its end or so many bytes."""
+        """Fill a buffer with zeros from byte `first`. size : bytes to fill, by default up to the end"""
         end = buffer.size if size is None else first + size
-        zero = np.zeros(16 if first % 16 == end % 16 == 0 else 1, np.uint8)  # GPUs are faster with 16 bytes at a time
+        zero = np.zeros(16 if first % 16 == end % 16 == 0 else 1, np.uint8)  # GPUs fill faster with 16-byte patterns
         with self.device:
             filled = min(FILLED, end - first)
             cl.enqueue_fill_buffer(self.command_queue, buffer, zero, first, filled)
@@ -188,7 +188,7 @@ class Queue(Binder):
                 cl.enqueue_copy(self.command_queue, buffer, buffer, src_offset=first, dst_offset=begin, byte_count=part)
 
     def _buffer(self, size: int, dtype: np.dtype[Any], values: NDArray[Any] | None = None) -> Buffer:
-        """Make a buffer of `size` bytes, for reading alone if it has values. Raises DeviceError if memory is short."""
+        """Create a buffer of `size` bytes, read-only if values are given. Raises DeviceError if memory is short."""
         has = cl.mem_flags
         flags = has.READ_WRITE if values is None else has.READ_ONLY | has.COPY_HOST_PTR
         self.allocated += size
@@ -200,37 +200,37 @@ class Queue(Binder):
         return buffer
 
     def part(self, buffer: Buffer, first: int, size: int) -> Buffer:
-        """Return so many bytes of a buffer, from its byte `first` on, as a buffer of their own."""
+        """Return `size` bytes of a buffer, starting at byte `first`, as a sub-buffer."""
         with self.device:
             return part_of(buffer, first, size)
 
     def download(self, buffer: Buffer, n: int, dtype: DTypeLike | None = None) -> NDArray[Any]:
-        """Read the first n values of a buffer, reals if no other type is given, after everything before."""
+        """Read the first n values of a buffer, by default reals, after all earlier commands."""
         array = np.empty(n, dtype or self.dtype)
         self.read(array, buffer)
         return array
 
     def write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
-        """Fill a buffer from an array, from its value `first` on."""
+        """Write an array to a buffer. first : index of the first value in the buffer"""
         with self.device:
             cl.enqueue_copy(self.command_queue, buffer, values, dst_offset=first * values.itemsize)
 
     def copy_bytes(self, source: Buffer, first: int, target: Buffer, to: int, size: int) -> None:
-        """Copy so many bytes of a buffer, from its byte `first` on, to byte `to` of another or the same."""
+        """Copy `size` bytes from byte `first` of a buffer to byte `to` of another or the same buffer."""
         with self.device:
             cl.enqueue_copy(self.command_queue, target, source, src_offset=first, dst_offset=to, byte_count=size)
 
     def read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> None:
-        """Fill the array from a buffer, from its value `first` on, once everything before is done."""
+        """Read an array from a buffer after all earlier commands. first : index of the first value in the buffer"""
         if self.turns is not None:
             self._give_turns(self.turns)
         with self.device:
             cl.enqueue_copy(self.command_queue, array, buffer, src_offset=first * array.itemsize)
 
     def _give_turns(self, turns: Lock) -> None:
-        """Let other threads use the device until everything is done.
+        """Release the lock until all commands are complete.
 
-        It polls: while a thread waits in NVIDIA's runtime, launches of other threads seem to wait, too.
+        The event is polled, because waiting in NVIDIA's runtime seems to block launches of other threads.
         """
         with self.device:
             done = cl.enqueue_marker(self.command_queue)
@@ -243,9 +243,9 @@ class Queue(Binder):
             turns.acquire()
 
     def reaches(self, array: NDArray[Any]) -> bool:
-        """Return whether the device writes a large result directly; NVIDIA's do from the second use of its memory on.
+        """Return whether the device can write a large result directly to host memory.
 
-        The driver then takes as much memory on the device.
+        NVIDIA devices can, from the second use of the memory; the driver then also allocates as much device memory.
         """
         device = self.device
         if device.vendor != "NVIDIA":
@@ -258,7 +258,7 @@ class Queue(Binder):
             return device.results.register(device.context, array) is not None
 
     def host_array(self, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> NDArray[Any]:
-        """An array that the device reads and fills by itself, while the host does something else."""
+        """Create a host array in pinned memory, which the device can access while the host does other work."""
         dtype = np.dtype(dtype or self.dtype)
         size = math.prod(shape) * dtype.itemsize
         self.device.require_memory(size, size)
@@ -272,7 +272,7 @@ class Queue(Binder):
 
     @contextmanager
     def mapped(self, buffer: Buffer, shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[Any]]:
-        """Map a buffer as an array, once everything before is done; a CPU's is its memory itself.
+        """Map a buffer as an array after all earlier commands; on CPUs this is the buffer's memory itself.
 
         The array must not be used after the block.
         """
@@ -289,14 +289,17 @@ class Queue(Binder):
             self.finish()
 
     def start_write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> Event:
-        """Start to fill a buffer from an array, which stays as it is until the event. The event is to be kept."""
+        """Start writing an array to a buffer.
+
+        The array must not change before the event completes, and the event must be kept until then.
+        """
         with self.device:
             return cl.enqueue_copy(
                 self.command_queue, buffer, values, dst_offset=first * values.itemsize, is_blocking=False
             )
 
     def start_read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> Event:
-        """Start to fill an array from a buffer, after everything before; the event is to be kept."""
+        """Start reading an array from a buffer after all earlier commands. Keep the event until it completes."""
         command_queue = self.command_queue
         with self.device:
             event = cl.enqueue_copy(command_queue, array, buffer, src_offset=first * array.itemsize, is_blocking=False)
@@ -311,19 +314,19 @@ class Queue(Binder):
             raise refusal(self.device, error) from error
 
     def has_come(self, event: Event) -> bool:
-        """Return whether an event has come, or never will: the status of a command that failed is negative."""
+        """Return whether an event is complete or has failed; failed commands have a negative status."""
         with self.device:
             return bool(event.command_execution_status <= cl.command_execution_status.COMPLETE)
 
     def finish(self) -> None:
-        """Wait for everything that was started."""
+        """Wait until all commands are complete."""
         with self.device:
             self.command_queue.finish()
 
     def move_pieces(self, source: Buffer, target: Buffer, begin: Places, end: Places, sizes: NDArray[np.int64]) -> None:
-        """Start the copy of pieces from bytes `begin` of a buffer to bytes `end` of another one.
+        """Start copying pieces from byte offsets `begin` of a buffer to byte offsets `end` of another.
 
-        Within one buffer, pieces may go where other pieces were.
+        Within one buffer, pieces may move to the previous positions of other pieces.
         """
         if len(sizes) == 1:
             if source is not target or begin[0] != end[0]:
@@ -337,7 +340,7 @@ class Queue(Binder):
         self._launch_pieces("copy_pieces", begin, end, sizes, {"source": source, "target": target})
 
     def clear_pieces(self, target: Buffer, begin: Places, sizes: NDArray[np.int64]) -> None:
-        """Start to fill pieces with zeros."""
+        """Start filling pieces with zeros."""
         if len(sizes) == 1:
             if sizes[0]:
                 self.clear(target, int(begin[0]), int(sizes[0]))
@@ -345,7 +348,7 @@ class Queue(Binder):
         self._launch_pieces("clear_pieces", begin, begin, sizes, {"target": target})
 
     def scatter(self, target: Buffer, pieces: Sequence[tuple[Places, NDArray[Any]]]) -> None:
-        """Start to write values: each (m, size) of some type, with the bytes (m,) at which its rows begin."""
+        """Start writing values. pieces : byte offsets (m,) of the rows, and their values (m, size) of any type"""
         there = [(begin, np.ascontiguousarray(values)) for begin, values in pieces if len(begin) and values.size]
         if not there:
             return
@@ -373,7 +376,7 @@ class Queue(Binder):
 
     @contextmanager
     def pinned(self, shape: tuple[int, int], dtype: DTypeLike) -> Iterator[NDArray[Any]]:
-        """Lend an array to be filled and then scattered, once that is done; a large one is memory that devices read."""
+        """Provide an array to fill and scatter within the block, in pinned memory if it is large."""
         kind = np.dtype(dtype)
         size = math.prod(shape) * kind.itemsize
         if size < PINNED:
@@ -386,7 +389,12 @@ class Queue(Binder):
     def gather(
         self, source: Buffer, begin: Places, size: int, dtype: DTypeLike, to: DTypeLike | None = None
     ) -> NDArray[Any]:
-        """Read pieces of so many bytes, (m, size of the type), once all before is done. to : type to make of them"""
+        """Read pieces of `size` bytes each, after all earlier commands.
+
+        dtype : type of the values; to : type to convert them to, by default the same
+
+        Returns an array with a row per piece.
+        """
         width, kind = _whole(size), np.dtype(dtype)
         to = np.dtype(to or kind)
         shape = len(begin), width
@@ -416,10 +424,10 @@ class Queue(Binder):
         return found
 
     def _staged(self, name: str, size: int) -> Buffer:
-        """A buffer of so many bytes at least, which is kept for the next time."""
+        """Return a staging buffer of at least `size` bytes; it is kept for reuse."""
         if name not in self._staging or self._staging[name].size < size:
             self._staging.pop(name, None)
-            self._bound_pieces.clear()  # which would keep the smaller one
+            self._bound_pieces.clear()  # they refer to the smaller buffer
             self._staging[name] = self.empty(size, np.uint8)
         return self._staging[name]
 
@@ -444,19 +452,19 @@ class Queue(Binder):
             self.launch_bound([bound], min(MOST_PIECES, len(sizes) - first), first=first)
 
     def drop_staged(self) -> None:
-        """Free the buffers that copies of pieces keep, and those that their launches name."""
+        """Free the staging buffers, and the launches that use them."""
         self._staging.clear()
         self._bound_pieces.clear()
 
     def anew(self, profile: bool) -> Queue:
-        """Make another queue of the device, with or without times."""
+        """Create another queue of the device. profile : whether to record times"""
         return Queue(self.device, self.precision, profile=profile)
 
     @contextmanager
     def beside(self, turns: Lock | None = None) -> Iterator[Queue]:
-        """Lend a queue without profiling that nobody else uses; its commands can run concurrently with other queues.
+        """Provide a queue with a separate command queue; its commands can run concurrently with other queues.
 
-        turns : of the queue
+        The queue does not record times. turns : as in Queue
         """
         spare = self.device.spare
         try:
@@ -471,31 +479,32 @@ class Queue(Binder):
             spare.append(own)
 
     def hold(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
-        """Upload values for launches of this queue alone, with which the buffer goes.
+        """Upload values to a buffer that is kept alive with this queue; only this queue may use it.
 
-        One that is given up before makes the host wait: to free memory, NVIDIA's runtime lets all kernels end.
+        Releasing a buffer earlier would block the host, because NVIDIA's runtime waits for all kernels before it frees
+        memory.
         """
         self.held.append(self.upload(values, dtype))
         return self.held[-1]
 
     def post(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
-        """Start to fill a buffer from an array, from its value `first` on; nobody else may write to the array."""
+        """Start writing an array to a buffer, at value `first`; the array must not be modified afterwards."""
         while self.posted and self.has_come(self.posted[0]):
             self.posted.popleft()
         self.posted.append(self.start_write(buffer, values, first))
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
-        """Get a kernel in the queue's precision."""
+        """Build a kernel in the queue's precision."""
         return get_kernel(self.device, file, name, self.precision, width, self.portable, False, **defines)
 
     def launch(
         self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], arguments: Arguments,
         *, offset: tuple[int, ...] | None = None,
     ) -> None:  # fmt: skip
-        """Launch over `shape` work-items, padded to whole groups; a group is cut to what the kernel allows.
+        """Launch a kernel over `shape` work-items, rounded up to whole groups of a supported size.
 
-        arguments : by the names of the kernel's parameters
-        offset : work-items that are left out before the first one, in each dimension
+        arguments : by parameter name
+        offset : index of the first work-item in each dimension
         """
         group = self._allowed(kernel, group)
         kernel_object = kernel.borrow()
@@ -511,7 +520,7 @@ class Queue(Binder):
         self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
         width: int = 1, cost: float = 0.0, divisible: int = 1, **defines: int,
     ) -> BoundLaunch:  # fmt: skip
-        """Set the arguments of a launch for good, on a kernel object of its own; as in Binder."""
+        """Build a kernel and bind its arguments to a separate kernel object; see Binder."""
         kernel = self.kernel(file, name, width, **defines)
         return self.bind_kernel(kernel, shape, group, arguments, cost=cost, divisible=divisible)
 
@@ -519,19 +528,20 @@ class Queue(Binder):
         self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
         cost: float = 0.0, divisible: int = 1,
     ) -> BoundLaunch:  # fmt: skip
-        """Bind a kernel that is built already."""
+        """Bind an already built kernel."""
         args = kernel.signature.arguments(arguments)
         return BoundLaunch(self.device, kernel, *self._fitted(kernel, shape, group), args, cost, divisible)
 
     def launch_bound(
         self, launches: Sequence[BoundLaunch], n_conformations: int, tell: Progress | None = None, first: int = 0
     ) -> None:
-        """Launch one after another for n_conformations from conformation `first` on.
+        """Run launches one after another for n_conformations, starting at conformation `first`.
 
-        The loop is short because a kernel may be over before the next one is launched.
+        The loop is short because a kernel may finish before the next one is launched.
 
-        tell : called with the fraction of the pairs done. Then, and where a launch is long, each is waited for, in
-            slabs, which begin with the first conformation
+        tell : called with the fraction of pairs done
+
+        With `tell`, and for long launches, launches are split into slabs that are waited for, if `first` is 0.
         """
         most_cost = max([launch.cost for launch in launches], default=0.0) * n_conformations
         if most_cost and not first and (tell or most_cost > LONG_LAUNCH_PAIRS):
@@ -553,10 +563,10 @@ class Queue(Binder):
     def through(
         self, source: Buffer, values: NDArray[Any], launches: Sequence[BoundLaunch], target: Buffer, array: NDArray[Any]
     ) -> Sequence[Event]:
-        """Start to write values, launch for as many conformations as they have rows, and read an array.
+        """Write values, launch one conformation per row of values, and read an array, without waiting.
 
-        This combines `start_write`, `launch_bound` and `start_read`, for launches that are not split. Arrays that
-        share memory with the buffers are not copied.
+        Combines `start_write`, `launch_bound` and `start_read` for launches that are not split. Arrays that share
+        memory with the buffers are not copied.
         """
         command_queue, count, events = self.command_queue, len(values), list[Event]()
         try:
@@ -584,7 +594,7 @@ class Queue(Binder):
             done += launch.cost
 
     def _slabs_of(self, launch: BoundLaunch, n_conformations: int) -> Iterator[float]:
-        """Launch slabs of the first dimension, wait for each, and give the fraction done."""
+        """Launch slabs of the first dimension, wait for each, and yield the fraction done."""
         whole, done = launch.shape[0], 0
         slab = whole
         if launch.divisible and launch.cost:
@@ -609,17 +619,17 @@ class Queue(Binder):
             yield done / whole
 
     def begin_step(self, name: str) -> None:
-        """Assign the following launches to a step of this name."""
+        """Assign the following launches to a named step."""
         self.steps[name] = len(self.events)
 
     def step(self, name: str) -> slice:
-        """Launches of a step."""
+        """Return the slice of launches that belong to a step."""
         first = self.steps[name]
         later = [start for start in self.steps.values() if start > first]
         return slice(first, min(later, default=len(self.events)))
 
     def _allowed(self, kernel: Kernel, group: tuple[int, ...]) -> tuple[int, ...]:
-        """Cut a group to what the kernel may have."""
+        """Limit a work-group to the size that the kernel supports."""
         return min(group[0], self._most_items(kernel)), *group[1:]
 
     def _enqueue(
@@ -632,36 +642,36 @@ class Queue(Binder):
             return cl.enqueue_nd_range_kernel(self.command_queue, kernel_object, shape, group, offset)
 
     def submit(self) -> None:
-        """Submit all commands to the device; some runtimes wait until they are asked for results."""
+        """Submit all commands to the device; some runtimes delay them until results are requested."""
         with self.device:
             self.command_queue.flush()
 
     def _record_first(self, kernel: Kernel) -> None:
-        """Record that the launch that comes next is the kernel's first on the device."""
+        """Record the next launch as the kernel's first on the device, if it is."""
         if not kernel.launched:
             kernel.launched = True
             self.firsts.add(len(self.events))
 
     @property
     def kernel_seconds(self) -> float:
-        """Seconds that the kernels ran, by the device's clock, without the time between them."""
+        """Total run time of the kernels by the device's clock, without gaps between them, s."""
         return self.launched_seconds(slice(None))
 
     def launched_seconds(self, part: slice) -> float:
-        """Seconds that the kernels of a part of the launches ran, without the time between them."""
+        """Return the total run time of the kernels in a slice of the launches, without gaps, s."""
         self.finish()
         return sum(map(seconds_of, self.events[part]), 0.0)
 
     @property
     def elapsed_seconds(self) -> float:
-        """Seconds from the first kernel's start to the last one's end, by the device's clock.
+        """Time from the start of the first kernel to the end of the last by the device's clock, s.
 
-        The time before a kernel's first launch on the device does not count.
+        The time before a kernel's first launch on the device is not counted.
         """
         return self.elapsed(slice(None))
 
     def elapsed(self, part: slice) -> float:
-        """Elapsed seconds of a part of the launches, counted as `elapsed_seconds` are."""
+        """Return the elapsed time of a slice of the launches, s, as in `elapsed_seconds`."""
         self.finish()
         return elapsed_seconds(self.events, self.firsts, part)
 
@@ -669,10 +679,11 @@ class Queue(Binder):
 def read_without_padding(
     queue: Queue, values: NDArray[Any], buffer: Buffer, first: int, shape: tuple[int, int], at_once: int
 ) -> None:
-    """Fill values (n, ny, nx) from slices of a buffer, from its value `first` on, once everything before is done.
+    """Read values (n, ny, nx) from padded slices of a buffer, after all earlier commands.
 
-    shape : of a slice in the buffer, rows and columns; beyond ny and nx is padding
-    at_once : values that are transferred at a time, at least a slice
+    first : index of the first value in the buffer
+    shape : rows and columns of a slice in the buffer, including padding
+    at_once : values per transfer, at least one slice
     """
     per_slice = math.prod(shape)
     step = max(1, min(at_once // per_slice, len(values)))
@@ -698,7 +709,7 @@ def read_without_padding(
 
 
 def start_making(values: NDArray[Any]) -> list[Future[None]]:
-    """Let threads make the memory of an array that nothing was written to: the system does so by pages."""
+    """Start allocating the pages of a new array in threads."""
 
     def touch(part: NDArray[Any]) -> None:
         part[:: PAGE // part.itemsize] = 0
@@ -708,19 +719,19 @@ def start_making(values: NDArray[Any]) -> list[Future[None]]:
 
 @contextmanager
 def borrowed(queue: Queue, size: int, count: int) -> Iterator[list[NDArray[np.uint8]]]:
-    """Borrow arrays of at least `size` bytes, which the device keeps for later reads because allocation is slow."""
+    """Borrow pinned host arrays of at least `size` bytes, which are kept because allocation is slow."""
     kept = queue.device.staging
     arrays = []
     for _ in range(count):
         try:
             array = kept.popleft()
-        except IndexError:  # to ask before would race with other threads
+        except IndexError:  # testing first would race with other threads
             array = None
         arrays.append(array if array is not None and array.nbytes >= size else queue.host_array((size,), np.uint8))
-    yield arrays  # not kept after an error: a read may still be under way
+    yield arrays  # not reused after an error, because a read may still be in progress
     kept.extend(arrays)
 
 
 def _whole(size: int) -> int:
-    """Bytes of the whole words that so many bytes take."""
+    """Round a size up to whole words, bytes."""
     return -(-size // WORD) * WORD

@@ -1,4 +1,4 @@
-"""Buffers and launches of a molecule recorded, for a place among other molecules on a device."""
+"""Recorded buffers and launches of a molecule, for placement with other molecules in device memory."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .kernel import Argument, Arguments, Kernel
 
 @dataclass(eq=False)
 class BufferPiece:
-    """Bytes in place of a buffer: of the molecule, or of each of its structures.
+    """Array of a molecule or of each of its structures, stored in a region instead of a separate buffer.
 
     dtype : of its values
-    values : which it has at the beginning; None if any will do
-    are_zero : whether all are 0 at the beginning
-    is_shared : whether all structures of the molecule have it together, which kernels then only read
-    store : which of the stores of its rows has it: 0, or 1 for what is kept apart from the rows
-    first : byte of its region at which it begins, once that is laid out
+    values : initial values; None if undefined
+    are_zero : whether the initial values are 0
+    is_shared : whether all structures of the molecule share it, read-only
+    store : 0, or 1 for arrays stored separately from the rows
+    first : byte offset in its region, once the region is laid out
     """
 
     size: int
@@ -40,21 +40,22 @@ class BufferPiece:
 
     @property
     def is_read_only(self) -> bool:
-        """Return whether kernels may only read it."""
+        """True if kernels may only read it."""
         return self.values is not None
 
     @property
     def region(self) -> int:
-        """Number of its region: 0 and 1 are shared and own arrays of store 0, 2 and 3 of store 1."""
+        """Index of its region: 0 and 1 are the shared and per-structure arrays of store 0, 2 and 3 those of store 1."""
         return 2 * self.store + (not self.is_shared)
 
 
 @dataclass(frozen=True, eq=False)
 class ArgumentRow:
-    """Arguments of a launch for a structure, with arrays counted from the begin of their region.
+    """Packed arguments of a launch for one structure; arrays are given by offsets in their regions.
 
     values : bytes
-    places : for shared and own arrays of store 0, then of store 1, the numbers of the 8 bytes that hold them
+    places : indices of the 8-byte words with array offsets, for shared and per-structure arrays of store 0, then store
+        1
     shape : work-items of the launch
     """
 
@@ -65,9 +66,9 @@ class ArgumentRow:
 
 @dataclass(frozen=True, eq=False)
 class RecordedLaunch:
-    """A launch of a kernel that serves rows, with the arguments of one molecule; shape and group as in BoundLaunch."""
+    """Launch of a kernel for rows with the arguments of one molecule; shape and group as in BoundLaunch."""
 
-    cost: ClassVar[float] = 0.0  # its time does not go by pairs
+    cost: ClassVar[float] = 0.0  # its run time does not depend on pairs
 
     kernel: Kernel
     shape: tuple[int, int]
@@ -76,16 +77,16 @@ class RecordedLaunch:
 
     @property
     def key(self) -> Hashable:
-        """Key: equal for launches that can be merged."""
+        """Key that is equal for launches that can be merged."""
         return self.kernel, self.group
 
     @property
     def pieces(self) -> list[BufferPiece]:
-        """Its arrays, in the order of its arguments."""
+        """Array arguments in order."""
         return [arg for arg in self.args if isinstance(arg, BufferPiece)]
 
     def row(self, slot: int) -> ArgumentRow:
-        """Pack the row of the launch in a table. slot : bytes; each argument takes one of them, or several"""
+        """Return the table row of the launch. slot : bytes; each argument is padded to a multiple of it"""
         n_groups = np.array([whole // own for whole, own in zip(self.shape, self.group, strict=False)], np.int32)
         fields, at = [n_groups.tobytes()], slot
         places: tuple[list[int], ...] = ([], [], [], [])
@@ -101,19 +102,19 @@ class RecordedLaunch:
 
 
 class Home(Protocol):
-    """Memory of a device with the regions of molecules."""
+    """Device memory that contains regions of molecules."""
 
     def rewrite(self, recorder: Recorder, is_shared: bool, first: int, data: NDArray[np.uint8]) -> None:
-        """Write bytes to the regions of a molecule, or to those of its structures, from the byte `first` on."""
+        """Write bytes to the shared region of a molecule, or to those of its structures, starting at byte `first`."""
 
 
 @dataclass(eq=False)
 class Recorder(Binder):
-    """A record of arrays and launches of one molecule: regions of a large buffer, and rows of tables.
+    """Records the arrays and launches of one molecule as regions of a large buffer and rows of argument tables.
 
-    homes : where the regions are on the device
-    is_shared : whether several structures share launches; else kernels are the plain ones
-    owns_parameters : whether each structure has charges, wells and heights of torsions of its own
+    homes : device memory that contains the regions
+    is_shared : whether launches process several structures; otherwise kernels are built unchanged
+    owns_parameters : whether each structure has a copy of charges, well depths and torsion barriers
     store : as in BufferPiece
     """
 
@@ -122,12 +123,12 @@ class Recorder(Binder):
     store: int = 0
     pieces: list[BufferPiece] = field(default_factory=list)
     homes: WeakSet[Home] = field(default_factory=WeakSet)
-    # By the number of the array, which its piece keeps alive.
+    # By the id of the array, which its piece keeps alive.
     _uploaded: dict[int, BufferPiece] = field(default_factory=dict)
 
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> BufferPiece:
         array = np.ascontiguousarray(values, dtype or self.dtype)
-        if id(array) not in self._uploaded:  # where launches share an array, it is there once
+        if id(array) not in self._uploaded:  # an array used by several launches is stored once
             self._uploaded[id(array)] = self._piece(
                 BufferPiece(max(array.itemsize, array.nbytes), array.dtype, array, is_shared=True)
             )
@@ -156,10 +157,10 @@ class Recorder(Binder):
         return np.zeros(shape, dtype or self.dtype)
 
     def finish(self) -> None:
-        """Wait for nothing."""
+        """Do nothing: a recorder has no pending commands."""
 
     def write(self, piece: BufferPiece, values: NDArray[Any], first: int = 0) -> None:
-        """Fill a piece from an array, from its value `first` on, wherever it is, and for regions to come."""
+        """Write an array to a piece in all existing and future regions. first : index of the first value"""
         data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         begin = first * values.itemsize
         if piece.values is None:
@@ -186,38 +187,38 @@ class Recorder(Binder):
 
     @staticmethod
     def piece(array: Array) -> BufferPiece:
-        """Return an array that a recorder made as what it is."""
+        """Return an array as the BufferPiece that it is."""
         assert isinstance(array, BufferPiece)
         return array
 
     @staticmethod
     def named(arrays: Mapping[str, Array]) -> dict[str, BufferPiece]:
-        """Choose arrays that recorders made, by their names."""
+        """Return the arrays that are BufferPieces, by name."""
         return {name: array for name, array in arrays.items() if isinstance(array, BufferPiece)}
 
     @staticmethod
     def recorded(launches: Iterable[Launch]) -> list[RecordedLaunch]:
-        """Return launches that recorders bound, each once, in their order."""
+        """Return the RecordedLaunches without duplicates, in order."""
         return [launch for launch in dict.fromkeys(launches) if isinstance(launch, RecordedLaunch)]
 
     @property
     def slot(self) -> int:
-        """Bytes of a slot in rows of tables: four reals."""
+        """Bytes of an argument slot: four reals."""
         return 4 * self.dtype.itemsize
 
     @cached_property
     def shared(self) -> Region:
-        """Region of what all structures of the molecule have together."""
+        """Region of the arrays that all structures of the molecule share."""
         return Region.of([piece for piece in self.pieces if piece.is_shared], self.block)
 
     @cached_property
     def own(self) -> Region:
-        """Region of a structure."""
+        """Region of the arrays of one structure."""
         return Region.of([piece for piece in self.pieces if not piece.is_shared], self.block)
 
     @property
     def block(self) -> int:
-        """Bytes to which arrays are aligned; each may be a buffer of its own for a structure alone."""
+        """Alignment of arrays, bytes; without sharing, large enough for each array to be a sub-buffer."""
         return ROW_BLOCK if self.is_shared else max(ROW_BLOCK, self.device.handle.mem_base_addr_align // 8)
 
     def _piece(self, piece: BufferPiece) -> BufferPiece:
@@ -230,7 +231,7 @@ class Recorder(Binder):
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Bytes: `image` first, then so many zeros, then some that have no value yet."""
+    """Layout of a region: `image` first, then `n_zeros` bytes of zeros, then uninitialized bytes."""
 
     image: NDArray[np.uint8]
     n_zeros: int
@@ -238,7 +239,7 @@ class Region:
 
     @classmethod
     def of(cls, pieces: Sequence[BufferPiece], block: int) -> Region:
-        """Lay out pieces one after another, each at a multiple of so many bytes."""
+        """Lay out pieces at multiples of `block` bytes."""
         ranks = [0 if piece.values is not None else 1 if piece.are_zero else 2 for piece in pieces]
         ends, end = [0, 0, 0], 0
         for rank in range(3):

@@ -1,17 +1,17 @@
-"""OpenCL runtimes and their peculiarities: where they are, what they write, compile for and need of the system.
+"""Discovery of OpenCL runtimes, and workarounds for their peculiarities.
 
-PyOpenCL's wheel reads the folder OCL_ICD_VENDORS, or /etc/OpenCL/vendors, for files that name a runtime's library. Two
-common runtimes are missed that way. Intel's from PyPI has an .icd file with a path of the machine it was built on.
-Inside containers NVIDIA's library is mounted without an .icd file. On Windows runtimes are in the registry, where pip
-writes nothing, and OCL_ICD_FILENAMES adds libraries to them. So both are announced, and no user sets a variable.
+PyOpenCL's wheel searches the folder OCL_ICD_VENDORS, or /etc/OpenCL/vendors, for files that name a runtime's library.
+This misses two common runtimes: Intel's from PyPI, whose .icd file has a path of the machine it was built on, and
+NVIDIA's in containers, where the library is mounted without an .icd file. On Windows, runtimes are listed in the
+registry, which pip does not modify; OCL_ICD_FILENAMES adds libraries. This module adds both runtimes, so that users
+need not set environment variables.
 
-PyOpenCL's wheel has PoCL 3.0 with LLVM 14, which ends the compilation of each kernel with the linker of the system. The
-wheel has neither `ld` nor GCC's library, and PoCL aborts the process if they are missing. It calls processors that it
-does not know "generic", such as AMD's since Zen 5. Its own compiler then refuses that name, and no program builds.
-Later versions take the name from the variable POCL_LLVM_CPU_NAME. This one has neither an option nor a variable for it
-(https://github.com/pocl/pocl/issues/1049), so the name is replaced where PoCL keeps it. That writes into another
-library's memory, so it is done only with PELE_OCL_NAME_PROCESSOR=1; without it the error of a build says which runtime
-to install.
+PyOpenCL's wheel contains PoCL 3.0 with LLVM 14, which links each kernel with the linker of the system. The wheel
+contains neither `ld` nor libgcc, and PoCL aborts the process if they are missing. PoCL 3.0 also reports processors that
+it does not know, such as AMD's since Zen 5, as "generic", a name that its compiler rejects, so that no program builds.
+Later versions read the name from the variable POCL_LLVM_CPU_NAME; version 3.0 has no such setting
+(https://github.com/pocl/pocl/issues/1049), so the name is replaced in PoCL's memory. Because this modifies memory of
+another library, it is done only with PELE_OCL_NAME_PROCESSOR=1. Otherwise the build error names a runtime to install.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
 @contextmanager
 def announced_runtimes() -> Iterator[None]:
-    """Let the loader find runtimes of pip and the driver in addition to the system's, within the block.
+    """Make runtimes from pip and the driver visible to the loader within the block, in addition to the system's.
 
-    Does nothing where the user chose by OCL_ICD_VENDORS, or where there is nothing to add.
+    Does nothing if the user set OCL_ICD_VENDORS, or if there is no runtime to add.
     """
     if sys.platform == "win32":
         with _announced_on_windows():
@@ -71,7 +71,7 @@ def announced_runtimes() -> Iterator[None]:
 
 @contextmanager
 def _announced_on_windows() -> Iterator[None]:
-    """Announce Intel's runtime of pip beside the registry's; its library finds its own parts by PATH."""
+    """Add Intel's runtime from pip to those of the registry; it finds its own libraries through PATH."""
     library = None if WINDOWS_VARIABLE in os.environ else _pip_intel("intelocl64.dll")
     if library is None:
         yield
@@ -102,7 +102,7 @@ def _pip_intel_icd() -> dict[str, str]:
 
 
 def _pip_intel(name: str) -> Path | None:
-    """Find the library of this name in Intel's runtime of pip; None if that is not installed."""
+    """Find a library of Intel's runtime from pip; None if it is not installed."""
     try:
         files = metadata.files("intel-opencl-rt") or []
     except metadata.PackageNotFoundError:
@@ -121,7 +121,7 @@ def _container_nvidia_icd(named: dict[str, str]) -> dict[str, str]:
     return {"nvidia-driver.icd": library}
 
 
-# Where clang 14 looks for the files of GCC.
+# Where clang 14 searches for libgcc.
 GCC_LIBRARIES = tuple(
     f"{top}/{folder}/*/*/libgcc.a" for top in ("usr", "usr/local") for folder in ("lib/gcc", "lib64/gcc")
 )
@@ -134,26 +134,26 @@ GCC_LIBRARIES += (
 
 @cache
 def missing_parts() -> list[str]:
-    """List what PoCL 3.0 needs for linking and this system lacks."""
+    """List the tools that PoCL 3.0 needs for linking and that this system lacks."""
     return missing_below(Path("/"), os.environ.get("PATH", ""))
 
 
 def missing_below(root: Path, path: str) -> list[str]:
-    """List what is missing. root : of the file system; path : folders of programs, as in PATH"""
+    """List the missing tools. root : of the file system; path : search path for programs, as in PATH"""
     found = {"ld": shutil.which("ld", path=path), "libgcc": any(any(root.glob(pattern)) for pattern in GCC_LIBRARIES)}
     return [name for name, place in found.items() if not place]
 
 
 PROCESSOR_VARIABLE = "PELE_OCL_NAME_PROCESSOR"
 UNKNOWN = b"generic\0"
-TRIPLET = b"x86_64-"  # begins the name of the target, the pointer to which stands before that to the processor's
-KEPT_BYTES = 1024  # of a device in PoCL 3.0, behind which the next one may begin
-# What LLVM takes a Haswell to have, as the system names it, as far as compilers make use of it in kernels.
+TRIPLET = b"x86_64-"  # start of the target's name; the pointer to it precedes the pointer to the processor's name
+KEPT_BYTES = 1024  # bytes of a device in PoCL 3.0; the next device may follow
+# Features of LLVM's processor Haswell that matter for kernels, named as in /proc/cpuinfo.
 HASWELL = {"avx2", "bmi1", "bmi2", "fma", "f16c", "abm", "movbe", "popcnt"}
 
 
 def name_processors(devices: Iterable[cl.Device]) -> None:
-    """Have PoCL 3.0 compile for a processor that its compiler knows, on devices whose own it does not, if asked to."""
+    """Replace processor names that PoCL 3.0 reports as "generic", if PELE_OCL_NAME_PROCESSOR=1."""
     if os.environ.get(PROCESSOR_VARIABLE) != "1":
         return
     own = [device for device in devices if " PoCL 3.0" in device.platform.version]
@@ -166,27 +166,27 @@ def name_processors(devices: Iterable[cl.Device]) -> None:
         with open("/proc/self/mem", "r+b", buffering=0) as memory:
             for device in unknown:
                 rename(memory, device.int_ptr, name, writable)
-    except OSError:  # nothing builds then, and the error says what helps
+    except OSError:  # builds fail then, with an error that names a remedy
         pass
 
 
 def known_name(cpuinfo: str) -> bytes:
-    """Name the most that LLVM 14 knows of this processor, in 7 letters at most. cpuinfo : as Linux tells it"""
+    """Return the best processor name that LLVM 14 supports, at most 7 letters. cpuinfo : content of /proc/cpuinfo"""
     flags = next((line.split() for line in cpuinfo.splitlines() if line.startswith("flags")), [])
     return b"haswell" if set(flags) >= HASWELL else b"x86-64"
 
 
 def writable_parts(maps: str) -> list[range]:
-    """List the bytes of a process that it may write to. maps : as Linux tells them"""
+    """List the writable address ranges of a process. maps : content of /proc/self/maps"""
     lines = (line.split()[:2] for line in maps.splitlines())
     return [range(*(int(end, 16) for end in ends.split("-"))) for ends, rights in lines if rights.startswith("rw")]
 
 
 def rename(memory: BinaryIO, first: int, name: bytes, writable: Sequence[range]) -> bool:
-    """Replace the name of the processor in what begins at byte `first`; whether it stands there, and once alone.
+    """Replace the processor name in the device structure at byte `first`; returns whether it was found exactly once.
 
-    memory : of this process, which raises OSError or gives nothing where nothing is
-    writable : its parts that may be written to; the file of the memory itself would write to constants, too
+    memory : of this process; reads of unmapped addresses raise OSError or return nothing
+    writable : writable address ranges; checked because /proc/self/mem also writes to read-only memory
     """
     raw = _read(memory, first, KEPT_BYTES)
     pointers = struct.unpack(f"{len(raw) // 8}Q", raw[: len(raw) // 8 * 8])
@@ -203,7 +203,7 @@ def rename(memory: BinaryIO, first: int, name: bytes, writable: Sequence[range])
 
 
 def _read(memory: BinaryIO, first: int, size: int) -> bytes:
-    """Read so many bytes, or fewer if there is nothing to be read."""
+    """Read `size` bytes, or fewer if they are not readable."""
     try:
         memory.seek(first)
         return memory.read(size)
@@ -211,27 +211,27 @@ def _read(memory: BinaryIO, first: int, size: int) -> bytes:
         return b""
 
 
-# PoCL aborts the process where it cannot write its kernels; a large program's take some 10 MiB.
+# PoCL aborts the process if it cannot write its kernels; a large program needs about 10 MiB.
 LEAST_FREE_BYTES = 64 << 20
 
 
 _loading: list[threading.Thread] = []  # the thread of load_runtimes
 _beginning = threading.Lock()
-_contexts: dict[int, int] = {}  # by device, pointers of both: made by load_runtimes, taken by make_context
+_contexts: dict[int, int] = {}  # pointers to contexts by those to devices, from load_runtimes
 
 
 def load_runtimes(context_of: int = 0) -> threading.Thread:
-    """Load the runtimes in a thread, once, so that other threads work while drivers start; some start threads.
+    """Load the runtimes in a thread, once, so that other work can continue while drivers start.
 
-    context_of : a kind of devices, such as loader.GPU; if there is one device of this kind, its context is made, too
+    context_of : kind of device, such as loader.GPU; if there is exactly one device of this kind, its context is created
 
-    The process waits for the thread before it forks or ends, as not every driver survives that while it starts.
+    The process waits for the thread before it forks or exits, because some drivers would crash while they start.
     """
     with _beginning:
         if not _loading:
             _give_pocl_a_folder()
             thread = threading.Thread(target=_start_drivers, args=(find_loader(), context_of), name="OpenCL's runtimes")
-            if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+            if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
                 os.register_at_fork(before=thread.join, after_in_child=_contexts.clear)
             thread.start()
             _loading.append(thread)
@@ -251,7 +251,7 @@ def _start_drivers(loader: Loader | None, context_of: int) -> None:
 
 
 def make_context(device: cl.Device) -> cl.Context:
-    """Make the context of a device, or take the one that load_runtimes made."""
+    """Create a context for a device, or return the one that load_runtimes created."""
     import pyopencl as cl
 
     made = _contexts.pop(device.int_ptr, None)
@@ -260,41 +260,41 @@ def make_context(device: cl.Device) -> cl.Context:
 
 @lru_cache(maxsize=1)
 def find_platforms() -> tuple[cl.Platform, ...]:
-    """List the OpenCL platforms of this machine. The first call loads the runtimes, unless load_runtimes did."""
+    """List the OpenCL platforms of this machine. Loads the runtimes if load_runtimes was not called."""
     loading = load_runtimes()
     import pyopencl as cl
 
     _keep_invokers_in_memory(cl)
     loading.join()
-    with announced_runtimes():  # in case that the thread could not reach the loader
+    with announced_runtimes():  # if the thread could not access the loader
         try:
             return tuple(cl.get_platforms())
-        except cl.Error:  # the loader found no runtime at all
+        except cl.Error:  # no runtime was found
             return ()
 
 
 class _Invokers(dict[Any, Any]):
-    """Functions that PyOpenCL generates to set a kernel's arguments, in memory."""
+    """In-memory cache of the functions that PyOpenCL generates to set kernel arguments."""
 
     def store_if_not_present(self, key: Any, value: Any) -> None:
         self.setdefault(key, value)
 
 
 def _keep_invokers_in_memory(module: Any) -> None:
-    """Replace PyOpenCL's database of generated functions, which fails with the disk and has no checksums."""
+    """Replace PyOpenCL's on-disk cache of generated functions, which has no checksums and fails on disk errors."""
     switch = getattr(module, "_PYOPENCL_NO_CACHE", None)
-    module._PYOPENCL_NO_CACHE = True  # the module makes no database while it is imported
+    module._PYOPENCL_NO_CACHE = True  # prevents a database on import
     try:
         from pyopencl import invoker
     finally:
         module._PYOPENCL_NO_CACHE = switch
-    invoker.invoker_cache = _Invokers()  # type: ignore[assignment]  # of its methods one is called
+    invoker.invoker_cache = _Invokers()  # type: ignore[assignment]  # only this method is called
 
 
 def _give_pocl_a_folder() -> None:
-    """Let PoCL keep its kernels in a temporary folder where it cannot write to its own, or others can.
+    """Make PoCL cache kernels in a temporary folder if its own is not writable or is shared with other users.
 
-    It loads what it finds there as code. A user without a home would share a folder of /tmp with all others.
+    PoCL executes the code it finds there. Without a home directory, it would share a folder in /tmp with all users.
     """
     folder = _pocl_folder(os.environ.get)
     is_shared = not any(os.environ.get(name) for name in ("POCL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"))
@@ -312,7 +312,7 @@ def _give_pocl_a_folder() -> None:
 
 
 def _pocl_folder(variable: Callable[[str], str | None]) -> Path:
-    """Find the folder in which PoCL keeps kernels, by its own rules."""
+    """Return the folder in which PoCL caches kernels."""
     if own := variable("POCL_CACHE_DIR"):
         return Path(own)
     if user_cache := variable("XDG_CACHE_HOME"):
@@ -321,7 +321,7 @@ def _pocl_folder(variable: Callable[[str], str | None]) -> Path:
 
 
 def _can_hold_kernels(folder: Path) -> bool:
-    """Return whether files can be written there, with room enough."""
+    """Return whether a folder is writable and has enough free space."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -105,7 +105,7 @@ def painted(
     if (map_ is None) == (residue_values is None):
         raise InputError("a surface is coloured by a map or by residue values; give one of them")
     if end is not None:
-        arguments.number("end", end, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
+        arguments.number("end", end, "a positive number, 1e-9 to 1e12", least=LEAST_END, most=MOST_END)
     for name, value in (("title", title), ("about", about), ("unit", unit)):
         arguments.text(name, value)
     if map_ is not None:
@@ -116,7 +116,7 @@ def painted(
         assert residue_values is not None
         if not isinstance(residue_values, Mapping):
             given = arguments.described(residue_values)
-            raise InputError(f"residue_values is {given}; a dictionary is needed")
+            raise InputError(f"residue_values is {given}; expected a dictionary")
         for name, number in residue_values.items():
             arguments.number(f"the value of {arguments.text('a residue', name)}", number, "a finite number")
         surface = molecular_surface(atoms)

@@ -61,5 +61,5 @@ def about_file(name: str, title: str) -> str:
     return (
         f"The map was read from {name}{says}. What its values mean is the matter of the program that made it: APBS "
         "solves the Poisson-Boltzmann equation, as pele-ocl does where the title says so; its other maps "
-        "sum the Coulomb potential of charges in a uniform medium, which is no solution of that equation."
+        "sum the Coulomb potential of charges in a uniform medium, which is not a solution of that equation."
     )

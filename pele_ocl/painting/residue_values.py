@@ -68,7 +68,7 @@ def _deltas(source: InputFile, rows: list[_Row]) -> Iterator[_Row]:
             raise FormatError(f"{source}:{n}: a decomposition by pairs; write it by residue, with idecomp 1 or 2")
         if ":" in row[0].rstrip(":"):
             if len(row) <= _TOTAL:
-                raise FormatError(f"{source}:{n}: has {len(row)} columns; {_TOTAL + 1} or more are needed")
+                raise FormatError(f"{source}:{n}: has {len(row)} columns; expected {_TOTAL + 1} or more")
             yield n, [row[0].partition(":")[2], row[_TOTAL]]
 
 
@@ -76,7 +76,7 @@ def _values(source: InputFile, rows: Iterator[_Row]) -> dict[str, float]:
     found: dict[str, float] = {}
     for n, row in rows:
         if len(row) != 2:
-            raise FormatError(f"{source}:{n}: has {len(row)} columns; a residue and its value are needed")
+            raise FormatError(f"{source}:{n}: has {len(row)} columns; expected a residue and its value")
         name, text = row
         try:
             value = float(text)
@@ -88,5 +88,5 @@ def _values(source: InputFile, rows: Iterator[_Row]) -> dict[str, float]:
             raise FormatError(f"{source}:{n}: {name} has a value already")
         found[name] = value
     if not found:
-        raise FormatError(f"{source}: holds no values of residues")
+        raise FormatError(f"{source}: contains no values of residues")
     return found

@@ -42,7 +42,9 @@ def internal_dielectrics(atoms: Atoms) -> Floats:
     require_atoms(atoms)
     labels = atoms.labels
     if labels is None:
-        raise InputError("the dielectric constants of VDGBNP go by residue and atom names, which these atoms lack")
+        raise InputError(
+            "the dielectric constants of VDGBNP go by residue and atom names, which these atoms do not have"
+        )
     names, residues = labels.names.tolist(), labels.residue_names.tolist()
     starts = labels.residue_starts.tolist()
     values = np.empty(len(atoms))

@@ -164,12 +164,12 @@ def _complaint(path: InputFile, names: Sequence[str], rows: list[list[str]], whe
     for at, words in zip(where.tolist(), rows, strict=True):
         if len(words) != len(names):
             has = "1 column" if len(words) == 1 else f"{len(words)} columns"
-            return f"{path}:{at}: has {has}; {len(names)} are needed: {', '.join(names)}"
+            return f"{path}:{at}: has {has}; expected {len(names)}: {', '.join(names)}"
         for name, word in zip(names, words, strict=True):
             try:
                 _array(name, [word if number(word) is not None else "?"])
             except (ValueError, KeyError, OverflowError):
-                return f"{path}:{at}: {name} is {quoted(word)}; {_PARSERS[name][2]} is needed"
+                return f"{path}:{at}: {name} is {quoted(word)}; expected {_PARSERS[name][2]}"
     raise AssertionError("no row is wrong")
 
 
@@ -221,7 +221,7 @@ def read_pairs(
     announced = columns.pop("n_pairs", None)
     if announced is not None and announced != len(columns["first"]):
         raise FormatError(
-            f"{file}: holds {len(columns['first']):,} pairs where its first line says {announced:,}; "
+            f"{file}: contains {len(columns['first']):,} pairs where its first line says {announced:,}; "
             "fetch or copy the file again"
         )
     if (

@@ -123,13 +123,13 @@ class PairList(ReadOnlyArrays):
         odd = ~np.isin(values, (0, 1))
         if odd.any():
             k = int(np.argmax(odd))
-            raise InputError(f"one_four of pairs[{k}] is {values[k]}; True or False is needed")
+            raise InputError(f"one_four of pairs[{k}] is {values[k]}; expected True or False")
         return values.astype(np.bool_)
 
     def _per_pair(self, name: str) -> NDArray[Any]:
         values = arguments.array(name, getattr(self, name), "iufb", "numbers")
         if values.shape != (len(self),):
-            raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value per pair")
+            raise InputError(f"{name} has shape {values.shape}; expected ({len(self)},), one value per pair")
         return values
 
     def _finite(self, name: str) -> Floats:
@@ -137,7 +137,7 @@ class PairList(ReadOnlyArrays):
         bad = ~np.isfinite(values)
         if bad.any():
             k = int(np.argmax(bad))
-            raise InputError(f"{name} of pairs[{k}] is {values[k]}; a finite number is needed")
+            raise InputError(f"{name} of pairs[{k}] is {values[k]}; expected a finite number")
         return values
 
 
@@ -187,7 +187,7 @@ def require_pairs(pairs: object) -> None:
     """Raise InputError for anything but pairs, such as a path or an array."""
     if not hasattr(pairs, "chunks") or not hasattr(pairs, "n_atoms"):
         raise InputError(
-            f"pairs are {arguments.described(pairs)}; a list is needed: pairs_within(atoms, 12), all_pairs(atoms), "
+            f"pairs are {arguments.described(pairs)}; expected a list: pairs_within(atoms, 12), all_pairs(atoms), "
             "read_pairs('pairs.h5', len(atoms)) or PairList(len(atoms), first, second)"
         )
 
@@ -238,20 +238,20 @@ def whole_numbers(name: str, values: ArrayLike) -> Codes:
     """Return indices (p,) as int64. Raises InputError for fractions and other shapes."""
     array = arguments.array(name, values, "iuf", "indices of atoms")
     if array.ndim != 1:
-        raise InputError(f"{name} has shape {array.shape}; (p,) is needed, one index a pair")
+        raise InputError(f"{name} has shape {array.shape}; expected (p,), one index per pair")
     if array.size and array.dtype.kind not in "iu":
-        raise InputError(f"{name} holds {array.dtype} values; indices are whole numbers")
+        raise InputError(f"{name} contains {array.dtype} values; indices are whole numbers")
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
-        raise InputError(f"{name} holds {array.max()}; no molecule has so many atoms")
+        raise InputError(f"{name} contains {array.max()}; no molecule has that many atoms")
     return array.astype(np.int64)
 
 
 def require_most(most: int) -> int:
     """Return a number of pairs per piece. Raises InputError unless it is a positive integer."""
     if not isinstance(most, int | np.integer):
-        raise InputError(f"pieces are of {arguments.described(most)} pairs; a whole number is needed")
+        raise InputError(f"pieces are of {arguments.described(most)} pairs; expected a whole number")
     if most < 1:
-        raise InputError(f"pieces of {most} pairs were asked for; at least 1 is needed")
+        raise InputError(f"pieces of {most} pairs were asked for; expected at least 1")
     return most
 
 
@@ -308,7 +308,7 @@ class AllPairs(ReadOnlyArrays):
         """Return the pairs of a field, (m, 2), with the lower index first."""
         given = arguments.array(name, getattr(self, name), "iuf", "pairs of indices")
         if given.size and (given.ndim != 2 or given.shape[1] != 2):
-            raise InputError(f"{name} has shape {given.shape}; (m, 2) is needed")
+            raise InputError(f"{name} has shape {given.shape}; expected (m, 2)")
         return np.sort(whole_numbers(name, given.reshape(-1)).reshape(-1, 2), axis=1)
 
     def _ranks(self, name: str, pairs: Codes) -> Codes:
@@ -318,7 +318,7 @@ class AllPairs(ReadOnlyArrays):
         if wrong.any():
             k = int(np.argmax(wrong))
             raise InputError(
-                f"{name} holds the pair {i[k]} {j[k]}; two of the atoms 0 to {self.n_atoms - 1} are needed"
+                f"{name} contains the pair {i[k]} {j[k]}; expected two of the atoms 0 to {self.n_atoms - 1}"
             )
         return np.unique(self._starts[i] + j - i - 1)
 

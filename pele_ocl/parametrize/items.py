@@ -43,7 +43,7 @@ def items_of(
     """List the molecules of the input. Raises InputError or FormatError for input without molecules."""
     several = [what] if isinstance(what, str | PathLike | Ligand) or is_mol(what) else what
     if not isinstance(several, Iterable):
-        raise InputError(f"the molecules are {arguments.described(what)}; files of molecules, or a SMILES, are needed")
+        raise InputError(f"the molecules are {arguments.described(what)}; expected files of molecules, or a SMILES")
     found = list[MoleculeItem]()
     for number, each in enumerate(several, 1):
         if isinstance(each, Ligand):
@@ -58,7 +58,7 @@ def items_of(
                 found += _of_file(str(path), hydrogens, ph, template)
         else:
             raise InputError(
-                f"a molecule is {arguments.described(each)}; a file, a SMILES, a Ligand or a Mol of RDKit is needed"
+                f"a molecule is {arguments.described(each)}; expected a file, a SMILES, a Ligand or a Mol of RDKit"
             )
     names = UniqueNames()
     return [replace(item, name=names.of(item.name, f"ligand_{number}")) for number, item in enumerate(found, 1)]
@@ -73,7 +73,7 @@ def _of_file(path: str, hydrogens: Hydrogens, ph: float | None, template: str | 
     stem = Path(path.removesuffix(".gz").removesuffix(".bz2")).stem
     titles = [make.title for make in ligand_makers(path, hydrogens=hydrogens, ph=ph, template=template)]
     if not titles:
-        raise FormatError(f"{path}: holds no molecule")
+        raise FormatError(f"{path}: contains no molecule")
     return [
         MoleculeItem(title or (stem if len(titles) == 1 else f"{stem}_{number}"), path, number)
         for number, title in enumerate(titles, 1)

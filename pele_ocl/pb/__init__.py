@@ -67,8 +67,8 @@ __all__ = [
 
 
 Path_ = str | PathLike[str]
-_END = 5.0  # kT/e, of the colours of scenes
-_MODEL_FIELDS = {  # fields of PBModel by the keywords of `pb`
+_END = 5.0  # kT/e, end of the colour scale of scenes
+_MODEL_FIELDS = {  # fields of PBModel by keyword of `pb`
     "solute_dielectric": "solute_dielectric", "solvent_dielectric": "solvent_dielectric", "temperature": "temperature",
     "dielectric_surface": "surface", "probe": "probe", "density": "density", "window": "window", "charges": "charges",
     "boundary": "boundary",
@@ -100,31 +100,31 @@ def pb(
 ) -> PBResult | ApbsResult:  # fmt: skip
     """Solve the Poisson-Boltzmann equation for a molecule.
 
-    Use PoissonBoltzmann for many conformations of one molecule; docs/theory/poisson-boltzmann.md has the method.
+    Use PoissonBoltzmann for many conformations of one molecule; docs/theory/poisson-boltzmann.md describes the method.
 
     what : Atoms, or the path of a structure, preferably a .pqr file, whose radii are used. An input file of APBS, .in,
-        is computed as by APBS, only with `device` and `progress`
-    model : a PBModel, or the number of the model in a file with several. Constants as keywords: solute_dielectric, 2,
-        solvent_dielectric, 78.54, temperature, K, dielectric_surface, "edges", probe, density, window, charges,
-        boundary as in PBModel; `nonlinear` for the nonlinear equation; `ionic_strength`, mol/L, of a 1:1 salt of 2 A,
-        or species of ions with `ion`, each a PBIon or its charge, e, concentration, mol/L, and radius, A. A path
-        instead of the model is the output: `pb(what, "map.dx")`
-    like : "apbs" for its surface "smol", charges "spl2" and boundary "sdh", unless others are given, and for the energy
-        of solvation as the difference of two solutions
+        is computed as by APBS; only `device` and `progress` can be combined with it
+    model : a PBModel, or the number of the model in a file with several. Constants can also be given as keywords:
+        solute_dielectric, 2, solvent_dielectric, 78.54, temperature, K, dielectric_surface, "edges", probe, density,
+        window, charges and boundary as in PBModel. `nonlinear` selects the nonlinear equation. `ionic_strength`, mol/L,
+        is that of a 1:1 salt with radius 2 A; `ion` lists ion species instead, each a PBIon or its charge, e,
+        concentration, mol/L, and radius, A. A path instead of the model is the output: `pb(what, "map.dx")`
+    like : "apbs" for its defaults: surface "smol", charges "spl2" and boundary "sdh", unless others are given. The
+        energy of solvation is then the difference of two solutions
     grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as in PoissonBoltzmann
-    wide : whether the grid gets boundary values from a coarser one, as in PoissonBoltzmann. By default this is used
-        only for the map, by a second solution when it is first needed, so that energies do not depend on whether a map
-        is kept
+    wide : whether to take boundary values from a coarser grid, as in PoissonBoltzmann. By default this is done only for
+        the map, in a second solution when the map is first accessed, so that energies do not depend on whether a map is
+        kept
     keep_map, grid_error, extrapolate, shifts, seed, progress : as in PoissonBoltzmann.solve
-    per_residue : True for contributions of residues in `to_json`
-    strict : True to refuse structures with findings
+    per_residue : True to include contributions of residues in `to_json`
+    strict : True to reject structures with findings
     output : map to write, kT/e: .dx, .mrc, .cube, .h5 or others
-    pqr : file of the atoms with the charges and radii used
-    scene : programs, "pymol", "chimerax" or "vmd", for which a script next to `output` shows the surface, coloured from
-        -5 to 5 kT/e
-    reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `coordinates`,
-        `parameters`
-    call : returns facts of the call for files, for a structure's path
+    pqr : file to write with the atoms and the charges and radii used
+    scene : programs, "pymol", "chimerax" or "vmd", for which to write a script next to `output` that shows the surface
+        coloured by the potential, from -5 to 5 kT/e
+    reading, read : how files are read: a jobs.Reading, or its fields as keywords: `select`, `forcefield`,
+        `coordinates`, `parameters`
+    call : function that returns facts about the call to store in files
     show : called with the lines that APBS would print for its input files
 
     Returns a PBResult, whose `solvation` is in kcal/mol; an ApbsResult for an input file of APBS. Raises InputError for
@@ -139,7 +139,7 @@ def pb(
     if isinstance(model, str | PathLike):
         output, model = arguments.one_output(model, output), None
     keywords = dict(locals())
-    from ..painting import quantity_of, require_scenes, write_scenes  # binding energies load this package without
+    from ..painting import quantity_of, require_scenes, write_scenes  # not needed for binding energies
 
     if isinstance(model, int):
         read, model = {**read, "model": model}, None
@@ -148,7 +148,7 @@ def pb(
         from .apbs_run import run_apbs
 
         return run_apbs(read_file(what), device, show, progress)
-    arguments.number("ionic_strength", ionic_strength, "a number of mol/L, 0 to 20,")
+    arguments.number("ionic_strength", ionic_strength, "a number of mol/L, 0 to 20")
     if output is not None:
         require_map_suffix(arguments.file_path(output, "output"))
     if pqr is not None and arguments.file_path(pqr, "pqr").suffix.lower() != ".pqr":
@@ -193,10 +193,10 @@ def pb(
         with_residues=arguments.flag("per_residue", per_residue), heard=tuple(heard),
         call=with_coordinates(call, molecule.coordinates), scenes=scenes,
     )  # fmt: skip
-    if kept and own_grid:  # the energy is the same with and without a map, which is computed when it is asked for
+    if kept and own_grid:  # the map is computed when needed, so the energy does not depend on it
         result.compute_map_by(partial(_wide_map, plan_of))
     if per_residue:
-        result.residue_shares()  # says what is wrong before anything is written
+        result.residue_shares()  # checks labels before files are written
     if pqr is not None:
         result.save(pqr)
     if output is not None:
@@ -210,20 +210,20 @@ def pb(
 
 
 def _wide_map(plan_of: Callable[..., PoissonBoltzmann]) -> Map:
-    """Compute the potential on the grid within a coarser one."""
+    """Compute the map with boundary values from a coarser grid."""
     found = plan_of(wide=True).solve(grid_error=False).map
     assert found is not None
     return found
 
 
-_ION = "a PBIon, or its charge, e, concentration, mol/L, and radius, A,"
+_ION = "a PBIon, or its charge, e, concentration, mol/L, and radius, A"
 
 
 def _model_of(
     like: str | None, nonlinear: bool, ionic_strength: float, ion: Sequence[PBIon | tuple[float, ...]],
     constants: dict[str, Any],
 ) -> PBModel:  # fmt: skip
-    """Make the model of the names of its constants."""
+    """Return the model for the given keywords."""
     ions = tuple(each if isinstance(each, PBIon) else PBIon(*each) for each in arguments.rows("ion", ion, _ION, PBIon))
     if ions and ionic_strength:
         raise KeywordError("choose one of `ionic_strength` and `ion`")
@@ -234,7 +234,7 @@ def _model_of(
 
 
 def _refuse_for_apbs(keywords: dict[str, Any]) -> None:
-    """Raise InputError for keywords given with an input file of APBS, which says all of it."""
+    """Raise KeywordError for keywords that conflict with an input file of APBS."""
     defaults = {name: of.default for name, of in inspect.signature(pb).parameters.items()}
     able = ("what", "device", "progress", "show", "call", "keep_map", "reading", "read", "structures", "trajectory",
             "allow_missing_terminals")  # fmt: skip
@@ -252,7 +252,7 @@ def _refuse_for_apbs(keywords: dict[str, Any]) -> None:
 
 
 def _in_the_solute(plan: PoissonBoltzmann, result: PBResult) -> PoissonBoltzmann:
-    """Put the same charges on the same grids, with the solute's dielectric everywhere and no salt."""
+    """Return the plan for the same charges and grids, with the solute's dielectric everywhere and no salt."""
     model = replace(plan.model, solvent_dielectric=plan.model.solute_dielectric, ions=(), equation="linear")
     return PoissonBoltzmann(
         plan.atoms, model, grids=[level.grid for level in result.levels], reaction=False, solver=plan.solver,

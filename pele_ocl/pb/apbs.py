@@ -1,6 +1,6 @@
-"""Input files of APBS: what they ask for, as calculations of PoissonBoltzmann.
+"""Reader for APBS input files, which are converted to calculations of PoissonBoltzmann.
 
-Facts are from the manual of APBS 3.4.1 and from its output; what is not done is refused by its name before any work.
+Keywords follow the manual of APBS 3.4.1 and its output; unsupported ones raise an error before any computation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .apbs_maps import OF_POTENTIAL
 
 T = TypeVar("T")
 
-ETOL = 1e-10  # residual if a file gives no etol; APBS stops at 1e-6
+ETOL = 1e-10  # default residual; APBS stops at 1e-6
 LOOSEST, TIGHTEST = 1e-6, 1e-14
 FORMATS = {"dx": ".dx", "gz": ".dx.gz", "flat": ".txt"}
 WRITTEN = {
@@ -47,7 +47,7 @@ WRITTEN = {
     "edens": "ENERGY DENSITY (kT/e/A)^2", "ndens": "ION NUMBER DENSITY (M)", "qdens": "ION CHARGE DENSITY (e_c * M)",
 }  # fmt: skip
 NEED_POTENTIAL = {"pot", "atompot", *OF_POTENTIAL}
-MAPS = {"diel": 3, "kappa": 1, "charge": 1}  # that are read, with how many files they have
+MAPS = {"diel": 3, "kappa": 1, "charge": 1}  # maps that can be read, with the number of their files
 _SOLVERS = {"mg-manual", "mg-auto", "mg-dummy", "mg-para"}
 _OTHER_SOLVERS = {
     "fe-manual": "finite elements", "tabi": "TABI-PB", "bem-manual": "TABI-PB", "geoflow-auto": "geometric flow",
@@ -59,19 +59,19 @@ _OTHER_EQUATIONS = {
 }  # fmt: skip
 _SURFACES, _SPREADINGS = ("mol", "smol", "spl2", "spl4"), ("spl0", "spl2", "spl4")
 _BOUNDARIES = ("zero", "sdh", "mdh", "focus")
-# Words by the numbers that older files have in their place.
+# Numeric values of keywords in older files.
 _NUMBERED = {
     "bcfl": {"0": "zero", "1": "sdh", "2": "mdh", "4": "focus"}, "chgm": {"0": "spl0", "1": "spl2", "2": "spl4"},
     "srfm": {"0": "mol", "1": "smol", "2": "spl2", "4": "spl4"},
 }  # fmt: skip
 _NEEDED = ("dime", "srfm", "chgm", "pdie", "sdie", "temp", "mol", "bcfl")
-# Keywords that this program needs no value of, with how many values they have.
+# Ignored keywords with the number of their values.
 _IGNORED = {"nlev": 1, "gamma": 1, "pdime": 3, "ofrac": 1, "async": 1, "cmem": 1, "usemesh": 1, "ekey": 1}
 
 
 @dataclass(frozen=True)
 class ApbsWrite:
-    """File that a calculation is to write. quantity : key of WRITTEN; path : with its suffix"""
+    """File to write. quantity : key of WRITTEN; path : with its suffix"""
 
     quantity: str
     path: Path
@@ -81,12 +81,12 @@ class ApbsWrite:
 class ApbsCalculation:
     """An ELEC block.
 
-    name : as the block gives it, or its number; molecule : index into the molecules of the file, from 0
-    grids : from coarse to fine; the first `n_before` belong to the calculation before it, which bcfl focus continues
+    name : given in the block, or its number; molecule : index in the molecules of the file, from 0
+    grids : from coarse to fine; the first `n_before` belong to the previous calculation, which bcfl focus continues
     tolerance : relative residual
-    given, map_files : maps that are used, and the files they are from
-    solves : False for mg-dummy; prints_energy, prints_parts : by calcenergy; writes : files
-    notes : what was read otherwise than APBS would
+    given, map_files : maps used, and their files
+    solves : False for mg-dummy; prints_energy, prints_parts : set by calcenergy; writes : files to write
+    notes : differences from APBS
     """
 
     name: str
@@ -106,14 +106,14 @@ class ApbsCalculation:
 
 @dataclass(frozen=True)
 class ApbsPrint:
-    """A PRINT statement: energies of calculations, each times +1 or -1, by their index from 0."""
+    """A PRINT statement: signs, +1 or -1, and indices, from 0, of the calculations whose energies are added."""
 
     terms: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
 class ApbsInput:
-    """Calculations of a file. molecules : paths of PQR files; notes : what was left out, with its reason"""
+    """Content of an input file. molecules : paths of PQR files; notes : ignored parts, with reasons"""
 
     molecules: tuple[Path, ...]
     calculations: tuple[ApbsCalculation, ...]
@@ -124,18 +124,18 @@ class ApbsInput:
 def read_apbs(
     source: InputFile, read_molecule: Callable[[Path], Atoms], read_values: Callable[[Path], Map] = read_map
 ) -> tuple[ApbsInput, list[Atoms]]:
-    """Read an input file of APBS, and the molecules and maps that it names.
+    """Read an APBS input file, with its molecules and maps.
 
-    read_molecule : reads a PQR file; paths are relative to the current folder, as APBS takes them
+    read_molecule : reads a PQR file; paths are relative to the current folder, as in APBS
     read_values : reads a map
 
-    Raises FormatError that names the file and the line of what is wrong, unknown, or not done here.
+    Raises FormatError with file and line for invalid, unknown or unsupported input.
     """
     return _Reader(source, read_molecule, read_values).read()
 
 
 def _words(source: InputFile) -> Iterator[tuple[int, str]]:
-    """Yield the words of a file with their lines: # begins a comment, quotes keep blanks."""
+    """Yield the words of a file with their line numbers; # begins a comment, and quoted words may contain blanks."""
     for number, line in enumerate(lines(source, "APBS input"), 1):
         rest = line
         while rest := rest.lstrip():
@@ -153,7 +153,7 @@ def _words(source: InputFile) -> Iterator[tuple[int, str]]:
 
 @dataclass
 class _Block:
-    """Words of an ELEC block: each keyword's values, and the line it is in."""
+    """Content of an ELEC block: line number and values of each keyword."""
 
     name: str
     line: int
@@ -167,7 +167,7 @@ class _Block:
 
 
 class _Reader:
-    """Words of a file, taken one after another."""
+    """Parser that reads the words of a file in order."""
 
     def __init__(
         self, source: InputFile, read_molecule: Callable[[Path], Atoms], read_values: Callable[[Path], Map]
@@ -184,19 +184,19 @@ class _Reader:
         self._outputs: list[tuple[int, Path]] = []
 
     def read(self) -> tuple[ApbsInput, list[Atoms]]:
-        """Read all sections, then the molecules, then make the calculations."""
+        """Read all sections and the molecules, and create the calculations."""
         sections = {"read": self._read, "elec": self._elec, "apolar": self._apolar, "print": self._print}
         while self._place < len(self._words):
             line, word = self._next("a section")
             if word.lower() == "quit":
                 break
             if word.lower() not in sections:
-                self._fail(line, f"there is no section {word!r}; sections are READ, ELEC, PRINT and QUIT")
+                self._fail(line, f"unknown section {word!r}; sections are READ, ELEC, PRINT and QUIT")
             sections[word.lower()](line)
         if not self._paths:
-            self._fail(1, "no molecule is read; a READ section with `mol pqr FILE` is needed")
+            self._fail(1, "no molecule is read; expected a READ section with `mol pqr FILE`")
         if not self._blocks:
-            self._fail(1, "there is no ELEC section, and so nothing to compute")
+            self._fail(1, "the file has no ELEC section, so there is nothing to compute")
         self._refuse_outputs()
         self._molecules = [self._read_molecule(path) for path in self._paths]
         calculations: list[ApbsCalculation] = []
@@ -206,7 +206,7 @@ class _Reader:
         return ApbsInput(tuple(self._paths), tuple(calculations), prints, tuple(self._notes)), self._molecules
 
     def _refuse_outputs(self) -> None:
-        """Refuse a `write` to a file that is read, that another `write` makes, or that cannot be written."""
+        """Raise FormatError for output files that are also read, are written twice, or cannot be written."""
         read = [
             self._source.path,
             *self._paths,
@@ -215,13 +215,13 @@ class _Reader:
         targets = list[Path]()
         for line, path in self._outputs:
             targets.append(path)
-            self._checked(line, lambda: refuse_targets(targets, read))  # the ones before it have passed
+            self._checked(line, lambda: refuse_targets(targets, read))  # earlier targets are valid
 
     def _fail(self, line: int, why: str) -> NoReturn:
         raise FormatError(f"{self._source}: line {line}: {why}")
 
     def _next(self, what: str) -> tuple[int, str]:
-        """Take the next word."""
+        """Return the next word with its line number."""
         if self._place >= len(self._words):
             line = self._words[-1][0] if self._words else 1
             self._fail(line, f"the file ends before {what}")
@@ -239,7 +239,7 @@ class _Reader:
                 self._read_map_files(line, word.lower())
                 continue
             if word.lower() != "mol":
-                self._fail(line, f"`{word}` in READ is not done here; choose mol, {', '.join(MAPS)}")
+                self._fail(line, f"`{word}` in READ is not supported; choose mol, {', '.join(MAPS)}")
             kind = self._next("the format of a molecule")[1].lower()
             path = self._next("the file of a molecule")[1]
             if kind != "pqr":
@@ -254,7 +254,7 @@ class _Reader:
         self._maps[kind].append([Path(path) for path in self._values(kind, MAPS[kind])])
 
     def _given(self, block: _Block) -> tuple[PBMaps, tuple[Path, ...]]:
-        """Read the maps that a block uses, and their files."""
+        """Read the maps used by a block; returns them with their paths."""
         found, files = dict[str, list[Map]](), list[Path]()
         for kind, (line, number) in block.maps.items():
             if not 1 <= number <= len(self._maps[kind]):
@@ -273,7 +273,7 @@ class _Reader:
         return maps, tuple(files)
 
     def _apolar(self, line: int) -> None:
-        """Pass over section APOLAR."""
+        """Skip section APOLAR."""
         while self._next("END of APOLAR")[1].lower() != "end":
             pass
         self._notes.append(f"line {line}: APOLAR is left out: this program has no apolar terms of APBS")
@@ -293,7 +293,7 @@ class _Reader:
         self._blocks.append(block)
 
     def _keyword(self, block: _Block, line: int, word: str) -> None:
-        """Read a keyword of ELEC with its values."""
+        """Read a keyword of ELEC and its values."""
         key = word.lower()
         counts = {
             "dime": 3, "grid": 3, "glen": 3, "cglen": 3, "fglen": 3, "etol": 1, "bcfl": 1, "pdie": 1, "sdie": 1,
@@ -309,7 +309,7 @@ class _Reader:
         elif key in ("lpbe", "npbe"):
             block.equation = key
         elif key in _OTHER_EQUATIONS:
-            self._fail(line, f"{word} ({_OTHER_EQUATIONS[key]}) is not done here; choose lpbe or npbe")
+            self._fail(line, f"{word} ({_OTHER_EQUATIONS[key]}) is not supported; choose lpbe or npbe")
         elif key in ("gcent", "cgcent", "fgcent"):
             first = self._next(f"a value of {word}")[1]
             more = self._values(word, 1 if first.lower() == "mol" else 2)
@@ -321,19 +321,19 @@ class _Reader:
         elif key == "usemap":
             kind, number = (each.lower() for each in self._values("usemap", 2))
             if kind not in MAPS:
-                self._fail(line, f"usemap {kind} is not done here; choose {', '.join(MAPS)}")
+                self._fail(line, f"usemap {kind} is not supported; choose {', '.join(MAPS)}")
             block.maps[kind] = line, int(self._number(line, "usemap", number))
         elif key == "writemat":
-            self._fail(line, f"{word} is not done here; leave it out")
+            self._fail(line, f"{word} is not supported; leave it out")
         elif key in _IGNORED:
             self._values(word, _IGNORED[key])
         elif key in counts:
             block.values[key] = line, self._values(word, counts[key])
         else:
-            self._fail(line, f"there is no keyword {word!r} in ELEC, or it is not known here")
+            self._fail(line, f"unknown keyword {word!r} in ELEC, or it is not supported")
 
     def _ion(self, line: int) -> PBIon:
-        """Read `ion charge C conc M radius R`, or C M R alone as in older files."""
+        """Read `ion charge C conc M radius R`, or C M R without names as in older files."""
         found, names = {}, ("charge", "conc", "radius")
         for place in range(3):
             word = self._next("a value of ion")[1]
@@ -349,7 +349,7 @@ class _Reader:
         """Read `write QUANTITY FORMAT STEM`."""
         quantity, kind, stem = self._values("write", 3)
         if quantity.lower() not in WRITTEN:
-            self._fail(line, f"`write {quantity}` is not done here; choose {', '.join(WRITTEN)}")
+            self._fail(line, f"`write {quantity}` is not supported; choose {', '.join(WRITTEN)}")
         if kind.lower() not in FORMATS:
             self._fail(line, f"maps are not written as {kind}; choose dx or gz, for atompot flat")
         if (quantity.lower() == "atompot") != (kind.lower() == "flat"):
@@ -367,18 +367,18 @@ class _Reader:
         return number
 
     def _checked(self, line: int, make: Callable[[], T]) -> T:
-        """Make something, and name the line if it cannot be."""
+        """Return the result of `make`; errors are raised with the line number."""
         try:
             return make()
         except PeleError as error:
-            if str(error).startswith(f"{self._source}: line "):  # it names a line already
+            if str(error).startswith(f"{self._source}: line "):  # already contains a line number
                 raise
             self._fail(line, str(error))
 
     def _calculation(self, block: _Block, before: ApbsCalculation | None) -> ApbsCalculation:
-        """Make the calculation of a block. Raises FormatError for what is missing or does not fit.
+        """Create the calculation of a block. Raises FormatError for missing or inconsistent values.
 
-        before : the calculation before it
+        before : the previous calculation
         """
         values = block.values
         if not block.solver:
@@ -391,7 +391,7 @@ class _Reader:
         notes = list(block.notes)
         if block.solver == "mg-para":
             notes.append("mg-para is computed as mg-auto of the whole fine grid; digits differ from APBS's")
-        self._choice(values, "calcforce", ("no", "0"), " forces are not done here;")
+        self._choice(values, "calcforce", ("no", "0"), " forces are not supported;")
         energy = self._choice(values, "calcenergy", ("no", "total", "comps", "0", "1", "2"), "") or "no"
         surface = self._choice(values, "srfm", _SURFACES, "")
         boundary = self._choice(values, "bcfl", _BOUNDARIES, "")
@@ -407,7 +407,7 @@ class _Reader:
             self._fail(block.line, f"write edens goes with srfm mol and smol here, not with {surface}; leave it out")
         molecule = self._molecule_of(*values["mol"])
         probe = self._one(values, "srad", 1.4)
-        # Other surfaces take no value of these: 0 stands there in some files.
+        # Other surfaces do not use these values, which are 0 in some files.
         has_window = surface.startswith("spl") or any(each.quantity == "sspl" for each in block.writes)
         window = self._one(values, "swin", 0.3) if has_window else 0.3
         density = self._one(values, "sdens", 10.0) if surface.endswith("mol") and probe else 10.0
@@ -438,14 +438,14 @@ class _Reader:
         )  # fmt: skip
 
     def _problem(self, molecule: int, model: PBModel, grids: tuple[Grid, ...]) -> PBProblem:
-        """Make the problem of a calculation, which raises InputError for grids that do not fit."""
+        """Create the problem of a calculation. Raises InputError for grids that do not fit."""
         solute = PBSolute.of(self._molecules[molecule], needs_spheres=model.has_border)
         problem = PBProblem(solute, model, grids)
         problem.require_atoms_on_grid()
         return problem
 
     def _boundary_before(self, block: _Block, before: ApbsCalculation | None) -> str:
-        """Take the outermost boundary of the calculation that bcfl focus continues."""
+        """Return the outermost boundary condition of the calculation that bcfl focus continues."""
         line = block.values["bcfl"][0]
         if block.solver != "mg-manual":
             self._fail(line, "bcfl focus belongs to mg-manual; mg-auto focuses by itself, so give it sdh, mdh or zero")
@@ -454,17 +454,17 @@ class _Reader:
         return before.model.boundary
 
     def _choice(self, values: Mapping[str, tuple[int, list[str]]], key: str, able: Sequence[str], why: str) -> str:
-        """Take the word of a keyword, "" if it is not given; refuse words that are not among `able`."""
+        """Return the value of a keyword, "" if it is missing. Raises FormatError for values not in `able`."""
         if key not in values:
             return ""
         line, (given,) = values[key]
         word = _NUMBERED.get(key, {}).get(given, given.lower())
         if word not in able:
-            self._fail(line, f"{key} {given} is not done here;{why} choose {', '.join(able)}")
+            self._fail(line, f"{key} {given} is not supported;{why} choose {', '.join(able)}")
         return word
 
     def _one(self, values: Mapping[str, tuple[int, list[str]]], key: str, default: float | None = None) -> float:
-        """Take the number of a keyword."""
+        """Return the number given by a keyword."""
         if key not in values:
             assert default is not None
             return default
@@ -478,11 +478,11 @@ class _Reader:
         return [self._number(line, key, text) for text in texts]
 
     def _molecule_of(self, line: int, texts: Sequence[str]) -> int:
-        """Index of a molecule by its number, from 1."""
+        """Convert the number of a molecule, from 1, to an index."""
         text = texts[-1]
         molecule = whole(text)
         if molecule is None or not 1 <= molecule <= len(self._paths):
-            self._fail(line, f"there is no molecule {text}; READ names {len(self._paths)}")
+            self._fail(line, f"unknown molecule {text}; READ names {len(self._paths)}")
         return molecule - 1
 
     def _centre(self, block: _Block, key: str) -> Floats:
@@ -494,10 +494,10 @@ class _Reader:
         return np.array([self._number(line, key, text) for text in texts])
 
     def _grids(self, block: _Block, notes: list[str]) -> tuple[Grid, ...]:
-        """Place the grids of a block."""
+        """Create the grids of a block."""
         line, texts = block.values["dime"]
         if not all(5 <= (whole(text) or 0) <= 100_000 for text in texts):
-            self._fail(line, f"dime is {' '.join(texts)}; three numbers of points are needed, 5 or more")
+            self._fail(line, f"dime is {' '.join(texts)}; expected three numbers of points, 5 or more")
         wanted = tuple(map(int, texts))
         shape = lowered_shape(wanted)
         if shape != wanted:
@@ -524,7 +524,7 @@ class _Reader:
     def _tolerance(self, values: Mapping[str, tuple[int, list[str]]], notes: list[str]) -> float:
         etol = self._one(values, "etol", ETOL)
         if not 0 < etol < 1:
-            self._fail(values["etol"][0], f"etol is {etol:g}; a number between 0 and 1 is needed")
+            self._fail(values["etol"][0], f"etol is {etol:g}; expected a number between 0 and 1")
         if not TIGHTEST <= etol <= LOOSEST:
             taken = min(max(etol, TIGHTEST), LOOSEST)
             notes.append(f"etol {etol:g} became {taken:g}")
@@ -532,15 +532,15 @@ class _Reader:
         return etol
 
     def _statement(self, line: int, words: Sequence[str]) -> ApbsPrint:
-        """Make a PRINT statement: `elecEnergy 1 - 2 + name`."""
+        """Parse a PRINT statement: `elecEnergy 1 - 2 + name`."""
         if not words or words[0].lower() not in ("elecenergy", "energy"):
             what = words[0] if words else "nothing"
-            self._fail(line, f"`print {what}` is not done here; elecEnergy is printed alone")
+            self._fail(line, f"`print {what}` is not supported; elecEnergy is printed alone")
         names, terms, sign = [block.name for block in self._blocks], [], 1
         for place, word in enumerate(words[1:]):
             if place % 2:
                 if word not in ("+", "-"):
-                    self._fail(line, f"{word!r} stands in place of + or - in PRINT")
+                    self._fail(line, f"{word!r} is in place of + or - in PRINT")
                 sign = 1 if word == "+" else -1
                 continue
             if word in names:
@@ -548,7 +548,7 @@ class _Reader:
             elif 1 <= (whole(word) or 0) <= len(names):
                 index = int(word) - 1
             else:
-                self._fail(line, f"there is no calculation {word!r} to print")
+                self._fail(line, f"unknown calculation {word!r}")
             if self._blocks[index].solver == "mg-dummy":
                 self._fail(line, f"PRINT takes ELEC {names[index]}, which is mg-dummy and has no energy")
             terms.append((sign, index))

@@ -1,4 +1,4 @@
-"""Maps that APBS writes beside the potential: where solvent and ions come to, and what the potential does there."""
+"""Maps written by APBS besides the potential: accessibility for solvent and ions, and functions of the potential."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
 ACCESS, OF_POTENTIAL = {"smol", "sspl", "vdw", "ivdw"}, {"lap", "edens", "ndens", "qdens"}
-_NEEDED = {"edens": {"smol"}, "ndens": {"ivdw"}, "qdens": {"ivdw"}}  # access maps of densities
-_MOST = 85  # exponent of a concentration, as in the equation
+_NEEDED = {"edens": {"smol"}, "ndens": {"ivdw"}, "qdens": {"ivdw"}}  # accessibility maps required
+_MOST = 85  # largest exponent, as in the solver
 
 
 def access_maps(plan: PoissonBoltzmann, names: Set[str]) -> dict[str, Map]:
-    """Make maps of access to the nodes of the finest grid, 1 or 0; of "sspl" shares between them, too.
+    """Compute accessibility maps at the nodes of the finest grid.
 
-    names : "smol", of the solvent by the probe; "vdw", by the atoms' spheres; "sspl", by splines at these; "ivdw", of
-        ions, by spheres that are larger by the ions' radius
+    Values are 1 or 0; "sspl" also has values in between.
+
+    names : "smol", for solvent probes; "vdw", outside of the atoms' spheres; "sspl", with a spline window at their
+        surfaces; "ivdw", for ions, outside of spheres enlarged by the ion radius
     """
     from ..opencl.queue import Queue
 
@@ -52,7 +54,7 @@ def access_maps(plan: PoissonBoltzmann, names: Set[str]) -> dict[str, Map]:
         shares = access_by_splines(launching, [grid], atoms, replace(model, surface="spl2"))
         keep("sspl", _on_host(launching, grid, shares, launching.wide))
     if "smol" in names:
-        # APBS has a molecular surface here whatever the edges of the grid have.
+        # APBS uses the molecular surface here, regardless of the dielectric surface.
         rolled = replace(model, surface="mol", solute_dielectric=1, solvent_dielectric=2)
         atoms = SpheresOfBlocks.of(launching, [grid], [(positions, radii + model.probe)])
         probes = SpheresOfBlocks.of_probes(launching, [grid], probe_points(launching, solute, rolled), atoms)
@@ -68,10 +70,10 @@ def _on_host(launching: Launching, grid: Grid, accesses: Buffer, kind: np.dtype[
 
 
 def maps_of_potential(plan: PoissonBoltzmann, potential: Map, names: Set[str]) -> dict[str, Map]:
-    """Make maps of a potential on the finest grid, by APBS's formulas.
+    """Compute maps derived from a potential on the finest grid, with APBS's formulas.
 
-    names : "lap", a third of the Laplacian, kT/e/A^2, 0 at the border; "edens", dielectric constant times the
-        gradient's square, (kT/e/A)^2; "ndens" and "qdens", concentration and charge of the ions, mol/L and e mol/L
+    names : "lap", a third of the Laplacian, kT/e/A^2, 0 at the border; "edens", dielectric constant times the squared
+        gradient, (kT/e/A)^2; "ndens" and "qdens", concentration and charge density of the ions, mol/L and e mol/L
     """
     grid, model, found = potential.grid, plan.model, dict[str, Map]()
     u = np.asarray(potential.values, np.float64)
@@ -95,9 +97,9 @@ def maps_of_potential(plan: PoissonBoltzmann, potential: Map, names: Set[str]) -
 
 
 def _concentrations(model: PBModel, u: Floats, power: int) -> Floats:
-    """Sum of the ions' concentrations at a potential, each times its charge to a power, mol/L.
+    """Sum ion concentrations at a potential, each multiplied by a power of the ion's charge, mol/L.
 
-    The linear equation has the exponential up to its second order.
+    For the linear equation, the exponential is expanded to second order.
     """
     total = np.zeros_like(u)
     for ion in model.ions:

@@ -1,4 +1,4 @@
-"""Runs of APBS's input files: what each block computes and writes, with the lines that APBS prints."""
+"""Run APBS input files, with output in APBS's format."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ PrintLine = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class ApbsResult(Framed):
-    """Result of an input file of APBS.
+    """Result of an APBS input file.
 
-    results : PBResult of each calculation, None of mg-dummy; energies : kJ/mol, as APBS prints them
-    prints : of each PRINT statement, kJ/mol
-    lines : what APBS prints, which `text()` joins
+    results : PBResult of each calculation, None for mg-dummy; energies : kJ/mol, as printed by APBS
+    prints : result of each PRINT statement, kJ/mol
+    lines : output in APBS's format, which `text()` joins
     """
 
     source: InputFile
@@ -51,7 +51,7 @@ class ApbsResult(Framed):
 
     @property
     def energies(self) -> NDArray[np.float64]:
-        """Energy of each calculation, (m,) kJ/mol; NaN of mg-dummy."""
+        """Energy of each calculation, (m,) kJ/mol; NaN for mg-dummy."""
         return np.array([np.nan if result is None else result.energy_kj for result in self.results])
 
     def __repr__(self) -> str:
@@ -63,20 +63,20 @@ class ApbsResult(Framed):
         return f"ApbsResult({self.source}: {energies}{prints} kJ/mol)"
 
     def table(self) -> Report:
-        """Energy of each calculation."""
+        """Return a table of the energies of all calculations."""
         names = [calculation.name for calculation in self.wanted.calculations]
         return Report(f"Energies of {self.source}, kJ/mol", {"calculation": names, "energy": self.energies})
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the lines that APBS prints."""
+        """Return the output in APBS's format."""
         return "\n".join(self.lines)
 
     def save(self, path: str | Path) -> None:
-        """Write the energies as a table, .csv, .h5 or .json; the maps are where the input file says."""
+        """Write the energies as a table, .csv, .h5 or .json; maps are written as specified in the input file."""
         self.table().save(path, [self.source])
 
     def to_json(self) -> dict[str, Any]:
-        """Record of all calculations, as printed as JSON, without seconds."""
+        """Return a JSON record of all calculations."""
         of_all = zip(self.wanted.calculations, self.results, strict=True)
         record = {
             **record_head(self.source),
@@ -89,7 +89,7 @@ class ApbsResult(Framed):
 
 @dataclass(frozen=True)
 class _Lines:
-    """Lines as they are computed, which are kept; show : called with each."""
+    """Output lines, stored and passed to `show` as they are produced."""
 
     show: PrintLine | None
     kept: list[str] = field(default_factory=list)
@@ -104,11 +104,11 @@ def run_apbs(
     source: InputFile, device: Device | int | str | None = None, show: PrintLine | None = None,
     progress: Progress | None = None,
 ) -> ApbsResult:  # fmt: skip
-    """Do what an input file of APBS asks for: compute its blocks, and write its files.
+    """Run an APBS input file: compute its calculations and write its files.
 
-    show : called with each line that APBS prints, when it is known; progress : with the share of a block done
+    show : called with each output line when it is known; progress : called with the fraction of a calculation done
 
-    Raises FormatError for a file that cannot be understood, and else as PoissonBoltzmann does.
+    Raises FormatError for invalid files, and the errors of PoissonBoltzmann.
     """
     print_line = _Lines(show)
     with heard_notes() as heard:
@@ -138,7 +138,7 @@ def _calculate(
     source: InputFile, number: int, calculation: ApbsCalculation, atoms: Atoms, device: Device | int | str | None,
     print_line: PrintLine, progress: Progress | None,
 ) -> PBResult | None:  # fmt: skip
-    """Compute an ELEC block and write its files; None for mg-dummy."""
+    """Run an ELEC block and write its files. Returns None for mg-dummy."""
     print_line(f"{RULE}\nCALCULATION #{number} ({calculation.name}): MULTIGRID")
     for path in calculation.map_files:
         print_line(f"  Using map {path}")
@@ -169,13 +169,13 @@ def _calculate(
 
 
 def _at_atoms(result: PBResult) -> NDArray[np.float64]:
-    """Interpolate the potential at the atoms between the eight nodes around each, as APBS does for any charges."""
+    """Interpolate the potential linearly at the atoms, as APBS does for all charge models."""
     return np.nan_to_num(result.potential_at(result.atoms.positions))
 
 
 def _of_parts(parts: PBParts, kj_per_kt: float) -> str:
-    """Lines of the energy's parts, and of the atoms' shares."""
-    shares = kj_per_kt * parts.per_atom_kt + 0.0  # no -0
+    """Return the output lines with the parts of the energy and the contributions of the atoms."""
+    shares = kj_per_kt * parts.per_atom_kt + 0.0  # avoids -0
     return "\n".join(
         [
             f"  Fixed charge energy = {parts.charges_kt * kj_per_kt:g} kJ/mol",
@@ -206,7 +206,7 @@ def _write(
     made = access_maps(plan, wanted & ACCESS)
     if wanted & {"kappa", "charge", "dielx", "diely", "dielz"}:
         made |= plan.maps()
-        made["kappa"] = made["access"]  # as APBS writes it: 1 if ions can be there
+        made["kappa"] = made["access"]  # as in APBS: 1 if accessible to ions
         charge, volume = made["charge"], float(np.prod(plan.grids[-1].spacing))
         made["charge"] = replace(charge, values=charge.values / volume)
     if result is not None and result.map is not None:
@@ -225,7 +225,7 @@ def _write(
 
 
 def _printed(wanted: ApbsInput, energies: Sequence[float], print_line: PrintLine) -> list[float]:
-    """Print the PRINT statements; the energies of each, kJ/mol. energies : of all calculations, NaN of mg-dummy"""
+    """Print the PRINT statements and return their energies, kJ/mol. energies : of all calculations, NaN for mg-dummy"""
     found = []
     if wanted.prints:
         print_line(f"{RULE}\nPRINT STATEMENTS\n")

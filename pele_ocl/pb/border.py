@@ -1,4 +1,4 @@
-"""Potentials at the border of a grid."""
+"""Boundary values on the faces of a grid."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .launching import Launching, add_at
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-VECTORS_OF_GPUS = 4  # points of a work-item: cl/pb/potential.cl
+VECTORS_OF_GPUS = 4  # points per work-item, see cl/pb/potential.cl
 
 
 @lru_cache(maxsize=4)
 def border_of(shape: tuple[int, int, int]) -> NDArray[np.int32]:
-    """Find the nodes of a grid's six faces, (m, 3) i, j, k, each once."""
+    """Return the nodes on the six faces of a grid, (m, 3) i, j, k, without duplicates."""
     found, (nx, ny, nz) = [], shape
     ends = [(0, n - 1) for n in shape]
     for x, y, z in (
@@ -36,14 +36,14 @@ def border_of(shape: tuple[int, int, int]) -> NDArray[np.int32]:
 
 
 def count_border(shape: tuple[int, int, int]) -> int:
-    """Count the nodes of a grid's six faces."""
+    """Count the nodes on the six faces of a grid."""
     return int(np.prod(shape) - np.prod(np.array(shape) - 2))
 
 
 def list_border(launching: Launching, shape: tuple[int, int, int], precise: bool = True) -> Buffer:
-    """Find the nodes of a grid's six faces on the device, (m, 3) i, j, k in the order of border_of.
+    """List the nodes on the six faces of a grid on the device, (m, 3) i, j, k in the order of border_of.
 
-    precise : of add_spheres, whose program has the kernel
+    precise : as in add_spheres, whose program contains the kernel
     """
     (nx, ny, nz), count = shape, count_border(shape)
     nodes = launching.queue.empty(3 * count, np.int32)
@@ -55,7 +55,7 @@ def list_border(launching: Launching, shape: tuple[int, int, int], precise: bool
 
 
 def _numbers(launching: Launching, precise: bool) -> dict[str, Any]:
-    """Precision and width of vectors of potential.cl."""
+    """Return the precision and vector width for potential.cl."""
     kind = str(launching.wide if precise else launching.queue.dtype)
     return {"precision": kind, "width": launching.queue.device.vector_width(kind)}
 
@@ -65,10 +65,10 @@ def add_border(
     parents: Sequence[tuple[Grid, Floats]] | None, colours: Colours, defines: dict[str, int], array: Buffer,
     precise: bool = True,
 ) -> None:  # fmt: skip
-    """Add the potential that is known at the border, kT/e, to an array of wide numbers.
+    """Add boundary values, kT/e, to an array of wide numbers.
 
-    problems : of one model; grids : of the problems, of one shape and spacing
-    parents : the grid around each grid, with the potential on it; None for the outermost
+    problems : with the same model; grids : of the problems, with the same shape and spacing
+    parents : for each grid, the coarser grid around it and its potential; None for the outermost grids
     defines : macros of Coefficients
     precise : whether to sum in float64
     """
@@ -90,7 +90,7 @@ def add_border(
 
 
 def interpolated(values: Floats, grid: Grid, points: Floats) -> Floats:
-    """Values of a grid at points on it, (m,), from the eight nodes around each."""
+    """Interpolate grid values linearly at points on the grid, (m,), from the eight nodes around each."""
     place = (points - grid.origin) / grid.spacing
     last = np.array(grid.shape) - 1
     low = np.clip(np.floor(place), 0, last).astype(np.int64)
@@ -105,7 +105,7 @@ def interpolated(values: Floats, grid: Grid, points: Floats) -> Floats:
 
 
 def between_nodes(values: Floats, grid: Grid, points: Floats) -> Floats:
-    """Interpolate a grid's values at points, (m,); NaN for points outside it."""
+    """Interpolate grid values at points, (m,); NaN for points outside of the grid."""
     inside = ((points >= grid.origin) & (points <= grid.last)).all(axis=1)
     found = np.full(len(points), np.nan)
     found[inside] = interpolated(values, grid, points[inside])
@@ -117,12 +117,12 @@ def add_spheres(
     ranges: Sequence[tuple[int, int]], nodes: Buffer, factor: float, array: Buffer, kappa: float = 0.0,
     precise: bool = True,
 ) -> None:  # fmt: skip
-    """Add the potential of atoms as spheres in salt water, kT/e, at nodes to an array of wide numbers.
+    """Add the potential of atoms, as spheres in salt water, kT/e, at nodes of an array of wide numbers.
 
-    solutes, grids : of each row
-    ranges : of each row, its first node and number of nodes; nodes : (m, 3) i, j, k, each once in a row
-    factor : of a charge over its distance, kT/e A; kappa : inverse Debye length, 1/A
-    precise : in float64 where the device has it, else in float32
+    solutes, grids : for each row
+    ranges : first node and number of nodes of each row; nodes : (m, 3) i, j, k, without duplicates in a row
+    factor : potential of a unit charge times the distance, kT/e A; kappa : inverse Debye length, 1/A
+    precise : whether to sum in float64 if the device supports it, else in float32
     """
     most = max(count for _, count in ranges)
     if not most:
@@ -161,7 +161,7 @@ def add_spheres(
 
 
 def of_molecule(solute: PBSolute, model: PBModel, points: Floats) -> Floats:
-    """Potential of one sphere with the molecule's charge, dipole and quadrupole, (m,) kT/e."""
+    """Return the potential of one sphere with the charge, dipole and quadrupole of the molecule, (m,) kT/e."""
     kappa, apart = model.kappa, solute.positions - solute.middle
     radius = (np.sqrt((apart**2).sum(axis=1)) + solute.radii).max()
     charge, dipole = solute.charges.sum(), solute.charges @ apart

@@ -1,4 +1,4 @@
-"""Spheres in cells, so that kernels find the ones near a place."""
+"""Cell lists of spheres, used by kernels to find the spheres near a point."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Spheres = tuple[Floats, Floats]  # centres (n, 3) A and radii (n,) A
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Spheres on a device by cells as long as the largest radius, or longer. Each of several problems is a row.
+    """Cell lists of spheres on a device, one row per problem. Cells are at least as long as the largest radius.
 
-    counts : spheres of each row; arguments : of kernels that take CELLS (cl/pb/cells.clh)
+    counts : number of spheres per row; arguments : for kernels that take CELLS (cl/pb/cells.clh)
     """
 
     counts: tuple[int, ...]
@@ -32,7 +32,7 @@ class Cells:
 
     @classmethod
     def of(cls, launching: Launching, rows: Sequence[Spheres]) -> Cells:
-        """Sort the spheres of each row by the row's cells."""
+        """Sort the spheres of each row into cells."""
         queue, cells, starts, members, places = launching.queue, [], [], [], []
         firsts = np.cumsum([0, *(len(radii) for _, radii in rows)])
         n_starts = 0
@@ -53,7 +53,7 @@ class Cells:
 
     @property
     def count(self) -> int:
-        """Spheres of all rows."""
+        """Number of spheres in all rows."""
         return sum(self.counts)
 
     @property
@@ -66,10 +66,10 @@ class Cells:
 def _sorted_by_cell(
     centres: Floats, radii: Floats
 ) -> tuple[list[int], NDArray[np.integer], NDArray[np.integer], Floats]:
-    """Sort spheres by cells.
+    """Sort spheres by cell.
 
-    Returns the number of cells along the axes, where each cell begins among the sorted spheres, their order, and
-    corner, largest radius and length of cells (CELLS in cl/pb/cells.clh).
+    Returns the number of cells along each axis, the start of each cell in the sorted spheres, their order, and the
+    corner, largest radius and cell length (see CELLS in cl/pb/cells.clh).
     """
     if not len(radii):
         return [1, 1, 1], np.zeros(2, np.int64), np.zeros(0, np.int64), np.array([[0.0, 0, 0, 0], [1, 0, 0, 0]])
@@ -81,9 +81,9 @@ def _sorted_by_cell(
         cells = cell.max(axis=1) + 3
         if float(np.prod(cells.astype(float))) <= MOST_CELLS:
             break
-        edge *= 2  # spheres far apart
+        edge *= 2  # limits the number of cells if spheres are far apart
     n_cells = int(cells.prod())
     number = (cell[2] * cells[1] + cell[1]) * cells[0] + cell[0]
-    order = np.argsort(number.astype(np.min_scalar_type(n_cells)), kind="stable")  # short integers are sorted faster
+    order = np.argsort(number.astype(np.min_scalar_type(n_cells)), kind="stable")  # faster with short integers
     starts = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=n_cells))])
     return cells.tolist(), starts, order, np.array([[*corner, largest], [edge, 0, 0, 0]])

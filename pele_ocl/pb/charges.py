@@ -1,4 +1,4 @@
-"""Charges on the nodes of a grid, and the potential at atoms: both by the same weights."""
+"""Spreading of charges to grid nodes, and interpolation of the potential at atoms with the same weights."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ..pb_model import PBProblem
 from .colours import Colours
 
 Where = Literal["inside", "on"]
-_DEGREES = {"spl0": 1, "spl2": 2, "spl4": 4}  # of the splines that spread charges
+_DEGREES = {"spl0": 1, "spl2": 2, "spl4": 4}  # degrees of the splines used to spread charges
 
 
 def reach_of(spreading: str) -> float:
-    """Steps of the grid, along an axis, from an atom to where the spline that spreads its charge ends."""
+    """Return the range of the spline that spreads a charge, in grid spacings."""
     return (_DEGREES[spreading] + 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
 class NodeWeights:
-    """Nodes around atoms with their weights; some have none.
+    """Weights of the nodes around atoms.
 
-    atoms : (m,) indices of the atoms that have any
-    axes : (3, s, m) i, j, k of the s nodes along each axis, on the grid
-    weights : (m, w) of the w = s^3 nodes of an atom, along x first and along z last; 0 for what would lie off the grid
+    atoms : (m,) indices of the atoms that have weights
+    axes : (3, s, m) i, j, k of the s nodes along each axis
+    weights : (m, w) of the w = s^3 nodes around an atom, x varying fastest; 0 for nodes off the grid
     """
 
     atoms: NDArray[np.integer]
@@ -38,9 +38,10 @@ class NodeWeights:
 
     @classmethod
     def of(cls, problem: PBProblem, grid: Grid, where: Where = "inside") -> NodeWeights:
-        """Weights of the problem's way to spread charges.
+        """Compute the weights for the problem's charge spreading.
 
-        where : atoms "inside" the border have charges; atoms "on" the grid, its border included, have a potential
+        where : "inside" for atoms within the border, which have charges, or "on" for atoms on the grid, including its
+            border, which have a potential
         """
         at, degree = problem.solute.axes, _DEGREES[problem.model.charges]
         origin, last, spacing = (each[:, None] for each in (grid.origin, grid.last, grid.spacing))
@@ -62,7 +63,7 @@ class NodeWeights:
             share = np.stack([1 - rest, rest], axis=1)
         largest = np.array(grid.shape)[:, None, None] - 1
         share = np.where((index >= 0) & (index <= largest), share, 0)
-        # In the order of nodes along x, y, z that a loop over them has, so that sums are those of the definition.
+        # x varies fastest, so that charges are summed in the order of the definition.
         u, v, w = share
         weights = w[:, None, None] * v[:, None] * u
         return cls(np.flatnonzero(taken), np.clip(index, 0, largest), np.ascontiguousarray(_by_atom(weights)))
@@ -74,7 +75,7 @@ class NodeWeights:
         return np.stack([_by_atom(each) for each in np.broadcast_arrays(i, j[:, None], k[:, None, None])], axis=-1)
 
     def places(self, colours: Colours) -> NDArray[np.uint32]:
-        """Places of the nodes in arrays of a grid, (m, w); found once."""
+        """Return the indices of the nodes in arrays of a grid, (m, w); cached."""
         if self._places is None:
             i, j, k = self.axes
             places = colours.index_of_axes(i, j[:, None], k[:, None, None]).astype(np.uint32)
@@ -84,12 +85,12 @@ class NodeWeights:
 
 
 def _by_atom(values: NDArray[Any]) -> NDArray[Any]:
-    """Values of nodes along z, y and x by atom: (s, s, s, m) to (m, s^3)."""
+    """Reshape values of nodes along z, y, x from (s, s, s, m) to (m, s^3)."""
     return values.reshape(-1, values.shape[-1]).T
 
 
 def _spline(t: Floats, degree: int) -> Floats:
-    """Evaluate a B-spline that is not 0 between 0 and degree + 1, by two of one degree less."""
+    """Evaluate a B-spline with support from 0 to degree + 1, by recursion over the degree."""
     if degree == 1:
         tent: Floats = np.maximum(0, 1 - np.abs(t - 1))
         return tent
@@ -100,19 +101,19 @@ def _spline(t: Floats, degree: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class NodeCharges:
-    """Charges of nodes. nodes : (m, 3) i, j, k, each once; charges : (m,) e"""
+    """Charges of nodes. nodes : (m, 3) i, j, k, without duplicates; charges : (m,) e"""
 
     nodes: NDArray[np.integer]
     charges: Floats
 
     @classmethod
     def none(cls) -> NodeCharges:
-        """No charges."""
+        """Return an empty set of charges."""
         return cls(np.zeros((0, 3), np.int64), np.zeros(0))
 
     @classmethod
     def of(cls, problem: PBProblem, grid: Grid, spread: NodeWeights) -> NodeCharges:
-        """Spread charges of atoms on the nodes around them, summed in the order of the atoms."""
+        """Spread the charges of atoms over the nodes around them, summed in the order of the atoms."""
         nx, ny, _ = grid.shape
         nodes = spread.nodes.reshape(-1, 3)
         parts = (problem.solute.charges[spread.atoms, None] * spread.weights).ravel()
@@ -123,7 +124,7 @@ class NodeCharges:
         return cls(np.stack([number % nx, number // nx % ny, number // nx // ny], axis=1), charges[found])
 
     def inner(self, shape: tuple[int, int, int]) -> NDArray[np.bool_]:
-        """Find the nodes that are not at the border, (m,) True or False."""
+        """Return which nodes are not on the border, (m,) True or False."""
         return np.asarray(np.all((self.nodes > 0) & (self.nodes < np.array(shape) - 1), axis=1))
 
     def on_grid(self, shape: tuple[int, int, int]) -> Floats:

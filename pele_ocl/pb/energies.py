@@ -1,4 +1,4 @@
-"""Energies of a potential on a grid, kT: docs/theory/poisson-boltzmann.md, section 6."""
+"""Energies of a potential on a grid, kT; see docs/theory/poisson-boltzmann.md, section 6."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .equation import LARGEST_EXPONENT, StoppedError
 if TYPE_CHECKING:
     from .equation import Equation
 
-GROUP_OF_IONS, GROUPS_OF_IONS = 256, 1024  # work-items of a group, and groups at most, that sum over nodes
+GROUP_OF_IONS, GROUPS_OF_IONS = 256, 1024  # work-group size and maximum number of groups for sums over nodes
 
 
 def energy_terms(
     problem: PBProblem, grid: Grid, potential: Floats, charges: NodeCharges, edges: Floats | None,
     accesses: Floats | None, outside: Grid | None = None,
 ) -> Floats:  # fmt: skip
-    """Charges in the potential, the field's energy and the ions' energy, (3,) kT; without edges the last two are 0.
+    """Compute charges times potential, field energy and ion energy, (3,) kT; without edges only the first is not 0.
 
     potential : (nz, ny, nx) kT/e
-    edges : (3, nz, ny, nx) coefficients; accesses : (nz, ny, nx) of ions
-    outside : only what lies outside this grid counts
+    edges : (3, nz, ny, nx) coefficients; accesses : (nz, ny, nx) accessibility for ions
+    outside : grid whose interior is excluded
     """
     solute, model = problem.solute, problem.model
     counts = np.ones(potential.shape)
@@ -36,7 +36,7 @@ def energy_terms(
     if outside is not None:
         low, high, half = outside.origin, outside.last, grid.spacing / 2
         within = [(axis > low[a] - half[a]) & (axis < high[a] + half[a]) for a, axis in enumerate(grid.axes())]
-        counts[np.ix_(*within[::-1])] = 0  # a node counts within where its cell touches the box
+        counts[np.ix_(*within[::-1])] = 0  # exclude nodes whose cells touch the box
         on &= ~((solute.positions > low - 1e-12) & (solute.positions < high + 1e-12)).all(axis=1)
     if problem.has_charges_of_nodes:
         z, y, x = charges.nodes[:, 2], charges.nodes[:, 1], charges.nodes[:, 0]
@@ -46,7 +46,7 @@ def energy_terms(
     if edges is None or accesses is None:
         return np.array([charged, 0, 0])
     strain = 0.0
-    lower = (slice(0, -1),) * 3  # edges in the three upper faces do not count, as in APBS
+    lower = (slice(0, -1),) * 3  # without edges in the three upper faces, as in APBS
     for axis in range(3):
         upper = tuple(slice(1, None) if k == 2 - axis else slice(0, -1) for k in range(3))
         squares = (potential[lower] - potential[upper]) ** 2
@@ -57,8 +57,8 @@ def energy_terms(
 
 
 def pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
-    """Osmotic term of the ions, kT. Raises StoppedError for a potential that no ions could have."""
-    reached, total = accesses > SMALL, 0.0  # elsewhere exponentials may overflow
+    """Return the osmotic term of the ions, kT. Raises StoppedError if the potential is too large."""
+    reached, total = accesses > SMALL, 0.0  # exponentials may overflow elsewhere
     for ion in model.ions:
         exponents = -ion.charge * potential[reached]
         if exponents.size and not exponents.max() <= LARGEST_EXPONENT:
@@ -72,15 +72,17 @@ def pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) ->
 
 
 def linear_pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) -> float:
-    """Ions' term of the linear equation, as in APBS's `calcenergy comps`, kT."""
+    """Return the ion term of the linear equation, as in APBS's `calcenergy comps`, kT."""
     volume = float(np.prod(grid.spacing))
     return 0.5 * model.screening * float((accesses * potential**2).sum()) * volume / model.charge_factor
 
 
 def ions_of_reaction(equation: Equation, grid: Grid, number: int = 0) -> float:
-    """Sum the ions' energy on the device, kT: minus half of their charge times the potential, less their pressure.
+    """Compute the ion energy on the device, kT.
 
-    number : of the row. NaN for a potential that no ions could have.
+    This is minus half of the ion charges times the potential, minus the osmotic term.
+
+    number : of the row. Returns NaN if the potential is too large.
     """
     model, launching, queue = equation.model, equation.launching, equation.launching.queue
     group = 1 if launching.is_cpu else min(GROUP_OF_IONS, queue.device.largest_group)
@@ -101,5 +103,5 @@ def ions_of_reaction(equation: Equation, grid: Grid, number: int = 0) -> float:
 
 
 def total_energy(terms: NDArray[np.floating], model: PBModel) -> float:
-    """Energy of its terms, kT."""
+    """Return the total of the energy terms, kT."""
     return float(terms[0] - terms[1] - terms[2]) if model.is_nonlinear else float(0.5 * terms[0])

@@ -1,4 +1,4 @@
-"""Equation of a grid on a device, in wide numbers, and its solution by corrections in float32."""
+"""Poisson-Boltzmann equation of a grid on a device, solved by float32 corrections to a potential in wide numbers."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from .surface import Coefficients
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-MOST_CORRECTIONS = 300  # from a large potential Newton's method takes a step for each kT
-REDUCTION = 1e-4  # of the residual by a correction: float32 has no more to give
-MOST_REDUCTION = 1e-2  # of the residual by a correction far from the nonlinear equation's solution
-ENOUGH = 0.5  # of the residual that is wanted, at which a linear solver stops
-ENOUGH_OF_NEWTON = 0.1  # the same of the nonlinear equation
-LINEAR_SHARE = 1e-3  # of the first residual at which the linear equation gives way to the nonlinear one
-LEAST_STEP = 1e-3  # of Newton's step
-LARGEST_EXPONENT = 85  # of an ion's Boltzmann factor
-# Newton's method meets the exponentials by and by: each stage has them up to such an exponent, and straight lines from
-# there on. A solution without larger ones is that of the next stage, too.
+MOST_CORRECTIONS = 300  # for large potentials, Newton's method needs a step per kT
+REDUCTION = 1e-4  # of the residual per correction; limited by float32
+MOST_REDUCTION = 1e-2  # of the residual per correction, far from the solution of the nonlinear equation
+ENOUGH = 0.5  # fraction of the requested residual at which the linear solver stops
+ENOUGH_OF_NEWTON = 0.1  # the same for the nonlinear equation
+LINEAR_SHARE = 1e-3  # fraction of the initial residual at which the nonlinear equation replaces the linear one
+LEAST_STEP = 1e-3  # smallest fraction of a Newton step
+LARGEST_EXPONENT = 85  # of the Boltzmann factor of an ion
+# The nonlinear equation is solved in stages, with exponentials continued linearly above these exponents. If no exponent
+# is larger, the solution also solves the next stage.
 STAGES = (4.0, 8.0, 16.0, 32.0)
-STAGE_SHARE = 1e-2  # of the first residual at which a stage gives way to the next
+STAGE_SHARE = 1e-2  # fraction of the initial residual at which a stage ends
 
 
 class Equation:
-    """Equation that a potential must fulfil on a grid; it begins with 0, and stays as it is at the border.
+    """Discretized equation on a grid. The potential is initially 0, and its boundary values are not changed.
 
-    launching : whose rows are problems of one model, on grids of one shape and spacing
-    coefficients : of all rows; arrays of a row follow those of the row before
+    launching : its rows are problems with the same model, grid shape and spacing
+    coefficients : of all rows, stored one after another
     charges : of inner nodes, times the model's charge factor
     """
 
@@ -52,7 +52,7 @@ class Equation:
         self.launching, self.model, self.coefficients, self.colours = launching, model, coefficients, colours
         size = launching.rows * colours.size
         self.potential = queue.zeros(size, launching.wide)
-        # Salt of the linear equation is where ions can be, times one number: its codes are enough.
+        # In the linear equation the salt term is the accessibility times a constant, so its codes suffice.
         self.is_salt_coded = coefficients.is_coded and not model.is_nonlinear
         self.salt_factor = model.screening * volume
         self.salt = queue.zeros(size if coefficients.has_salt and not self.is_salt_coded else 1)
@@ -65,13 +65,16 @@ class Equation:
         self._charges = charges
 
     def macros(self, is_linear: bool) -> dict[str, int]:
-        """Macros of kernels of the equation."""
+        """Return the macros for kernels of the equation."""
         if is_linear or not self.model.is_nonlinear:
             return {**self.coefficients.macros, "N_IONS": 0}
         return {**self.coefficients.macros, "N_IONS": len(self.model.ions)}
 
     def find_residual(self, residual: Buffer, is_linear: bool, up_to: float = LARGEST_EXPONENT) -> list[Launch]:
-        """Launches that find what the equation lacks. up_to : exponent up to which ions have exponentials"""
+        """Return the launches that compute the residual.
+
+        up_to : exponent above which exponentials are continued linearly
+        """
         macros = self.macros(is_linear)
         common = {
             "grid": self.colours, **self.coefficients.wide_arguments, **self.salt_arguments,
@@ -89,7 +92,7 @@ class Equation:
         return launches
 
     def linearise(self, number: int, is_linear: bool, up_to: float = LARGEST_EXPONENT) -> None:
-        """Find the operator's salt at the potential of a row. up_to : of find_residual"""
+        """Compute the salt term of the operator at the potential of a row. up_to : as in find_residual"""
         self._over_row(
             number, "linearise", self.macros(is_linear), **self.salt_arguments, exponential_up_to=float(up_to),
             potential=self.potential, salt=self.salt,
@@ -101,7 +104,7 @@ class Equation:
         self.launching.alone.over_nodes("pb/outer.cl", kernel, grid, macros, grid=grid, **values)()
 
     def multigrid(self) -> Multigrid:
-        """Make the coarser grids of the linear equation."""
+        """Create the coarser grids of the linear equation."""
         if self.is_salt_coded and self.coefficients.has_salt:
             return Multigrid(self.launching, self.coefficients, self.coefficients.accesses, self.salt_factor)
         if self.coefficients.has_salt:
@@ -110,7 +113,7 @@ class Equation:
         return Multigrid(self.launching, self.coefficients, self.salt)
 
     def correct(self, number: int, correction: Buffer, share: float) -> None:
-        """Add a share of a correction to the potential of a row."""
+        """Add a multiple, `share`, of a correction to the potential of a row."""
         macros = self.macros(True)
         self._over_row(number, "correct", macros, share=share, correction=correction, potential=self.potential)
 
@@ -122,9 +125,9 @@ class Equation:
 
 
 class WeightedPotentials:
-    """Sums over nodes of weights times the potential, read from an equation while it is solved.
+    """Weighted sums of the potential over nodes, which can be read during the solution.
 
-    places : of each row, (m, w), indices of nodes in arrays by colours; weights : of each row, (m, w)
+    places : for each row (m, w), indices of nodes in red-black arrays; weights : for each row (m, w)
     """
 
     def __init__(self, equation: Equation, places: Sequence[NDArray[np.integer]], weights: Sequence[Floats]) -> None:
@@ -140,12 +143,12 @@ class WeightedPotentials:
 
     @classmethod
     def of(cls, equation: Equation, weights: Sequence[NodeWeights]) -> WeightedPotentials:
-        """Potentials at the atoms. weights : of each row"""
+        """Return the sums that interpolate the potential at atoms. weights : for each row"""
         places = [each.places(equation.colours.of_row(row)) for row, each in enumerate(weights)]
         return cls(equation, places, [each.weights for each in weights])
 
     def read(self) -> list[Floats]:
-        """Read the sums of each row, (m,) kT/e."""
+        """Return the sums of each row, (m,) kT/e."""
         values = np.zeros(0, self._launching.wide)
         if self._count:
             self._launch()
@@ -155,10 +158,10 @@ class WeightedPotentials:
 
 @dataclass(eq=False)
 class Convergence:
-    """Course of a solution.
+    """Convergence history of a solution.
 
-    iterations : of the linear solver in all; corrections : how often float32 gave one; steps : Newton's
-    residuals : relative, by norm, of the potential after each correction, recomputed in wide numbers
+    iterations : total number for the linear solver; corrections : number of float32 corrections or Newton steps
+    residuals : relative norm after each correction, recomputed in wide numbers
     """
 
     iterations: int = 0
@@ -170,16 +173,16 @@ def solve(
     equation: Equation, multigrid: Multigrid, solver_name: str, tolerance: float, most_iterations: int,
     watch: Callable[[], None] = lambda: None,
 ) -> Convergence:  # fmt: skip
-    """Solve an equation until the residual is at most a share, `tolerance`, of the given potential's.
+    """Solve an equation until the residual is at most `tolerance` times that of the initial potential.
 
-    multigrid : of equation.multigrid, or of another linear equation with the same coefficients
+    multigrid : from equation.multigrid, or of another linear equation with the same coefficients
     watch : called after each correction
 
-    Raises StoppedError if the solver does not get there.
+    Raises StoppedError if the solver does not converge.
     """
     launching, queue, done = equation.launching, equation.launching.queue, Convergence()
     is_nonlinear = equation.model.is_nonlinear
-    # Newton's method may take a share of a correction, and float32 would round the potential at each iteration.
+    # Not for Newton's method, which may reduce corrections, nor in float32, where each addition would be rounded.
     at_once = not is_nonlinear and launching.wide == np.float64
     solver = SOLVERS[solver_name][1](launching, multigrid, equation.potential if at_once else None)
     measure = solver.vectors.square(solver.residual)
@@ -197,10 +200,10 @@ def solve(
         first = left if first is None else first
         if not math.isfinite(first):
             raise stopped(solver_name, done, first, tolerance)
-        if not first:  # nothing is charged: rounding alone is left of the ions
+        if not first:  # no charges: ions contribute only rounding errors
             return done
         wanted = LINEAR_SHARE if is_linear and is_nonlinear else tolerance
-        while not left <= share_wanted * first:  # NaN goes on, and is refused
+        while not left <= share_wanted * first:  # NaN enters the loop and raises an error
             if not math.isfinite(left) or done.corrections == MOST_CORRECTIONS or done.iterations >= most_iterations:
                 raise stopped(solver_name, done, left / first, tolerance)
             if not is_linear:
@@ -217,7 +220,7 @@ def solve(
 
 
 def stages_of(is_nonlinear: bool, tolerance: float) -> list[tuple[bool, float, float]]:
-    """Stages of a solution: whether the equation is the linear one, the residual's share of the first, up_to."""
+    """Return the stages of a solution: whether the equation is linear, the relative residual to reach, and up_to."""
     if not is_nonlinear:
         return [(True, tolerance, LARGEST_EXPONENT)]
     between = [(False, max(STAGE_SHARE, tolerance), up_to) for up_to in STAGES]
@@ -225,7 +228,7 @@ def stages_of(is_nonlinear: bool, tolerance: float) -> list[tuple[bool, float, f
 
 
 def _take(equation: Equation, solver: Solver, norm: Callable[[], float], before: float, is_linear: bool) -> float:
-    """Take a correction, or the largest share of Newton's that makes the residual smaller; the residual's norm then."""
+    """Apply a correction, halved in Newton's method until it reduces the residual; returns the norm of the residual."""
     share = 1.0
     if not solver.adds:
         equation.correct(0, solver.solution, share)
@@ -238,7 +241,7 @@ def _take(equation: Equation, solver: Solver, norm: Callable[[], float], before:
 
 
 class StoppedError(PeleError):
-    """Error of a problem without a solution. row : of the problem among the ones that are solved at once"""
+    """Error of a solver that did not converge. row : of the problem in its batch"""
 
     def __init__(self, message: str, row: int = 0) -> None:
         super().__init__(message)
@@ -247,7 +250,7 @@ class StoppedError(PeleError):
 
 @contextmanager
 def of_row(row: int) -> Iterator[None]:
-    """Add the row to the error of one problem."""
+    """Set the row in errors raised within the block."""
     try:
         yield
     except StoppedError as error:
@@ -256,7 +259,7 @@ def of_row(row: int) -> Iterator[None]:
 
 
 def stopped(solver: str, done: Convergence, reached: float, tolerance: float, row: int = 0) -> StoppedError:
-    """Make the error of a solver that did not get there."""
+    """Return the error for a solver that did not converge."""
     if not math.isfinite(reached):
         return StoppedError(
             f"the solver {solver} came to numbers that are not finite after {done.iterations:,} iterations: the "

@@ -1,4 +1,4 @@
-"""Dielectric constants, access of ions and charges that a user gives as maps, in place of the atoms' own."""
+"""User-supplied maps of dielectric constants, ion accessibility and charges, used instead of values from atoms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def sampled(given: Map, grid: Grid) -> Floats:
-    """Values of a map at the nodes of a grid, (nz, ny, nx), linear between the map's own; the nearest beyond it."""
+    """Interpolate a map linearly at the nodes of a grid, (nz, ny, nx); nodes outside of it get the nearest value."""
     values, own = np.asarray(given.values, np.float64), given.grid
     for axis, nodes in enumerate(grid.axes()):
         last = own.shape[axis] - 1
@@ -33,7 +33,7 @@ def sampled(given: Map, grid: Grid) -> Floats:
 
 
 def charges_on(problem: PBProblem, grid: Grid, spread: NodeWeights) -> NodeCharges:
-    """Charges of the nodes of a grid: of the given map, or of the atoms. spread : of the atoms"""
+    """Return the node charges of a grid, from the given map or from the atoms. spread : weights of the atoms"""
     given = problem.maps.charges
     if given is None:
         return NodeCharges.of(problem, grid, spread)
@@ -43,12 +43,12 @@ def charges_on(problem: PBProblem, grid: Grid, spread: NodeWeights) -> NodeCharg
 
 
 def coefficients_on(launching: Launching, problem: PBProblem, grid: Grid, probes: Probes) -> Coefficients:
-    """Coefficients of the edges of a grid: of the given maps, or of the atoms. probes : of probe_points"""
+    """Return the coefficients of a grid, from the given maps or from the atoms. probes : from probe_points"""
     return _with_maps(find_coefficients(launching, problem, grid, probes), problem, grid)
 
 
 def _with_maps(found: Coefficients, problem: PBProblem, grid: Grid) -> Coefficients:
-    """Coefficients with the given maps in place of what was found of the atoms."""
+    """Replace coefficients computed from atoms by those of the given maps."""
     maps, launching, colours = problem.maps, found.launching, found.colours
     if maps.dielectrics is None and maps.access is None:
         return found

@@ -1,4 +1,4 @@
-"""Launches over the nodes of grids, with arguments by name."""
+"""Kernel launches over the nodes of grids, with arguments by name."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
-GROUP = (32, 4, 1)  # work-items of a group of a GPU
-BLOCK = 4  # nodes of a block along an axis: cl/pb/spheres.clh
-LIST_GROUP = 64  # work-items of groups over lists
-# Program that has the kernels of a file: each program is built by itself, so that few take less time.
+GROUP = (32, 4, 1)  # work-group size on GPUs
+BLOCK = 4  # nodes per block along each axis, see cl/pb/spheres.clh
+LIST_GROUP = 64  # work-group size for lists
+# Programs that combine several files, because building fewer programs takes less time.
 PROGRAMS = {
     **dict.fromkeys(("pb/probes.cl", "pb/near.cl", "pb/surface.cl"), "pb/molecule.cl"),
     **dict.fromkeys(("pb/smooth.cl", "pb/transfer.cl", "pb/coarsen.cl", "pb/tail.cl"), "pb/multigrid.cl"),
@@ -31,19 +31,19 @@ PROGRAMS = {
 
 @dataclass(frozen=True, eq=False)
 class Launch:
-    """Launches to be made one after another. depth : work-items along the third dimension of all"""
+    """A sequence of launches. depth : size of the third dimension of all launches"""
 
     queue: Queue
     launches: tuple[BoundLaunch, ...]
     depth: int
 
     def __call__(self) -> None:
-        """Launch them."""
+        """Run the launches."""
         self.queue.launch_bound(self.launches, self.depth)
 
 
 def joined(launches: Iterable[Callable[[], None]]) -> list[Callable[[], None]]:
-    """Join neighbours of one depth, as the host's part of a launch takes long."""
+    """Merge successive launches of the same depth, to reduce the overhead on the host."""
     found: list[Callable[[], None]] = []
     for each in launches:
         last = found[-1] if found else None
@@ -56,11 +56,11 @@ def joined(launches: Iterable[Callable[[], None]]) -> list[Callable[[], None]]:
 
 @dataclass(eq=False)
 class Launching:
-    """Launches on a device. Wide numbers, `total` in kernels, are float64 where the device has it.
+    """Creates launches on a device. Wide numbers, `total` in kernels, are float64 if the device supports it.
 
-    rows : problems with grids of one shape that launches over all nodes do, and launches over vectors
-    keeps : if arrays of launches live as long as this. Else they go by `let_go`: NVIDIA's runtime waits for all
-        kernels where one is freed
+    rows : number of problems, with grids of the same shape, that are computed together
+    keeps : whether to keep the arrays of launches. Otherwise `let_go` releases them, because NVIDIA's runtime waits for
+        all kernels when an array is freed
     """
 
     queue: Queue
@@ -71,17 +71,17 @@ class Launching:
 
     @cached_property
     def wide(self) -> np.dtype[np.floating]:
-        """Type of wide numbers."""
+        """NumPy type of wide numbers."""
         return np.dtype("float64" if self.queue.device.has_float64 else "float32")
 
     @cached_property
     def is_cpu(self) -> bool:
-        """True on CPUs, where a work-item does a plane of nodes."""
+        """True on CPUs, where each work-item processes a plane of nodes."""
         return self.queue.device.kind == "CPU"
 
     @cached_property
     def macros(self) -> dict[str, int]:
-        """Macros of kernels over nodes."""
+        """Macros for kernels over nodes."""
         has_float64, is_alone = self.queue.device.has_float64, self.rows == 1 and not self.is_cpu
         return {"PLANES": int(self.is_cpu), "ALONE": int(is_alone), "DOUBLES": int(has_float64)}
 
@@ -89,11 +89,11 @@ class Launching:
         self, file: str, name: str, shape: tuple[int, ...], group: tuple[int, ...], defines: dict[str, int],
         precision: str | None = None, width: int = 1, **values: Any,
     ) -> Launch:  # fmt: skip
-        """Make a launch that is called once or more later.
+        """Create a launch, which can be called repeatedly.
 
-        file : of the kernel, whose program may have others
-        precision : of reals, by default the queue's; width : reals in a vector
-        values : arguments by the kernel's names
+        file : that contains the kernel
+        precision : of reals, by default the queue's; width : reals per vector
+        values : arguments by parameter name
         """
         from ..opencl.building import get_kernel
 
@@ -108,23 +108,23 @@ class Launching:
         return Launch(self.queue, (launch,), z)
 
     def let_go(self) -> None:
-        """Release the arrays that only launches still have; best while the device waits for the host anyway."""
+        """Release arrays that are only used by launches; call it when the device is idle."""
         if not self.keeps:
             self._kept.clear()
             if self.rows > 1:
                 self._alone.let_go()
 
     def over_nodes(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
-        """Make a launch over all nodes of one colour of a grid."""
+        """Create a launch over the nodes of one colour."""
         return self._over(file, name, _items(colours), defines, values)
 
     def groups_over(self, colours: Colours) -> int:
-        """Count the groups of a launch over all nodes of one colour of a grid, on GPUs."""
+        """Count the work-groups of a launch over the nodes of one colour, on GPUs."""
         groups = [-(-n // group) for n, group in zip(_items(colours), GROUP, strict=True)]
         return self.rows * int(np.prod(groups))
 
     def over_all_nodes(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
-        """Make a launch over all nodes of a grid."""
+        """Create a launch over all nodes of a grid."""
         return self._over(file, name, colours.shape, defines, values)
 
     def _over(
@@ -135,27 +135,27 @@ class Launching:
         return self.prepare(file, name, (*shape[:2], shape[2] * self.rows), GROUP, defines, **values)
 
     def over_blocks(self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any) -> Launch:
-        """Make a launch over all nodes of the rows' grids in blocks, a group a block."""
+        """Create a launch over all nodes of the rows' grids, with one work-group per block."""
         return self.prepare(file, name, (self.rows * _blocks(colours) * BLOCK**3,), (BLOCK**3,), defines, **values)
 
     def over_whole_blocks(
         self, file: str, name: str, colours: Colours, defines: dict[str, int], **values: Any
     ) -> Launch:
-        """Make a launch over the blocks of the rows' grids, a work-item a block."""
+        """Create a launch over the blocks of the rows' grids, with one work-item per block."""
         return self.prepare(file, name, (self.rows * _blocks(colours),), (1,), defines, **values)
 
     def over_list(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Launch:
-        """Make a launch over the elements of a list."""
+        """Create a launch over the elements of a list."""
         return self.prepare(file, name, (count,), (LIST_GROUP,), defines, **values)
 
     def over_lists(self, file: str, name: str, count: int, defines: dict[str, int], **values: Any) -> Launch:
-        """Make a launch over the elements of each row's list. count : of the longest"""
+        """Create a launch over one list per row. count : length of the longest list"""
         return self.prepare(file, name, (count, 1, self.rows), (LIST_GROUP,), defines, **values)
 
     @property
     def alone(self) -> Launching:
-        """Launches over one of the rows."""
-        # Not cached where it is self: a cycle would keep the arrays until Python collects cycles.
+        """Launching for a single row."""
+        # Not cached if it is self, because a reference cycle would delay the release of arrays.
         return self if self.rows == 1 else self._alone
 
     @cached_property
@@ -163,17 +163,17 @@ class Launching:
         return Launching(self.queue, keeps=self.keeps)
 
     def shared(self, key: Hashable, make: Callable[[], Buffer]) -> Buffer:
-        """Return what many launches read alone, which `make` uploads for the first."""
+        """Return a read-only buffer shared by launches; `make` uploads it on first use."""
         if key not in self._shared:
             self._shared[key] = make()
         return self._shared[key]
 
     def large(self, key: Hashable, make: Callable[[], Buffer]) -> Buffer:
-        """Return a read-only buffer of many launches, like `shared`, but cache it only if arrays are cached."""
+        """Return a read-only buffer as `shared` does, cached only if arrays are kept."""
         return self.shared(key, make) if self.keeps else make()
 
     def vector(self, values: NDArray[np.floating]) -> Buffer:
-        """Upload three numbers that many launches take as one wide vector, once."""
+        """Upload three numbers as one wide vector; cached."""
         return self.shared(tuple(values.tolist()), lambda: self.vectors(values[None]))
 
     def vectors(self, values: Any) -> Buffer:
@@ -184,7 +184,7 @@ class Launching:
 
 
 def _items(colours: Colours) -> tuple[int, int, int]:
-    """Work-items of a GPU over the nodes of a colour."""
+    """Return the work-items of a launch over the nodes of one colour on a GPU."""
     return colours.row, *colours.shape[1:]
 
 
@@ -194,10 +194,10 @@ def _blocks(colours: Colours) -> int:
 
 @dataclass(frozen=True, eq=False)
 class NodeValues:
-    """Nodes of grids on a device, each once, with values. Nodes of a row follow those of the row before.
+    """Values at nodes of grids on a device, stored row by row, without duplicate nodes.
 
-    counts : of the nodes of each row; nodes : (count, 3) i, j, k; values : (count,) wide numbers
-    ranges : of ranges_of
+    counts : number of nodes per row; nodes : (count, 3) i, j, k; values : (count,) wide numbers
+    ranges : from ranges_of
     """
 
     counts: tuple[int, ...]
@@ -207,26 +207,26 @@ class NodeValues:
 
     @classmethod
     def of(cls, launching: Launching, nodes: NDArray[np.integer], values: NDArray[np.floating]) -> NodeValues:
-        """Upload nodes (m, 3) of one grid with values (m,)."""
+        """Upload nodes (m, 3) and values (m,) of one grid."""
         return cls.of_rows(launching, [nodes], [values])
 
     @classmethod
     def of_rows(
         cls, launching: Launching, nodes: Sequence[NDArray[np.integer]], values: Sequence[NDArray[np.floating]]
     ) -> NodeValues:
-        """Upload nodes (m, 3) of each grid with values (m,)."""
+        """Upload nodes (m, 3) and values (m,) of each grid."""
         queue, counts = launching.queue, tuple(map(len, nodes))
         on_device = queue.send(np.concatenate(nodes), np.int32), queue.send(np.concatenate(values), launching.wide)
         return cls(counts, *on_device, ranges_of(launching, counts))
 
     @property
     def count(self) -> int:
-        """Nodes of all grids."""
+        """Number of nodes of all grids."""
         return sum(self.counts)
 
 
 def ranges_of(launching: Launching, counts: Sequence[int]) -> Buffer:
-    """Upload the first and the number of each row's elements, which follow those of the row before, as int4."""
+    """Upload the start and length of each row in a concatenated list, as int4."""
     firsts = [0, *np.cumsum(counts).tolist()]
     return launching.queue.send([(*each, 0, 0) for each in zip(firsts, counts, strict=False)], np.int32)
 
@@ -235,7 +235,7 @@ def add_at(
     launching: Launching, colours: Colours, defines: dict[str, int], nodes: NDArray[np.integer],
     values: NDArray[np.floating], array: Buffer,
 ) -> None:  # fmt: skip
-    """Add values, (m,), at nodes, (m, 3) i, j, k, each once, to an array of wide numbers.
+    """Add values, (m,), at nodes, (m, 3) i, j, k without duplicates, to an array of wide numbers.
 
     defines : macros of Coefficients
     """
@@ -248,7 +248,7 @@ def add_at(
 
 
 def packed(value: object) -> object:
-    """Return an argument as kernels take it: grids as structs."""
+    """Convert grids to kernel structs; other arguments are returned unchanged."""
     return _packed_grid(value) if isinstance(value, Colours) else value
 
 

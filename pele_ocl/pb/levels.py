@@ -1,4 +1,4 @@
-"""Solutions on the grids of a problem, one after another."""
+"""Solution of problems on a sequence of grids."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from .surface import Coefficients, coefficients_of_rows, joined
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-Parent = tuple[Grid, Floats]  # a grid and the potential on it
+Parent = tuple[Grid, Floats]  # grid with its potential
 
 
 @dataclass(frozen=True)
 class SolverChoice:
-    """Choices of a solution.
+    """Options of the solver.
 
-    reaction : if the singular part is taken out
-    solver, tolerance, max_iterations : of PoissonBoltzmann
-    parts : if the energy's parts of each grid are wanted, which need all of the potential
+    reaction : whether to remove the singular part
+    solver, tolerance, max_iterations : as in PoissonBoltzmann
+    parts : whether to compute the parts of the energy on each grid, which requires reading the whole potential
     """
 
     reaction: bool
@@ -52,11 +52,11 @@ class SolverChoice:
 
 @dataclass(eq=False)
 class Geometry:
-    """Atoms on the grids, which charges do not change.
+    """Data that depends on atoms and grids, but not on charges.
 
-    is_kept : whether further charges of the same atoms at the same places come: then grids keep their memory
-    probes : until the finest grid has its coefficients
-    coefficients, multigrids : of the grids by number, as far as they are kept
+    is_kept : whether to keep the data of the grids for other charges of the same atoms at the same positions
+    probes : None once the coefficients of the finest grid are computed
+    coefficients, multigrids : cached by grid number
     """
 
     launching: Launching
@@ -72,7 +72,7 @@ class Solution:
 
     energy, solver_error : kT
     potentials : (n,) kT/e at the atoms, NaN off the grid
-    potential : (nz, ny, nx) kT/e, the singular part included; None if it was not wanted
+    potential : (nz, ny, nx) kT/e, including the singular part; None if not requested
     """
 
     energy: float
@@ -85,16 +85,19 @@ class Solution:
 def solve_grids(
     geometry: Geometry, problem: PBProblem, choice: SolverChoice, seconds: MutableMapping[str, float], keep: bool
 ) -> Solution:
-    """Solve the equation on each grid, whose border has the values of the grid before it.
+    """Solve the equation on each grid, with boundary values from the previous grid.
 
-    geometry : new, or of other charges of the same atoms, grids and model; it keeps what further ones need
-    seconds : of steps, to which these are added; keep : if the potential of the finest grid is wanted
+    geometry : new, or from a previous call with other charges of the same atoms, grids and model
+    seconds : times by step, to which new times are added; keep : whether to return the potential of the finest grid
     """
     return Batch([geometry], [problem], choice, seconds).solve(keep)[0]
 
 
 def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Device) -> bool:
-    """Return whether problems can be solved in one set of launches: of one model, with grids alike, by "mgcg"."""
+    """Return whether problems can be solved together.
+
+    This requires the same model, equal grid shapes and spacings, the solver "mgcg" and float64.
+    """
     first = problems[0]
     is_able = choice.solver == SOLVER and device.has_float64
     return is_able and all(
@@ -109,9 +112,9 @@ def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Dev
 
 @dataclass(eq=False)
 class Batch:
-    """Problems that are solved together, each as `solve_grids` does it; several must fulfil `can_be_rows`.
+    """Problems that are solved together, each with the result of `solve_grids`; several must satisfy `can_be_rows`.
 
-    geometries : of the problems; seconds : of steps, to which these are added
+    geometries : of the problems; seconds : times by step, to which new times are added
     """
 
     geometries: Sequence[Geometry]
@@ -120,9 +123,9 @@ class Batch:
     seconds: MutableMapping[str, float] = field(default_factory=dict)
 
     def solve(self, keep: bool) -> list[Solution]:
-        """Make and solve the equations, on the coarsest grids first.
+        """Create and solve the equations, starting with the coarsest grids.
 
-        keep : if the potentials of the finest grids are wanted
+        keep : whether to return the potentials of the finest grids
         """
         problems, seconds = self.problems, self.seconds
         around = [np.zeros(3) for _ in problems]
@@ -156,22 +159,22 @@ class Batch:
         ]  # fmt: skip
 
     def _make(self, number: int, parents: Sequence[Parent] | None) -> list[Level]:
-        """Make the equation on one grid of each problem.
+        """Create the equation on one grid of each problem.
 
-        number : of the grids, the coarsest first; parents : the grids around them, None for the coarsest
+        number : of the grid, the coarsest is 0; parents : the coarser grids with potentials, None for the coarsest
         """
         problems, seconds, is_reaction = self.problems, self.seconds, self.choice.reaction
         grids, model, launching = [each.grids[number] for each in problems], problems[0].model, self._launching()
         begun = time.perf_counter()
         coefficients = self._coefficients(launching, number, grids)
-        # While a device may still compute the surface.
+        # Computed while the device may still compute the surface.
         inside = [NodeWeights.of(*each) for each in zip(problems, grids, strict=True)]
-        # A reaction has the singular part's charges in place of these.
+        # The reaction field uses the charges of the singular part instead.
         charges = [
             NodeCharges.none() if is_reaction else charges_on(*each)
             for each in zip(problems, grids, inside, strict=True)
         ]
-        if launching.is_cpu:  # GPUs go on with the surface meanwhile
+        if launching.is_cpu:  # GPUs continue with the surface
             launching.queue.finish()
         surface = time.perf_counter()
         seconds["surface"] = seconds.get("surface", 0) + surface - begun
@@ -189,7 +192,7 @@ class Batch:
             launching, problems, grids, parents, equation.colours, coefficients.macros, equation.potential,
             precise=not is_reaction,
         )  # fmt: skip
-        weights = inside  # of a reaction all atoms are inside, too
+        weights = inside  # for the reaction field, all atoms are inside
         if not is_reaction:
             weights = [NodeWeights.of(*each, "on") for each in zip(problems, grids, strict=True)]
         made = Made(equation, singular, WeightedPotentials.of(equation, weights))
@@ -202,15 +205,15 @@ class Batch:
         return levels
 
     def _launching(self) -> Launching:
-        """Launches over all problems; of one problem those of its geometry."""
+        """Return the Launching of all problems; for a single problem, that of its geometry."""
         first, rows = self.geometries[0].launching, len(self.problems)
         return first if rows == 1 else Launching(first.queue, rows, first.keeps)
 
     def _have_surface_in_rows(self) -> bool:
-        """Whether the surfaces of all problems are made by one set of launches.
+        """Return whether the surfaces of all problems can be computed together.
 
-        Not for one set of atoms with several charges, which has one surface, and not for several grids, whose
-        probes geometries keep.
+        Not for several sets of charges of the same atoms, which share one surface, and not for several grids, because
+        the probes are then kept by the geometries.
         """
         problems, geometries = self.problems, self.geometries
         return (
@@ -222,10 +225,10 @@ class Batch:
         )
 
     def _coefficients(self, launching: Launching, number: int, grids: Sequence[Grid]) -> Coefficients:
-        """Find the coefficients of one grid of each problem, or take the ones that were kept. number : of _make"""
+        """Compute the coefficients of one grid of each problem, or return cached ones. number : as in _make"""
         problems = self.problems
         if self._have_surface_in_rows():
-            # If the lists become too long, each problem is tried alone, whose error names what is wrong.
+            # If the lists become too long, problems are computed one by one, so that errors identify the problem.
             with suppress(InputError):
                 probes = probes_of_rows(launching, [each.solute for each in problems], problems[0].rolled)
                 return coefficients_of_rows(launching, problems, grids, probes)
@@ -237,7 +240,7 @@ class Batch:
                     geometry.probes = probe_points(geometry.launching, problem.solute, problem.rolled)
                 kept = coefficients_on(geometry.launching, problem, grid, geometry.probes)
             if is_last:
-                geometry.probes = None  # their memory is the solver's
+                geometry.probes = None  # frees memory for the solver
             if geometry.is_kept:
                 geometry.coefficients[number] = kept
             found.append(kept)
@@ -248,7 +251,7 @@ class Batch:
 class Made:
     """Equation of all problems of a batch on one grid each.
 
-    singular : of the reaction field, else None; at_atoms : potentials at the atoms of each problem
+    singular : for the reaction field, else None; at_atoms : potentials at the atoms of each problem
     """
 
     equation: Equation
@@ -257,10 +260,10 @@ class Made:
 
 
 class Level:
-    """A problem on one of its grids.
+    """One problem on one of its grids.
 
-    made : equation of the batch; row : of the problem in it; number : of the grid
-    charges : of nodes, none for the reaction field; weights : of nodes in the potentials at the atoms
+    made : equation of the batch; row : of the problem; number : of the grid
+    charges : of nodes, empty for the reaction field; weights : of nodes for potentials at the atoms
     """
 
     def __init__(
@@ -276,16 +279,16 @@ class Level:
         self._geometry, self._number = geometry, number
 
     def prepare(self, seconds: MutableMapping[str, float]) -> None:
-        """Make the coarser grids for `solve`, or reuse stored ones."""
+        """Create the coarser grids for `solve`, or reuse cached ones."""
         begun, geometry, number = time.perf_counter(), self._geometry, self._number
         kept = geometry.multigrids.get(number)
         self._multigrid = self.equation.multigrid() if kept is None else kept
-        if geometry.is_kept and not self.model.is_nonlinear:  # whose coarser grids' salt goes with the potential
+        if geometry.is_kept and not self.model.is_nonlinear:  # otherwise salt varies
             geometry.multigrids[number] = self._multigrid
         seconds["equation"] = seconds.get("equation", 0) + time.perf_counter() - begun
 
     def solve(self, choice: SolverChoice, seconds: MutableMapping[str, float]) -> None:
-        """Find the potential."""
+        """Solve for the potential."""
         begun = time.perf_counter()
         self._done = solve(
             self.equation, self._multigrid, choice.solver, choice.tolerance, choice.max_iterations,
@@ -297,7 +300,7 @@ class Level:
 
     @staticmethod
     def solve_rows(levels: Sequence[Level], choice: SolverChoice, seconds: MutableMapping[str, float]) -> None:
-        """Find the potentials of several problems in one set of launches."""
+        """Solve several problems together."""
         begun, made = time.perf_counter(), levels[0].made
 
         def watch(rows: Sequence[int]) -> None:
@@ -313,12 +316,12 @@ class Level:
         seconds["solver"] = seconds.get("solver", 0) + time.perf_counter() - begun
 
     def _take_potentials(self, potentials: Sequence[Floats]) -> None:
-        """Keep the potentials at the atoms. potentials : of all rows"""
+        """Store the potentials at the atoms. potentials : of all rows"""
         self.potentials = np.full(len(self.problem.solute.positions), np.nan)
         self.potentials[self._weights.atoms] = potentials[self.row]
 
     def _watch(self, potentials: Sequence[Floats]) -> None:
-        """Keep the energy after a correction. potentials : at the atoms of all rows"""
+        """Record the energy after a correction. potentials : at the atoms of all rows"""
         if self.problem.maps.charges is None:
             energy = float(self.problem.solute.charges[self._weights.atoms] @ potentials[self.row])
         else:
@@ -327,23 +330,23 @@ class Level:
 
     @property
     def potential(self) -> Floats:
-        """Solution, (nz, ny, nx) kT/e, read once."""
+        """Solution, (nz, ny, nx) kT/e; read on first use."""
         if self._read is None:
             self._read = self.equation.on_host(self.row)
         return self._read
 
     @property
     def solver_error(self) -> float:
-        """Change of the energy by the last correction, kT."""
+        """Change of the energy in the last correction, kT."""
         last = [0.0, *self._history][-2:]
         return abs(last[-1] - last[0])
 
     def whole_potential(self) -> Floats:
-        """Read the potential, to which the batch added the singular part, (nz, ny, nx) kT/e."""
+        """Return the potential including the singular part, which the batch must have added, (nz, ny, nx) kT/e."""
         return self.equation.on_host(self.row) if self._is_reaction else self.potential
 
     def energy(self, around: Floats) -> float:
-        """Compute the energy, kT. around : (3,) kT, terms outside of the grid"""
+        """Return the energy, kT. around : (3,) kT, energy terms from outside of the grid"""
         if not self._is_reaction:
             return total_energy(self._terms(None) + around, self.model)
         charges = self.problem.solute.charges[self._weights.atoms]
@@ -351,16 +354,16 @@ class Level:
         if self.model.is_nonlinear and self.coefficients.has_salt:
             of_ions = ions_of_reaction(self.equation, self.grid, self.row)
             if np.isnan(of_ions):
-                pressure(self.model, self.grid, self.potential, self.coefficients.accesses_on_host())  # says what it is
+                pressure(self.model, self.grid, self.potential, self.coefficients.accesses_on_host())  # StoppedError
             energy += of_ions
         return energy
 
     def outside(self, grid: Grid) -> Floats:
-        """Compute the energy's terms outside of a grid within this one, (3,) kT; a reaction has none."""
+        """Return the energy terms outside of an inner grid, (3,) kT; 0 for the reaction field."""
         return np.zeros(3) if self._is_reaction else self._terms(grid)
 
     def _charges_in_potential(self) -> float:
-        """Charges times the potential, kT."""
+        """Return the sum of charges times potential, kT."""
         if self.problem.has_charges_of_nodes:
             nodes, charges = self.charges.nodes, self.charges.charges
             places = self.equation.colours.of_row(self.row).index(nodes)[:, None]
@@ -373,19 +376,19 @@ class Level:
         return float(self.problem.solute.charges[self._weights.atoms] @ self.potentials[self._weights.atoms])
 
     def _potentials_at(self, places: NDArray[np.integer], weights: Floats) -> Floats:
-        """Sum weights times the potential of nodes, (m,) kT/e. places, weights : (m, w), of WeightedPotentials"""
+        """Return weighted sums of the potential, (m,) kT/e. places, weights : (m, w), as in WeightedPotentials"""
         return WeightedPotentials(self.equation, [places], [weights]).read()[0]
 
     def _terms(self, outside: Grid | None) -> Floats:
         is_whole = self.model.is_nonlinear or self._wants_parts
-        if outside is None and not is_whole:  # needs no more of the potential than atoms have
+        if outside is None and not is_whole:  # needs only the potentials at the atoms
             return np.array([self._charges_in_potential(), 0.0, 0.0])
         edges = self.coefficients.on_host() if is_whole else None
         accesses = self.coefficients.accesses_on_host() if is_whole else None
         return energy_terms(self.problem, self.grid, self.potential, self.charges, edges, accesses, outside)
 
     def result(self, around: Floats) -> PBLevelResult:
-        """Describe the solution. around : (3,) kT, the energy's terms outside of the grid"""
+        """Return the result on this grid. around : (3,) kT, energy terms from outside of the grid"""
         done = self._done
         residual = done.residuals[-1] if done.residuals else 0.0
         off = self.problem.atoms_off(self.grid)

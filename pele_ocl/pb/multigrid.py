@@ -1,4 +1,4 @@
-"""V-cycles of multigrid: docs/theory/poisson-boltzmann.md, section 5."""
+"""Multigrid V-cycles; see docs/theory/poisson-boltzmann.md, section 5."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from .surface import Coefficients
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-MOST_IN_TAIL = {True: 16**3, False: 17**3}  # nodes of the finest grid that one work-group does, on CPUs and else
+MOST_IN_TAIL = {True: 16**3, False: 17**3}  # largest grid for a single work-group, in nodes, on CPUs and other devices
 TAIL_GROUP = 512
-SMOOTHINGS = 2  # relaxations before, and after, the coarser grid's correction
-LEAST_SOLVING = 8  # relaxations of the coarsest grid
+SMOOTHINGS = 2  # relaxations before and after the coarse-grid correction
+LEAST_SOLVING = 8  # minimum number of relaxations on the coarsest grid
 
 
 class Multigrid:
-    """Coarser grids of a grid, with launches for a V-cycle, which is symmetric and so preconditions.
+    """Hierarchy of coarser grids, with launches for a V-cycle. The cycle is symmetric, so it can be a preconditioner.
 
-    launching : its rows are problems that are solved at once, whose arrays follow each other
-
-    salt : of the finest grid, reals; its nodes may change, then `take_salt` tells the coarser grids
-    unit : of salt in bytes, None for reals
+    launching : its rows are problems solved together, with arrays stored one after another
+    salt : of the finest grid, reals or bytes; call `take_salt` after changes
+    unit : factor for salt in bytes; None for reals
     """
 
     def __init__(
@@ -57,12 +56,12 @@ class Multigrid:
         self.take_salt()
 
     def take_salt(self) -> None:
-        """Find the coarser grids' salt."""
+        """Update the salt term of the coarser grids."""
         for launch in self._salt_launches:
             launch()
 
     def _problem(self, level: int) -> dict[str, Any]:
-        """Arguments of kernels for the operator of a grid."""
+        """Return the kernel arguments for the operator of a grid."""
         if level == 0:
             return {**self.coefficients.narrow_arguments, **self._finest_salt, **self._plain}
         x, y, z = self._edges
@@ -75,7 +74,7 @@ class Multigrid:
         return {**self.coefficients.macros, **own}
 
     def _mark_plain(self) -> dict[str, Any]:
-        """Mark the groups of launches over the finest grid that are in solvent alone: arguments of kernels."""
+        """Mark work-groups of the finest grid that contain only solvent. Returns kernel arguments."""
         finest, solvent = self.grids[0], self.coefficients.solvent_code
         marks = self.launching.queue.zeros(self.launching.groups_over(finest), np.uint8)
         self.launching.over_nodes(
@@ -102,7 +101,10 @@ class Multigrid:
         )  # fmt: skip
 
     def cycle(self, right: Buffer, values: Buffer, residual: Buffer) -> list[Launch]:
-        """Launches that find a correction `values` for a right side; residual : of the finest grid's red nodes."""
+        """Return the launches of a V-cycle that computes a correction, `values`, from a right-hand side.
+
+        residual : scratch for the red nodes of the finest grid
+        """
         launches: list[Launch] = []
         n_grids, most = len(self.grids), MOST_IN_TAIL[self.launching.is_cpu]
         tail = next((k for k in range(1, n_grids) if np.prod(self.grids[k].shape) <= most), n_grids)
@@ -135,28 +137,28 @@ class Multigrid:
         return launches
 
     def smooth(self, level: int, colour: int, right: Buffer, values: Buffer, share: float = 1.0) -> Launch:
-        """Make a launch that relaxes a colour. share : 1, or more to overshoot"""
+        """Create a launch that relaxes one colour. share : relaxation factor, above 1 for overrelaxation"""
         return self.launching.over_nodes(
             "pb/smooth.cl", "smooth", self.grids[level], self._macros(level), grid=self.grids[level],
             **self._problem(level), colour=colour, share=share, right=right, values=values,
         )  # fmt: skip
 
     def find_residual(self, level: int, colour: int, right: Buffer, values: Buffer, residual: Buffer) -> Launch:
-        """Make a launch that finds residuals at nodes of a colour."""
+        """Create a launch that computes the residual at nodes of one colour."""
         return self.launching.over_nodes(
             "pb/smooth.cl", "find_residual", self.grids[level], self._macros(level), grid=self.grids[level],
             **self._problem(level), colour=colour, right=right, values=values, residual=residual,
         )  # fmt: skip
 
     def relax_by_residual(self, colour: int, share: float, residual: Buffer, values: Buffer) -> Launch:
-        """Make a launch of Jacobi's method on the finest grid."""
+        """Create a launch of a Jacobi step on the finest grid."""
         return self.launching.over_nodes(
             "pb/smooth.cl", "relax_by_residual", self.grids[0], self._macros(0), grid=self.grids[0],
             **self._problem(0), colour=colour, share=share, residual=residual, values=values,
         )  # fmt: skip
 
     def apply(self, direction: Buffer, product: Buffer) -> Launch:
-        """Make a launch that multiplies with the operator of the finest grid."""
+        """Create a launch that applies the operator of the finest grid."""
         return self.launching.over_nodes(
             "pb/smooth.cl", "apply", self.grids[0], self._macros(0), grid=self.grids[0], **self._problem(0),
             direction=direction, product=product,
@@ -165,7 +167,7 @@ class Multigrid:
     def _down(
         self, level: int, right: Buffer, values: Buffer, residual: Buffer, relax: list[Launch], last: bool
     ) -> list[Launch]:
-        """Launches on the way to coarser grids. relax : the red nodes, the black ones"""
+        """Return the launches of a level on the way to coarser grids. relax : for red nodes, for black nodes"""
         launches = [
             self.launching.over_nodes(
                 "pb/smooth.cl", "begin_smoothing", self.grids[level], self._macros(level), grid=self.grids[level],
@@ -176,7 +178,7 @@ class Multigrid:
         return launches if last else [*launches, self.find_residual(level, 0, right, values, residual)]
 
     def _solve_coarse(self, first: int) -> Launch:
-        """Make a launch of all grids from `first` on in one work-group."""
+        """Create a launch that processes all grids from `first` on in one work-group."""
         table = np.array([packed(grid) for grid in self.grids[1:]])
         solving = max(LEAST_SOLVING, 2 * max(self.grids[-1].shape))
         return self.launching.prepare(

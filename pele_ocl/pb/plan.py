@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.queue import Queue
 
-COARSE = 0.5  # A: with twice a larger spacing atoms are not resolved
-# Where the grids with twice the spacing lie that tell an error, in their steps; on coarse grids "edges" needs more.
+COARSE = 0.5  # A; above this, grids with twice the spacing do not resolve atoms
+# Offsets, in grid spacings, of the coarser grids used to estimate the error; "edges" needs more for coarse grids.
 SHIFTS = ((0.0, 0.0, 0.0), (0.5, 0.5, 0.5))
 MORE_SHIFTS = (*SHIFTS, (0.5, 0.0, 0.0), (0.0, 0.5, 0.5), (0.25, 0.5, 0.75))
-FINEST = {True: 1e-14, False: 1e-6}  # tolerances of devices with and without float64
+FINEST = {True: 1e-14, False: 1e-6}  # smallest tolerance with and without float64
 MOST_SHIFTS = 1000
 
 
@@ -100,20 +100,20 @@ class PoissonBoltzmann(Settled):
         self.atoms = atoms
         self.reaction = arguments.flag("reaction", reaction)
         arguments.choice("solver", solver, tuple(SOLVERS))
-        arguments.number("spacing", spacing, "a number of A, 0.01 to 100,", least=0.01, most=100)
-        arguments.number("padding", padding, "a number of A, 1 to 10,000,", least=1, most=1e4)
+        arguments.number("spacing", spacing, "a number of A, 0.01 to 100", least=0.01, most=100)
+        arguments.number("padding", padding, "a number of A, 1 to 10,000", least=1, most=1e4)
         self.solver, self.tolerance = solver, arguments.number(
-            "tolerance", tolerance, "a number, 1e-14 to 0.1,", least=1e-14, most=0.1
+            "tolerance", tolerance, "a number, 1e-14 to 0.1", least=1e-14, most=0.1
         )  # fmt: skip
         self.given = arguments.instance("given", PBMaps() if given is None else given, PBMaps, "PBMaps")
         if reaction and not self.given.is_empty:
             raise InputError("given maps need reaction=False: the reaction potential is computed of the atoms' surface")
         self.max_iterations = arguments.whole_number("max_iterations", max_iterations, least=1)
         self.grids = self._chosen(grids, spacing, padding)
-        self._around: tuple[Grid, ...] = ()  # a grid that gives the border of the one that is made here its values
+        self._around: tuple[Grid, ...] = ()  # coarser grid for boundary values
         if arguments.flag("wide", wide) and grids is None:
             self._around = (grid_beyond(self.grids[0], self.solute, self.model.boundary),)
-        self._problem(atoms.positions)  # checks it
+        self._problem(atoms.positions)  # checks positions and grids
         self.device = get_device(device)
         if self.tolerance < FINEST[self.device.has_float64]:
             raise DeviceError(
@@ -163,7 +163,7 @@ class PoissonBoltzmann(Settled):
         moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
         problem = self._problem(moved)
         seconds: dict[str, float] = {}
-        for factor in (2, 4) if extrapolate else ():  # says what is wrong before anything takes long
+        for factor in (2, 4) if extrapolate else ():  # checks grids before the computation
             self._require_room(replace(problem, grids=self._coarser_grids(problem.grids, factor)))
         coarser = self._coarser_problems(problem) if with_grid or extrapolate else []
         steps = 1 + len(coarser) + 2 * extrapolate + shifts
@@ -190,14 +190,14 @@ class PoissonBoltzmann(Settled):
 
         The surface, its coefficients and the coarser grids are computed once. Results have no map and no grid error.
 
-        charges : (s, n) e, of each state; positions : (n, 3) A, by default the atoms' own
+        charges : (s, n) e, for each state; positions : (n, 3) A, by default the atoms' own
         progress : called with the fraction done, 0 to 1
 
-        Returns s results of PBResult. Raises InputError for another shape, and the errors of `solve`.
+        Returns a list of s PBResults. Raises InputError for another shape, and the errors of `solve`.
         """
         states = arguments.numbers("charges", charges)
         if states.ndim != 2 or states.shape[1] != len(self.atoms) or not np.isfinite(states).all():
-            raise InputError(f"charges have shape {states.shape}; (s, {len(self.atoms)}) finite numbers are needed")
+            raise InputError(f"charges have shape {states.shape}; expected (s, {len(self.atoms)}) finite numbers")
         arguments.callback("progress", progress)
         moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
         problem = self._problem(moved)
@@ -217,25 +217,25 @@ class PoissonBoltzmann(Settled):
     ) -> list[PBResult]:  # fmt: skip
         """Solve the equation for several conformations.
 
-        With "mgcg", those on grids of one shape and spacing share launches on GPUs. Results do not depend on the other
-        conformations. Results have no map and no grid error.
+        With "mgcg", conformations on grids of equal shape and spacing are solved together on GPUs. Results do not
+        depend on the other conformations. They have no map and no grid error.
 
-        conformations : (m, n, 3) A; grids : of each; by default the plan's own
-        rows : largest number per set of launches; by default 1 on CPUs, else limited by the device's memory. On a GPU
-            up to three sets are solved concurrently, which needs as many times the memory
+        conformations : (m, n, 3) A; grids : for each conformation; by default the plan's own
+        rows : maximum number solved together; by default 1 on CPUs, else limited by the device's memory. On a GPU, up
+            to three sets are solved concurrently, which needs correspondingly more memory
         progress : called with the fraction done, 0 to 1
 
-        Returns m results of PBResult. Raises InputError for a conformation that does not fit its grid, and PeleError if
-        the solver stops early; both name the conformation.
+        Returns a list of m PBResults. Raises InputError for a conformation that does not fit its grid, and PeleError if
+        the solver stops early; both messages contain the number of the conformation.
         """
         arguments.callback("progress", progress)
         if rows is not None:
             arguments.whole_number("rows", rows, least=1)
         frames = arguments.numbers("conformations", conformations)
         if frames.ndim != 3 or frames.shape[1:] != self.solute.positions.shape:
-            raise InputError(f"conformations have shape {frames.shape}; (m, {len(self.atoms)}, 3) is needed")
+            raise InputError(f"conformations have shape {frames.shape}; expected (m, {len(self.atoms)}, 3)")
         if grids is not None and not isinstance(grids, tuple | list):
-            raise InputError(f"grids is {arguments.described(grids)}; a list of Grids is needed")
+            raise InputError(f"grids is {arguments.described(grids)}; expected a list of Grids")
         if grids is not None and len(grids) != len(frames):
             raise InputError(f"there are {len(grids)} grids for {len(frames)} conformations; give one for each")
         problems, results = list[PBProblem](), list[PBResult]()
@@ -253,12 +253,12 @@ class PoissonBoltzmann(Settled):
         return results
 
     def maps(self, positions: ArrayLike | None = None) -> dict[str, Map]:
-        """Make maps of the equation's coefficients on the finest grid without solving it.
+        """Compute maps of the equation's coefficients on the finest grid without solving it.
 
         positions : (n, 3) A, of another conformation; by default the atoms' own
 
-        Returns "dielx", "diely", "dielz", dielectric constants of the edges along an axis, each at the midpoint of its
-        edge; "access", accessibility of a node for ions, 0 to 1; "charge", e on a node.
+        Returns "dielx", "diely" and "dielz", dielectric constants at the midpoints of the edges along an axis;
+        "access", accessibility of nodes for ions, 0 to 1; "charge", charges of nodes, e.
         """
         from ..opencl.queue import Queue
 
@@ -288,10 +288,10 @@ class PoissonBoltzmann(Settled):
     def _in_rows(
         self, problems: Sequence[PBProblem], geometry: Geometry | None = None, rows: int | None = None
     ) -> Iterator[tuple[Solution, dict[str, float]]]:
-        """Solve problems, as many as are alike and fit the device in one set of launches; seconds are shared out.
+        """Solve problems, in batches of similar problems that fit in the device's memory; times are divided equally.
 
-        geometry : of all, if they differ in charges alone; by default each has its own, which goes with its solution
-        rows : how many at most; by default as rows_at_once tells
+        geometry : common geometry of problems that differ only in charges; by default each has a temporary one
+        rows : maximum batch size; by default from rows_at_once
 
         Raises StoppedError with the number of the problem.
         """
@@ -304,7 +304,7 @@ class PoissonBoltzmann(Settled):
                 yield from self._solved_part(problems, part, geometry, launching.queue)
             return
 
-        turns = Lock()  # with Python's lock alone, a thread that launches without a pause hardly lets another work
+        turns = Lock()  # without it, a thread that launches continuously blocks the others through Python's global lock
 
         def in_queue_of_its_own(part: slice) -> list[tuple[Solution, dict[str, float]]]:
             with turns, launching.queue.beside(turns) as queue:
@@ -320,7 +320,7 @@ class PoissonBoltzmann(Settled):
     def _solved_part(
         self, problems: Sequence[PBProblem], part: slice, geometry: Geometry | None, queue: Queue
     ) -> list[tuple[Solution, dict[str, float]]]:
-        """Solve the problems of a part in one set of launches. geometry : of _in_rows"""
+        """Solve one batch of problems. geometry : as in _in_rows"""
         own, launching = problems[part], Launching(queue)
         launching.keeps = not launching.is_cpu
         batch = Batch([geometry or Geometry(launching) for _ in own], own, self._choice)
@@ -333,9 +333,9 @@ class PoissonBoltzmann(Settled):
         return [(each, {name: value / len(found) for name, value in seconds.items()}) for each in found]
 
     def _batches(self, problems: Sequence[PBProblem], rows: int | None) -> list[slice]:
-        """Cut problems into parts that are solved together; parts of problems alike have equal sizes.
+        """Divide problems into batches; batches of similar problems have nearly equal sizes.
 
-        rows : how many at most
+        rows : maximum batch size
         """
         found: list[slice] = []
         while (done := found[-1].stop if found else 0) < len(problems):
@@ -351,7 +351,7 @@ class PoissonBoltzmann(Settled):
         return found
 
     def _without_map(self, atoms: Atoms, solved: Solution, seconds: dict[str, float]) -> PBResult:
-        """Make a result without a map, and without an error of the grid."""
+        """Return a result without map and grid error."""
         errors = PBErrors(solved.solver_error * self.model.kcal_per_kt)
         return PBResult(
             atoms, self.model, self.reaction, solved.energy, solved.potentials, None, tuple(solved.levels), errors,
@@ -364,25 +364,25 @@ class PoissonBoltzmann(Settled):
         if isinstance(grids, Grid):
             return (grids,)
         if not isinstance(grids, tuple | list):
-            raise InputError(f"grids is {arguments.described(grids)}; a Grid or a list of them is needed")
+            raise InputError(f"grids is {arguments.described(grids)}; expected a Grid or a list of them")
         return tuple(grids)
 
     def _coarser_grids(self, grids: tuple[Grid, ...], factor: int) -> tuple[Grid, ...]:
-        """Make grids with larger spacings; a grid that is there for border values follows from the finest."""
+        """Return grids with larger spacings; a grid for boundary values is derived from the finest."""
         if not self._around:
             return _coarser(grids, factor)
         (coarse,) = _coarser(grids[-1:], factor)
         return grid_beyond(coarse, self.solute, self.model.boundary), coarse
 
     def _problem(self, positions: Floats, grids: tuple[Grid, ...] | None = None) -> PBProblem:
-        """Make the problem of a conformation. grids : by default the plan's
+        """Return the problem of a conformation. grids : by default the plan's own
 
-        Raises InputError if it does not fit the grids.
+        Raises InputError if the conformation does not fit the grids.
         """
         grids = (*self._around, *self.grids) if grids is None else grids
         if positions.shape != self.solute.positions.shape or not np.isfinite(positions).all():
             raise InputError(
-                f"positions have shape {positions.shape}; {self.solute.positions.shape} finite numbers are needed"
+                f"positions have shape {positions.shape}; expected {self.solute.positions.shape} finite numbers"
             )
         problem = PBProblem(replace(self.solute, positions=positions), self.model, grids, self.given)
         if self.reaction:
@@ -392,34 +392,34 @@ class PoissonBoltzmann(Settled):
         return problem
 
     def _solved(self, problem: PBProblem, seconds: dict[str, float], keep: bool, *, parts: bool = False) -> Solution:
-        """Solve a problem in a queue of its own. parts : of solve"""
+        """Solve a problem in a new queue. parts : as in solve"""
         return solve_grids(self._geometry(), problem, replace(self._choice, parts=parts), seconds, keep)
 
     def _require_room(self, problem: PBProblem) -> PBProblem:
-        """Return a problem back whose grids have room for the molecule. Raises InputError."""
+        """Return the problem. Raises InputError if its grids are too small for the molecule."""
         if self.reaction:
             require_room(problem)
         return problem
 
     def _coarser_problems(self, problem: PBProblem) -> list[PBProblem]:
-        """Make problems with twice the spacing whose energies tell the error of one.
+        """Return problems with twice the spacing, whose energies are used to estimate the grid error.
 
-        Their grids lie parts of a step apart: an energy that is right on one by chance is not on the others. A single
-        grid has another one around it, so that they tell what the border does, too; and probes are as much fewer as
-        the surface of the molecule has fewer nodes.
+        Their grids are offset by fractions of the spacing, so that an accidentally accurate energy on one of them does
+        not hide the error. A single grid is placed in a coarser one, so that the estimate includes the boundary error.
+        The probe density is reduced in proportion to the number of surface nodes.
         """
         finest = problem.grids[-1]
         _require_measurable(finest)
         shifts = MORE_SHIFTS if self.model.way == "cuts" and _is_coarse(finest) else SHIFTS
         found = [each for shift in shifts if (each := self._coarser_problem(problem, np.array(shift))) is not None]
         if not found:
-            self._require_room(replace(problem, grids=self._coarser_grids(problem.grids, 2)))  # says what is wrong
+            self._require_room(replace(problem, grids=self._coarser_grids(problem.grids, 2)))  # raises the error
         return found
 
     def _coarser_problem(self, problem: PBProblem, shift: Floats) -> PBProblem | None:
-        """Make a problem with twice the spacing; None where that leaves no room for the molecule.
+        """Return a problem with twice the spacing; None if its grid is too small for the molecule.
 
-        shift : (3,) of the finest grid, in its own steps
+        shift : (3,) offset of the finest grid, in its spacings
         """
         *outer, finest = problem.grids
         spacing = 2 * finest.spacing
@@ -431,7 +431,7 @@ class PoissonBoltzmann(Settled):
         else:
             parents = [grid_beyond(coarse, problem.solute, self.model.boundary)]
         for grids in ((*parents, coarse), (coarse,)):
-            with suppress(InputError):  # a border close to the molecule
+            with suppress(InputError):  # the border may be too close to the molecule
                 return self._require_room(replace(problem, grids=grids, density=density))
         return None
 
@@ -439,7 +439,7 @@ class PoissonBoltzmann(Settled):
         self, problem: PBProblem, solved: Solution, coarser: Sequence[PBProblem], extrapolate: bool,
         shifts: int, seed: int, tell: Progress, steps: int,
     ) -> PBErrors:  # fmt: skip
-        """Measure the errors of an energy by solving the same problem on other grids. coarser : _coarser_problems"""
+        """Estimate the errors of an energy by solving on other grids. coarser : from _coarser_problems"""
         unit, done = self.model.kcal_per_kt, 1
         errors = PBErrors(solved.solver_error * unit)
 
@@ -474,7 +474,7 @@ class PoissonBoltzmann(Settled):
 
 @contextmanager
 def naming(what: str, count: int) -> Iterator[None]:
-    """Name the one of `count` whose solver stopped."""
+    """Add the number of the failed problem, of `count`, to errors of the solver."""
     try:
         yield
     except StoppedError as error:
@@ -482,7 +482,7 @@ def naming(what: str, count: int) -> Iterator[None]:
 
 
 def safety_of(surface: str, grid: Grid) -> float:
-    """Factor of the change that twice the spacing of a grid makes, rms, for an upper estimate of the error."""
+    """Return the factor from the rms energy change at twice the spacing to an upper estimate of the error."""
     own = SURFACES[surface]
     return own.safety_if_coarse if _is_coarse(grid) else own.safety
 
@@ -492,12 +492,12 @@ def _is_coarse(grid: Grid) -> bool:
 
 
 def _halved(grid: Grid) -> list[int]:
-    """Points along the axes of a grid that reaches at least as far with twice the spacing."""
+    """Return the shape of a grid with twice the spacing that covers at least the same box."""
     return [max(int(np.ceil((n - 1) / 16 - 1e-9)), 1) * 8 + 1 for n in grid.shape]
 
 
 def _require_measurable(grid: Grid) -> None:
-    """Raise InputError for a grid with too few points to leave some out."""
+    """Raise InputError for a grid with too few points to estimate the error."""
     if any((n - 1) // 2 < 4 for n in grid.shape):
         points = " x ".join(map(str, grid.shape))
         raise InputError(
@@ -507,12 +507,12 @@ def _require_measurable(grid: Grid) -> None:
 
 
 def _moved(grid: Grid, share: Floats) -> Grid:
-    """Move a grid by a share of its spacing."""
+    """Translate a grid by a fraction of its spacing."""
     return Grid(grid.origin + share * grid.spacing, grid.spacing, grid.shape)
 
 
 def _coarser(grids: tuple[Grid, ...], factor: int) -> tuple[Grid, ...]:
-    """Grids of the same borders with larger spacings. Raises InputError if their points do not allow it."""
+    """Return grids with the same borders and larger spacings. Raises InputError if their shapes do not allow it."""
     for grid in grids:
         if any((n - 1) % factor or (n - 1) // factor < 4 for n in grid.shape):
             points = " x ".join(map(str, grid.shape))

@@ -1,4 +1,4 @@
-"""Probes that touch the molecule, by the rules of `reference.pb.probe_points`."""
+"""Solvent probes that touch the molecule; follows `reference.pb.probe_points`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .scan import add_up
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-GROUP = 64  # work-items of a group
-POINTS = {True: 256, False: 16}  # of a sphere that a work-item does, on CPUs and else: cl/pb/probes.cl
-LANES = {True: 4, False: 16}  # work-items that share an atom's circles, on CPUs and else
+GROUP = 64  # work-group size
+POINTS = {True: 256, False: 16}  # points per work-item, on CPUs and other devices, see cl/pb/probes.cl
+LANES = {True: 4, False: 16}  # work-items per atom for circles, on CPUs and other devices
 
 
 @lru_cache(maxsize=8)
 def sphere_of_points(wanted: float) -> Floats:
-    """Points of a unit sphere in rings, (m, 3); m is near `wanted`."""
+    """Return points of a unit sphere in rings, (m, 3), where m is close to `wanted`."""
     n_rings = math.floor(math.sqrt(math.pi * wanted / 4) + 0.5)
     rings = [np.empty((0, 3))]
     for ring in range(n_rings):
@@ -40,11 +40,11 @@ def sphere_of_points(wanted: float) -> Floats:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Probes:
-    """Probes on a device that touch an atom and overlap none: on spheres around the atoms, then on circles.
+    """Probes on a device that touch at least one atom and overlap none: first those on spheres, then those on circles.
 
-    count : of all; radius : A
-    centres : (count) vectors of centre and radius, A; rows : (count) numbers of their molecules
-    cells : of all atoms, with the probe's radius; None if there are no probes
+    count : total number; radius : A
+    centres : (count) vectors of centre and radius, A; rows : (count) row of each probe's molecule
+    cells : cell lists of all atoms, enlarged by the probe radius; None without probes
     """
 
     launching: Launching
@@ -55,25 +55,25 @@ class Probes:
     cells: Cells | None = None
 
     def on_host(self) -> Floats:
-        """Read the centres, (count, 3) A."""
+        """Return the centres, (count, 3) A."""
         queue, wide = self.launching.queue, self.launching.wide
         values = queue.download(self.centres, 4 * max(1, self.count), wide).reshape(-1, 4)
         return values[: self.count, :3].astype(np.float64)
 
 
 def points_wanted(solute: PBSolute, model: PBModel) -> int:
-    """Count the points on each sphere that give the density of points on the largest one."""
+    """Return the number of points per sphere that gives the requested density on the largest sphere."""
     reach = float(solute.radii.max()) + max(model.probe, model.ion_radius) + 0.5
     return math.ceil(4 * math.pi * reach**2 * model.density)
 
 
 def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Probes:
-    """Find the probes that touch an atom and overlap none; for edges by shares, also the ones that touch two atoms."""
+    """Find the probes that touch an atom and overlap none; for the "cuts" surfaces also those that touch two atoms."""
     return probes_of_rows(launching, [solute], model)
 
 
 def probes_of_rows(launching: Launching, solutes: Sequence[PBSolute], model: PBModel) -> Probes:
-    """Find the probes of several molecules as `probe_points` does; points_wanted must be the same for all."""
+    """Find the probes of several molecules; points_wanted must be the same for all."""
     queue, rows = launching.queue, len(solutes)
     if model.probe < SMALL or model.has_splines or model.is_uniform:
         return Probes(launching, 0, model.probe, launching.vectors(np.zeros((1, 4))), queue.zeros(1, np.int32))
@@ -108,7 +108,7 @@ def probes_of_rows(launching: Launching, solutes: Sequence[PBSolute], model: PBM
 
 
 def _with_neighbours(launching: Launching, cells: Cells) -> dict[str, Any]:
-    """List the neighbours of each atom, whose spheres meet its own: arguments of kernels that take ATOMS."""
+    """List the neighbours of each atom, whose spheres intersect its own; returns arguments of kernels."""
     counts = launching.queue.empty(cells.count, np.int32)
 
     def over(kernel: str, **values: Any) -> None:
@@ -129,7 +129,7 @@ def _with_neighbours(launching: Launching, cells: Cells) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class _Circles:
-    """Probes that touch two atoms at once, on circles. count : of all; write : puts them behind so many others"""
+    """Probes that touch two atoms, on circles. count : total number; write : writes them, starting at an index"""
 
     count: int
     write: Callable[[int, dict[str, Buffer]], None]
@@ -138,9 +138,9 @@ class _Circles:
     def of(
         cls, launching: Launching, of_rows: Sequence[int], atoms: dict[str, Any], has_points: Buffer, model: PBModel
     ) -> _Circles:
-        """Count them. Neighbours on a circle are as far apart as points of the density, or nearer.
+        """Count the probes. Neighbours on a circle are at most as far apart as points with the model's density.
 
-        of_rows : number of atoms of each row; atoms : of _with_neighbours
+        of_rows : number of atoms in each row; atoms : from _with_neighbours
         """
         lanes, n_counts = LANES[launching.is_cpu], sum(of_rows) * LANES[launching.is_cpu]
         counts = launching.queue.empty(n_counts, np.int32)

@@ -1,6 +1,6 @@
-"""Singular potential of the atoms, taken out of the solution near them: the solvent's reaction is left.
+"""Removal of the singular potential of the charges near atoms, which leaves the reaction field of the solvent.
 
-docs/theory/poisson-boltzmann.md, section 4, has the equation that is left.
+The resulting equation is in docs/theory/poisson-boltzmann.md, section 4.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def require_room(problem: PBProblem) -> None:
-    """Raise InputError unless every grid holds the whole molecule: the border's potential has no singular part."""
+    """Raise InputError unless each grid contains the whole molecule, as the border must not have a singular part."""
     solute, model = problem.solute, problem.model
     for number, grid in enumerate(problem.grids):
         margin = np.maximum(grid.spacing, problem.grids[max(number - 1, 0)].spacing)
@@ -42,10 +42,10 @@ def require_room(problem: PBProblem) -> None:
 
 
 class SingularPart:
-    """Region around the atoms where the solution is the reaction potential alone, and the charges this leaves.
+    """Region around the atoms where the solution is the reaction potential, and the charges of the remaining equation.
 
-    problems : of one model; grids, around : of each problem; coefficients : of all
-    charges : of the equation that is left, times the model's charge factor
+    problems : with the same model; grids, around : for each problem; coefficients : of all problems
+    charges : of the remaining equation, times the model's charge factor
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class SingularPart:
         self.charges = self._charges(self._region())
 
     def add_to(self, equation: Equation) -> None:
-        """Add the singular potential to the solution, so that it is the whole potential."""
+        """Add the singular potential to the solution to obtain the complete potential."""
         bounds, nodes = self._marked(self._region())
         self._add_singular(_ranges(bounds), nodes, equation.potential)
 
     def _region(self) -> Buffer:
-        """Mark the nodes that have the reaction potential alone, bytes; not kept, because the solver needs memory."""
+        """Mark the nodes with only the reaction potential, one byte each; not cached, to save memory for the solver."""
         region = self._launching.queue.zeros(self._size, np.uint8)
         self._over_nodes("find_region", accesses=self._coefficients.accesses, region=region)
         self._include(region)
@@ -83,16 +83,16 @@ class SingularPart:
         self._launching.over_list("pb/atoms.cl", kernel, count, self._macros, **values)()
 
     def _add_singular(self, ranges: Sequence[tuple[int, int]], nodes: Buffer, array: Buffer) -> None:
-        """Add the singular potential at nodes to an array. ranges : of add_spheres"""
+        """Add the singular potential at nodes to an array. ranges : as in add_spheres"""
         add_spheres(
             self._launching, self._solutes, self._grids, self._colours, ranges, nodes, self._factor, array,
             precise=False,
         )  # fmt: skip
 
     def _include(self, region: Buffer) -> None:
-        """Let the region have the nodes that charges are spread on, whatever their edges, and keep ions from them.
+        """Add the nodes with spread charges to the region, regardless of their edges, and exclude ions from them.
 
-        Else ions there would meet the reaction alone.
+        Otherwise ions at these nodes would interact with the reaction potential only.
         """
         colours, found = self._colours, []
         last = np.array(colours.shape) - 1
@@ -108,7 +108,7 @@ class SingularPart:
         )  # fmt: skip
 
     def _marked(self, marks: Buffer) -> tuple[list[int], Buffer]:
-        """List the marked nodes: where those of each row begin and the last row's end, and (count, 3) i, j, k."""
+        """List the marked nodes: start of each row and end of the last row, and (count, 3) i, j, k."""
         queue, colours, rows = self._launching.queue, self._colours, self._launching.rows
         lines = rows * colours.shape[1] * colours.shape[2]
         counts = queue.empty(lines, np.int32)
@@ -119,7 +119,7 @@ class SingularPart:
         return bounds, nodes
 
     def _charges(self, region: Buffer) -> NodeValues:
-        """Charges of the nodes whose equation has a part of the singular potential."""
+        """Return the charges of nodes whose equation contains the singular potential."""
         launching = self._launching
         queue = launching.queue
         jumps = queue.zeros(self._size, np.uint8)
@@ -139,5 +139,5 @@ class SingularPart:
 
 
 def _ranges(bounds: Sequence[int]) -> list[tuple[int, int]]:
-    """Ranges between bounds: first element and length of each."""
+    """Convert bounds to ranges of first element and length."""
     return [(first, end - first) for first, end in pairwise(bounds)]

@@ -35,7 +35,7 @@ class PBParts:
     """Parts of the energy on a grid, kT, as in APBS's `calcenergy comps`.
 
     charges_kt : half of the charges times the potential; field_kt : of the field; ions_kt : of the ions
-    per_atom_kt : (n,) half of each charge times the potential between the eight nodes around it; 0 off the grid
+    per_atom_kt : (n,) half of each charge times the interpolated potential; 0 off the grid
     """
 
     charges_kt: float
@@ -46,12 +46,12 @@ class PBParts:
 
 @dataclass(frozen=True, eq=False)
 class PBLevelResult:
-    """Grid of focusing with its energy.
+    """Energy on one of the grids of focusing.
 
     energy_kt : kT, including contributions of previous grids outside of it
     iterations : of the linear solver; corrections : number of restarts
     residual : relative norm for the potential, recomputed in float64
-    atoms_off : atoms outside of the grid, which have no charge there
+    atoms_off : number of atoms outside of the grid, whose charges are ignored
     parts : of the energy; None if not requested
     """
 
@@ -68,12 +68,13 @@ class PBLevelResult:
 class PBErrors:
     """Errors of an energy, kcal/mol; None if not requested.
 
-    solver : change of the energy by the last correction of the potential, which estimates the error of the solver
-    grid : upper estimate of the error from spacing, probe density and boundary, from the change on coarser grids
+    solver : change of the energy in the last correction of the potential, which estimates the error of the solver
+    grid : upper estimate of the error from spacing, probe density and boundary, based on coarser grids
         (docs/theory/poisson-boltzmann.md, section 7). It covers 95 % of the errors
-    extrapolated : energy for a spacing of 0, and `extrapolation`, its difference from the next pair of grids
+    extrapolated : energy extrapolated to a spacing of 0; extrapolation : its difference from the extrapolation of
+        coarser grids
     shifts : standard error of the mean over shifted grids, which does not include the error of the spacing
-    shifted : the mean itself
+    shifted : mean energy over shifted grids
     """
 
     solver: float
@@ -86,24 +87,24 @@ class PBErrors:
 
 @dataclass(frozen=True, eq=False)
 class PBResult(Framed):
-    """Energy and potential of a molecule in salt water, and how they were computed.
+    """Energy and potential of a molecule in salt water.
 
-    energy : kcal/mol; of the reaction field, which is the energy of solvation, or if `reaction` is False of all
-        charges, including self energies
-    energy_kt : kT; energy_kj : kJ/mol, as APBS prints it
-    reaction : whether the charges' own potential was left out
-    potentials : (n,) kT/e at the atoms, of the reaction field, or if `reaction` is False the complete one; NaN outside
-        of the grid
+    energy : kcal/mol; energy of the reaction field, which is the energy of solvation; if `reaction` is False, energy of
+        all charges, including self energies
+    energy_kt : kT; energy_kj : kJ/mol, as printed by APBS
+    reaction : whether the charges' own potential is excluded
+    potentials : (n,) kT/e at the atoms, of the reaction field, or complete if `reaction` is False; NaN outside of the
+        grid
     per_atom : (n,) kcal/mol, half of each charge times its potential; the sum is the energy of the linear equation
     map : potential at the nodes of the finest grid, kT/e; None if not requested
-    levels : of each grid, the coarsest first
+    levels : results for each grid, the coarsest first
     errors : of the energy
     seconds : "surface", "equation", "solver", "errors", "total"
-    alone : of the same charges on the same grid in a medium with the solute's dielectric, for `solvation` if `reaction`
+    alone : result for the same charges and grid in a medium with the solute's dielectric, for `solvation` if `reaction`
         is False; None if not computed
-    source : the file of the structure, None if atoms were given; findings : about the structure
-    with_residues : whether `to_json` has the contributions of residues
-    heard : notes reported while it was computed; call : returns facts of the call, for files
+    source : the file of the structure, None if atoms were given; findings : problems found in the structure
+    with_residues : whether `to_json` includes the contributions of residues
+    heard : notes reported during the computation; call : function that returns facts about the call to store in files
     scenes : files of scenes
 
     >>> result = pele_ocl.pb("data/structures/trialanine.pdb", spacing=1.5)
@@ -163,12 +164,12 @@ class PBResult(Framed):
 
     @property
     def total(self) -> float:
-        """The energy, kcal/mol."""
+        """Energy, kcal/mol; same as `energy`."""
         return self.energy
 
     @property
     def solvation(self) -> float:
-        """Energy of solvation from a medium with the solute's dielectric, kcal/mol; without `alone` the energy."""
+        """Energy of solvation from a medium with the solute's dielectric, kcal/mol; equals `energy` without `alone`."""
         return self.energy if self.alone is None else self.energy - self.alone.energy
 
     @property
@@ -189,11 +190,11 @@ class PBResult(Framed):
 
     @property
     def iterations(self) -> int:
-        """Iterations of the linear solver, on all grids."""
+        """Total number of iterations of the linear solver on all grids."""
         return sum(level.iterations for level in self.levels)
 
     def per_residue(self) -> dict[Residue, float]:
-        """Sums of `per_atom` over the residues, kcal/mol. Raises InputError if the atoms have no labels."""
+        """Return the sums of `per_atom` over residues, kcal/mol. Raises InputError if the atoms have no labels."""
         if self.atoms.labels is None:
             raise InputError("energies per residue need atoms with labels; these have none")
         labels = self.atoms.labels
@@ -201,7 +202,7 @@ class PBResult(Framed):
         return dict(zip(labels.residues, sums.tolist(), strict=True))
 
     def residue_shares(self) -> dict[str, float]:
-        """Contribution of each residue to the energy of solvation, kcal/mol, by name.
+        """Return the contribution of each residue to the energy of solvation, kcal/mol, by name.
 
         Raises InputError if the atoms have no labels.
         """
@@ -231,7 +232,7 @@ class PBResult(Framed):
         return model_facts(self.model) | {"forcefield": self.atoms.forcefield, "radii_set": self.atoms.gb_radii_set}
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the text that the command prints; verbose : with the grid; total : total seconds to report"""
+        """Return the text that the command prints. verbose : include the grid; total : total seconds to report"""
         grid, model, seconds = self.levels[-1].grid, self.model, self.seconds
         shape = " x ".join(map(str, grid.shape))
         spacing = " x ".join(f"{h:.3g}" for h in dict.fromkeys(grid.spacing.tolist()))
@@ -263,7 +264,7 @@ class PBResult(Framed):
         return "\n".join(lines)
 
     def _error_lines(self) -> list[str]:
-        """Say the errors that are known, and what each is."""
+        """Return a line for each known error."""
         errors = self.errors
         solver = f"{errors.solver:14,.3g} change of the energy by the last correction of the solver"
         lines = [f"  {'solver':<17} {solver}"]
@@ -282,7 +283,7 @@ class PBResult(Framed):
         return lines
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the energy, as printed as JSON, without seconds."""
+        """Return a JSON record of the energy."""
         grid, model = self.levels[-1].grid, self.model
         record = {
             **record_head(self.source),
@@ -327,7 +328,7 @@ class PBResult(Framed):
         write_map(path, self.map, atoms=self.atoms, attributes=attributes, inputs=[*own, *inputs], progress=progress)
 
     def potential_at(self, points: ArrayLike) -> Floats:
-        """Potential at points, (m,) kT/e, interpolated from the map; NaN outside of the grid.
+        """Interpolate the potential at points from the map, (m,) kT/e; NaN outside of the grid.
 
         points : (m, 3) A
 
@@ -340,10 +341,10 @@ class PBResult(Framed):
 
 
 def model_facts(model: PBModel) -> dict[str, Any]:
-    """Constants of a model by name, in JSON form, with the ionic strength of its ions, mol/L."""
+    """Return the constants of a model by name, in JSON form, including the ionic strength, mol/L."""
     return {**vars(model), "ions": [vars(ion) for ion in model.ions], "ionic_strength": model.ionic_strength}
 
 
 def _known(errors: PBErrors) -> dict[str, float]:
-    """Errors that were asked for."""
+    """Return the errors that were requested."""
     return {name: value for name, value in vars(errors).items() if value is not None}

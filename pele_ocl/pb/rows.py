@@ -1,6 +1,6 @@
-"""Equations of grids of one shape, solved in one set of launches: each is a row.
+"""Solution of several equations with equal grid shapes in common launches; each equation is a row.
 
-A row gives the same bits alone and in company: no sum is over rows, and each stops by itself.
+Results of a row do not depend on the other rows: no sum runs over rows, and each row stops independently.
 """
 
 from __future__ import annotations
@@ -33,42 +33,42 @@ from .solvers import MultigridGradients
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-SOLVER = "mgcg"  # that does rows
-MOST_NUMBERS = 2**31 - 1  # of an array of all rows: kernels count them in 32 bits
-MOST_NODES = 1 << 26  # of the rows together: larger launches gain nothing
-BYTES = 160  # that a node of a row needs at most, together with its equation
-MEMORY_SHARE = 4  # part of a device's memory that rows take at most
-MOST_AT_ONCE = 3  # sets of rows that threads solve on a GPU: while one waits for the host, the device computes another
+SOLVER = "mgcg"  # supports rows
+MOST_NUMBERS = 2**31 - 1  # in an array of all rows, because kernels use 32-bit indices
+MOST_NODES = 1 << 26  # in all rows; larger launches are not faster
+BYTES = 160  # maximum memory per node, including the equation
+MEMORY_SHARE = 4  # rows may use 1/4 of the device's memory
+MOST_AT_ONCE = 3  # sets of rows solved concurrently by threads, to keep a GPU busy
 
 
 def rows_at_once(device: Device, n_nodes: int) -> int:
-    """Count the problems with so many nodes that a device solves in one set of launches; CPUs gain nothing: 1."""
+    """Return the number of problems with `n_nodes` nodes to solve together; 1 on CPUs."""
     if device.kind == "CPU":
         return 1
     return max(1, min(MOST_NODES // n_nodes, device.memory // MEMORY_SHARE // (BYTES * n_nodes)))
 
 
 def sets_at_once(device: Device, n_nodes: int) -> int:
-    """Count the sets of rows with so many nodes that a device solves concurrently; CPUs gain nothing: 1."""
+    """Return the number of sets of rows with `n_nodes` nodes to solve concurrently; 1 on CPUs."""
     if device.kind == "CPU":
         return 1
     return max(1, min(MOST_AT_ONCE, device.memory * MOST_AT_ONCE // MEMORY_SHARE // (BYTES * n_nodes)))
 
 
 def most_rows(grid: Grid) -> int:
-    """Count the problems on a grid whose arrays can be numbered together."""
+    """Return the maximum number of problems on a grid for which indices fit 32 bits."""
     return max(1, MOST_NUMBERS // Colours(grid.shape).size)
 
 
 def solve_rows(
     equation: Equation, tolerance: float, most_iterations: int, watch: Callable[[Sequence[int]], None]
 ) -> list[Convergence]:
-    """Solve the rows of an equation by "mgcg", each as `solve` does it alone; their potentials are the solutions.
+    """Solve the rows of an equation by "mgcg", each with the result of `solve`.
 
     equation : on a device with float64
-    watch : called with the numbers of the rows that were corrected, after each round
+    watch : called after each round with the numbers of the corrected rows
 
-    Raises StoppedError if the solver of a row does not get there.
+    Raises StoppedError if the solver does not converge for a row.
     """
     launching, is_nonlinear = equation.launching, equation.model.is_nonlinear
     multigrid = equation.multigrid()
@@ -90,7 +90,7 @@ def solve_rows(
         for number in np.flatnonzero(~np.isfinite(first)).tolist():
             raise stopped(SOLVER, done[number], float(first[number]), tolerance, number)
         share_left = np.divide(left, first, out=np.zeros_like(left), where=first != 0)
-        # NaN goes on, and is refused; of no charge, ions' rounding alone is left.
+        # NaN enters the loop and raises an error. Without charges, ions contribute only rounding errors.
         while (is_going := ~(left <= share_wanted * first) & (first != 0)).any():
             going = np.flatnonzero(is_going).tolist()
             for number in going:
@@ -120,7 +120,7 @@ def take_corrections(
     equation: Equation, solver: MultigridGradients, norms: Callable[[], Floats], before: Floats,
     is_going: NDArray[np.bool_], is_linear: bool,
 ) -> Floats:  # fmt: skip
-    """Take the corrections of rows, or the largest shares of Newton's that make residuals smaller; these, by norm."""
+    """Apply the corrections of rows, halved in Newton's method until they reduce the residuals; returns the norms."""
     shares = np.ones(len(before))
     if not solver.adds:
         for number in np.flatnonzero(is_going):

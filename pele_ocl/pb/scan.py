@@ -1,4 +1,4 @@
-"""Places of lists whose lengths are counted on the device."""
+"""Prefix sums on the device, for lists whose lengths are counted there."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from .launching import Launching
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-GROUP, EACH = 64, 16  # work-items of a group; counts of each: cl/pb/scan.cl
+GROUP, EACH = 64, 16  # work-group size and counts per work-item, see cl/pb/scan.cl
 
 
 def add_up(launching: Launching, counts: Buffer, count: int) -> tuple[Buffer, int]:
-    """Find where each list begins among all, (count + 1) integers, and the length of all.
+    """Compute the start of each list in a concatenation, (count + 1) integers, and the total length.
 
-    counts : (count,) lengths, count >= 1; if all are longer than 32 bits count, the places mean nothing
+    counts : (count,) lengths, count >= 1; if the total exceeds 32 bits, the starts are undefined
     """
     starts, bounds = add_up_rows(launching, counts, count, 1)
     return starts, bounds[-1]
 
 
 def add_up_rows(launching: Launching, counts: Buffer, count: int, rows: int) -> tuple[Buffer, list[int]]:
-    """Find where lists begin, as `add_up` does, where each row's lists begin, and where the last row's lists end.
+    """Compute the starts of lists as `add_up` does, and the bounds of each row.
 
     rows : number of rows, which have equal numbers of lists
+
+    Returns the starts, and (rows + 1) bounds of the rows.
     """
     queue = launching.queue
     n_tiles = -(-count // (GROUP * EACH))

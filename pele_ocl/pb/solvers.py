@@ -1,6 +1,6 @@
-"""Ways to solve the linear equation of a grid in float32: a ladder, from Jacobi's method to multigrid.
+"""Linear solvers of a grid's equation in float32, from Jacobi's method to multigrid.
 
-Each finds a correction from the residual of the potential so far; docs/theory/poisson-boltzmann.md, section 5.
+Each computes a correction from the residual; see docs/theory/poisson-boltzmann.md, section 5.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from .vectors import Vectors
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-JACOBI_SHARE = 0.9  # of a node's residual that Jacobi's method takes out
+JACOBI_SHARE = 0.9  # damping factor of Jacobi's method
 
 
 class Solver(ABC):
     """Linear solver with its arrays on the device.
 
-    potential : in wide numbers, to which corrections are added at once; None to keep them in `solution`
-    residual : what the equation lacks, which a solver changes; solution : the correction it finds, or the potential
-    can_add : if it takes a potential
-    looks : iterations between two looks at the residual's norm
+    potential : array of wide numbers to add corrections to; None to store them in `solution`
+    residual : right-hand side, which the solver overwrites; solution : the correction, or the potential
+    can_add : whether the solver can add to a potential
+    looks : iterations between checks of the residual's norm
     """
 
     looks = 1
@@ -53,12 +53,12 @@ class Solver(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Make the launches that begin, and an iteration's, which leave the residual's square in the scalars."""
+        """Create the launches of the start and of an iteration, which must store the residual's sum of squares."""
 
     def solve(self, goal: float, most: int) -> int:
-        """Find the correction of `residual` until that is smaller than `goal`, by norm; the iterations it took.
+        """Iterate until the norm of the residual is at most `goal`. Returns the number of iterations.
 
-        It also stops if the norm is not finite.
+        The iteration also stops if the norm is not finite.
         """
         self.clear_solution()
         for buffer in self.further:
@@ -73,13 +73,13 @@ class Solver(ABC):
         return most
 
     def clear_solution(self) -> None:
-        """Begin at 0, or at the potential."""
+        """Set the solution to 0, unless it is the potential."""
         if not self.adds:
             self.queue.clear(self.solution)
 
 
 class Correcting(Solver):
-    """Adds a correction that a method makes of the residual, over and over."""
+    """Solver that repeatedly adds a correction computed from the residual."""
 
     def prepare(self) -> None:
         correction, product = self.further
@@ -96,7 +96,7 @@ class Correcting(Solver):
 
 
 class Jacobi(Correcting):
-    """Every node by its own residual."""
+    """Damped Jacobi method."""
 
     looks = 50
 
@@ -105,18 +105,18 @@ class Jacobi(Correcting):
 
 
 class MultigridCycles(Correcting):
-    """V-cycles alone."""
+    """Multigrid V-cycles without conjugate gradients."""
 
     def correct(self, residual: Buffer, correction: Buffer, scratch: Buffer) -> Sequence[Callable[[], None]]:
         return self.multigrid.cycle(residual, correction, scratch)
 
 
 class Overrelaxation(Solver):
-    """Gauss and Seidel's method by colours, which overshoots as is best for an empty box."""
+    """Red-black successive overrelaxation, with the factor that is optimal for an empty box."""
 
     looks = 10
     n_further = 1
-    can_add = False  # it relaxes its solution
+    can_add = False  # it updates the solution in place
 
     def prepare(self) -> None:
         (left,) = self.further
@@ -143,12 +143,12 @@ class Overrelaxation(Solver):
 
 
 class ConjugateGradients(Solver):
-    """Conjugate gradients, preconditioned by the operator's diagonal."""
+    """Conjugate gradients, preconditioned by the diagonal of the operator."""
 
     looks = 10
 
     def prepare(self) -> None:
-        # What is preconditioned becomes a direction before the product is found, so one array does for both.
+        # The preconditioned residual is used before the product is computed, so they share an array.
         preconditioned, direction = self.further
         product, vectors = preconditioned, self.vectors
         precondition = self.precondition(self.residual, preconditioned)
@@ -161,20 +161,20 @@ class ConjugateGradients(Solver):
         self.next = joined([*precondition, *vectors.turn(self.residual, preconditioned, direction)])
 
     def precondition(self, residual: Buffer, values: Buffer) -> Sequence[Callable[[], None]]:
-        """Launches that make a direction of the residual."""
+        """Return the launches that apply the preconditioner."""
         return diagonal(self, residual, values, 1.0)
 
     def solve(self, goal: float, most: int) -> int:
         return int(self.solve_rows(np.array([goal]), most)[0])
 
     def solve_rows(self, goals: Floats, most: int) -> NDArray[np.integer]:
-        """Solve each row until its residual is as small as its goal, by norm; the iterations of each, (rows,).
+        """Iterate until the norm of each row's residual is at most its goal; returns the iterations, (rows,).
 
         A row also stops if its norm is not finite.
 
-        goals : (rows,); inf for rows that are to stay as they are
+        goals : (rows,); inf for rows that must not change
         """
-        squares = (goals**2).astype(self.vectors.launching.wide)  # as the device compares them
+        squares = (goals**2).astype(self.vectors.launching.wide)  # in the precision of the comparison on the device
         self.clear_solution()
         self.vectors.take_goals(squares)
         taken = np.where(np.isinf(goals), 0, most)
@@ -208,7 +208,7 @@ class MultigridGradients(ConjugateGradients):
 
 
 def diagonal(solver: Solver, residual: Buffer, values: Buffer, share: float) -> Sequence[Callable[[], None]]:
-    """Launches that set values to a share of the residual over the operator's diagonal."""
+    """Return the launches that divide the residual by the diagonal of the operator. share : factor"""
     relax = [solver.multigrid.relax_by_residual(colour, share, residual, values) for colour in (0, 1)]
     return [lambda: solver.queue.clear(values), *relax]
 

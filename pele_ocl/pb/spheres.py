@@ -1,4 +1,4 @@
-"""Lists of the spheres near each block of nodes, made on the device."""
+"""Lists of spheres near blocks of nodes, built on the device."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MOST_LISTED = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class SpheresOfBlocks:
-    """Spheres of each block: members[starts[b]:starts[b + 1]]. Spheres that touch none are left out.
+    """Spheres near each block b: members[starts[b]:starts[b + 1]].
 
-    The blocks of a row follow those of the row before.
+    The blocks of a row follow those of the previous row.
     """
 
     starts: Buffer
@@ -37,12 +37,12 @@ class SpheresOfBlocks:
         cls, launching: Launching, grids: Sequence[Grid], rows: Sequence[Spheres], reach: float = 0.0,
         cells: Cells | None = None, in_order: bool = False,
     ) -> SpheresOfBlocks:  # fmt: skip
-        """Spheres that touch a block of nodes or an edge that leads from it.
+        """List the spheres that touch a block of nodes or the edges from it.
 
-        grids : of each row, which differ only in their origins; rows : spheres of each
-        reach : A, how much farther a sphere counts
-        cells : of these spheres, if they are there already
-        in_order : whether a block has its spheres in the order given, else by cells
+        grids : for each row, which differ only in their origins; rows : spheres of each row
+        reach : distance added to the radii, A
+        cells : existing cell lists of these spheres, if any
+        in_order : whether to list the spheres of a block in the given order, else by cell
         """
         if not any(len(radii) for _, radii in rows):
             return cls.none(launching, grids)
@@ -56,7 +56,7 @@ class SpheresOfBlocks:
     def of_probes(
         cls, launching: Launching, grids: Sequence[Grid], probes: Probes, atoms: SpheresOfBlocks
     ) -> SpheresOfBlocks:  # fmt: skip
-        """Probes that touch a block of nodes or an edge that leads from it, if an atom does, too."""
+        """List the probes that touch a block of nodes or the edges from it, for blocks touched by an atom."""
         if not probes.count:
             return cls.none(launching, grids)
         blocks = _blocks(launching, grids)
@@ -69,23 +69,23 @@ class SpheresOfBlocks:
 
     @classmethod
     def none(cls, launching: Launching, grids: Sequence[Grid]) -> SpheresOfBlocks:
-        """Lists without a sphere."""
+        """Return empty lists."""
         queue = launching.queue
         starts = queue.zeros(len(grids) * _blocks(launching, grids)["n_blocks"] + 1, np.int32)
         return cls(starts, queue.zeros(1, np.int32), launching.vectors(np.zeros((1, 4))))
 
     def arguments(self, name: str) -> dict[str, Any]:
-        """Arguments of a kernel for these lists. name : "atom" or "probe" """
+        """Return kernel arguments for these lists; `name`, "atom" or "probe", is the prefix of their names."""
         return {f"{name}_starts": self.starts, f"{name}_members": self.members, f"{name}_spheres": self.spheres}
 
 
 def _slack(launching: Launching) -> float:
-    """Distance, A, by which rounding may not leave out a sphere that touches a block."""
+    """Return a tolerance, A, so that rounding does not exclude spheres that touch a block."""
     return 1e-6 if launching.queue.device.has_float64 else 1e-3
 
 
 def _blocks(launching: Launching, grids: Sequence[Grid]) -> dict[str, Any]:
-    """Arguments of a kernel over the blocks of grids; n_blocks : of each."""
+    """Return arguments for kernels over the blocks of grids; n_blocks : per grid"""
     blocks = [-(-n // BLOCK) for n in grids[0].shape]
     return {
         "n_blocks": int(np.prod(blocks)), "blocks": launching.queue.int4(*blocks), **place_of(launching, grids)
@@ -93,7 +93,7 @@ def _blocks(launching: Launching, grids: Sequence[Grid]) -> dict[str, Any]:
 
 
 def place_of(launching: Launching, grids: Sequence[Grid]) -> dict[str, Any]:
-    """Arguments `origins`, of each grid, and `spacing`, of all."""
+    """Return the arguments `origins`, for each grid, and `spacing`, common to all."""
     origins = launching.shared(
         ("origins", *(tuple(grid.origin.tolist()) for grid in grids)),
         lambda: launching.vectors([grid.origin for grid in grids]),
@@ -104,9 +104,9 @@ def place_of(launching: Launching, grids: Sequence[Grid]) -> dict[str, Any]:
 def _listed(
     launching: Launching, what: str, n_blocks: int, n_items: int, common: dict[str, Any], further: dict[str, Any]
 ) -> tuple[Buffer, Buffer]:
-    """Starts and members of the lists of all blocks: counted, summed, and written.
+    """Build the lists of all blocks: count, prefix sum, write. Returns starts and members.
 
-    what : "spheres" or "probes"; n_items : work-items; further : arguments for writing alone
+    what : "spheres" or "probes"; n_items : work-items; further : arguments for writing only
     """
     queue, counts = launching.queue, launching.queue.zeros(n_blocks, np.int32)
 

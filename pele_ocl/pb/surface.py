@@ -1,4 +1,4 @@
-"""Molecule on a grid: coefficients of edges, and nodes that ions reach."""
+"""Dielectric coefficients of grid edges, and accessibility of nodes for ions."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from .spheres import SpheresOfBlocks, place_of
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-MOST_CODES = 256  # in the table of an axis: cl/pb/operator.clh
-PIECES = 64  # of an edge: cl/pb/spheres.clh
-_SOLVENTS = {"cuts": PIECES, "middles": 1, "smoothed": 99}  # codes of edges in the solvent
+MOST_CODES = 256  # codes per axis, see cl/pb/operator.clh
+PIECES = 64  # pieces per edge, see cl/pb/spheres.clh
+_SOLVENTS = {"cuts": PIECES, "middles": 1, "smoothed": 99}  # codes of edges in solvent
 
 
 @dataclass(eq=False)
 class Coefficients:
-    """Coefficients of a grid's edges: dielectric constant times the face's area over the edge's length.
+    """Coefficients of grid edges: dielectric constant times the area of the face divided by the length of the edge.
 
-    Arrays may be of several problems on grids of one shape, each a row of `launching`.
+    Arrays may contain several problems on grids of the same shape, each a row of `launching`.
 
-    codes : three arrays of one byte, or None where edges are wide numbers
-    table : (3, MOST_CODES) coefficients of the codes; (3, 0) without codes
+    is_coded : whether edges are one-byte codes instead of wide numbers
+    table : (3, MOST_CODES) coefficients by code
     edges : three arrays of codes or wide numbers; narrow : of codes or reals
-    accesses : of ions; a byte, or a wide number
-    solutes : (3,) coefficients of edges in the molecule
-    solvent_code : of edges in the solvent
+    accesses : accessibility for ions; bytes or wide numbers
+    solutes : (3,) coefficients of edges inside the molecule
+    solvent_code : code of edges in solvent
     """
 
     launching: Launching
@@ -60,23 +60,23 @@ class Coefficients:
 
     @property
     def macros(self) -> dict[str, int]:
-        """Macros of kernels that take them."""
+        """Macros for kernels that use the coefficients."""
         return {"CODED": int(self.is_coded), "SALTED": int(self.has_salt)}
 
     @property
     def wide_arguments(self) -> dict[str, Any]:
-        """Arguments of kernels in wide numbers."""
+        """Arguments for kernels in wide numbers."""
         x, y, z = self.edges
         return {"x_edges": x, "y_edges": y, "z_edges": z, "table": self.wide_table}
 
     @property
     def narrow_arguments(self) -> dict[str, Any]:
-        """Arguments of kernels in reals."""
+        """Arguments for kernels in reals."""
         x, y, z = self.narrow
         return {"x_edges": x, "y_edges": y, "z_edges": z, "table": self.narrow_table}
 
     def of_row(self, number: int) -> Coefficients:
-        """Coefficients of one of several problems."""
+        """Return the coefficients of one row."""
         own = copy(self)  # not `replace`, which would upload the tables
         own.launching, own.colours = self.launching.alone, self.colours.of_row(number)
         return own
@@ -88,7 +88,7 @@ class Coefficients:
         return self.colours.merge(values)
 
     def on_host(self) -> Floats:
-        """Coefficients (3, nz, ny, nx)."""
+        """Return the coefficients, (3, nz, ny, nx)."""
         found = []
         for axis, buffer in enumerate(self.edges):
             merged = self._read(buffer)
@@ -96,18 +96,18 @@ class Coefficients:
         return np.array(found)
 
     def codes_on_host(self) -> NDArray[Any]:
-        """Codes (3, nz, ny, nx)."""
+        """Return the codes, (3, nz, ny, nx)."""
         return np.array([self._read(each) for each in self.edges])
 
     def accesses_on_host(self) -> Floats:
-        """Share of ions' access to nodes, (nz, ny, nx)."""
+        """Return the accessibility of nodes for ions, (nz, ny, nx), from 0 to 1."""
         if not self.has_salt:
             return np.zeros(self.colours.shape[::-1])
         return self._read(self.accesses).astype(np.float64)
 
 
 def codes_table(model: PBModel) -> Floats:
-    """Dielectric constants of the codes of a surface, (MOST_CODES,); unused codes have the solvent's."""
+    """Return the dielectric constants by code, (MOST_CODES,); unused codes have the solvent's."""
     codes = np.arange(MOST_CODES)
     if model.is_uniform:
         return np.full(MOST_CODES, model.solute_dielectric)
@@ -120,16 +120,17 @@ def codes_table(model: PBModel) -> Floats:
 
 
 def find_coefficients(launching: Launching, problem: PBProblem, grid: Grid, probes: Probes) -> Coefficients:
-    """Put the molecule on a grid. probes : of probe_points"""
+    """Compute the coefficients of a molecule on a grid. probes : from probe_points"""
     return coefficients_of_rows(launching, [problem], [grid], probes)
 
 
 def coefficients_of_rows(
     launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], probes: Probes
 ) -> Coefficients:
-    """Put molecules on grids in one set of launches.
+    """Compute the coefficients of several molecules on grids in common launches.
 
-    launching : with as many rows; problems : of one model; grids : of one shape and spacing; probes : of all
+    launching : with one row per problem; problems : with the same model; grids : with the same shape and spacing;
+        probes : of all
     """
     model, queue, grid = problems[0].model, launching.queue, grids[0]
     factors, colours = float(np.prod(grid.spacing)) / grid.spacing**2, Colours(grid.shape).in_rows(launching.rows)
@@ -157,7 +158,7 @@ def coefficients_of_rows(
 
 
 def joined(launching: Launching, of_rows: Sequence[Coefficients]) -> Coefficients:
-    """Concatenate the arrays of coefficients of single problems. launching : with as many rows"""
+    """Concatenate the coefficients of single problems. launching : with one row per problem"""
     if len(of_rows) == 1:
         return of_rows[0]
     queue, first = launching.queue, of_rows[0]
@@ -184,7 +185,7 @@ def _by_axis(name: str, buffers: tuple[Buffer, ...]) -> dict[str, Any]:
 
 
 def _middles(grids: Sequence[Grid]) -> Floats:
-    """Midpoints of the first edges along x, y and z of each grid, (3 m, 3) A."""
+    """Return the midpoints of the first edges along x, y and z of each grid, (3 m, 3) A."""
     halves = 0.5 * np.diag(grids[0].spacing)
     return np.concatenate([grid.origin + halves for grid in grids])
 
@@ -199,7 +200,7 @@ def _find_codes(
     launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid], colours: Colours, probes: Probes,
     codes: tuple[Buffer, ...],
 ) -> None:  # fmt: skip
-    """Codes of edges by their middles, or by how many of their pieces lie in solvent."""
+    """Compute the codes of edges from their midpoints, or from the number of their pieces in solvent."""
     model = problems[0].model
     cuts = model.way == "cuts"
     taken = [
@@ -248,7 +249,7 @@ def _spline_edges(
 
 
 def access_by_spheres(launching: Launching, grids: Sequence[Grid], spheres: SpheresOfBlocks) -> Buffer:
-    """Mark the nodes outside of all spheres: bytes, 1 or 0."""
+    """Mark the nodes outside of all spheres with 1, others with 0; bytes."""
     colours = Colours(grids[0].shape).in_rows(launching.rows)
     accesses = launching.queue.zeros(launching.rows * colours.size, np.uint8)
     launching.over_blocks(
@@ -259,7 +260,7 @@ def access_by_spheres(launching: Launching, grids: Sequence[Grid], spheres: Sphe
 
 
 def access_by_splines(launching: Launching, grids: Sequence[Grid], spheres: SpheresOfBlocks, model: PBModel) -> Buffer:
-    """Multiply steps at the spheres' surfaces, from 0 within to 1 without: wide numbers at nodes."""
+    """Compute the product of spline windows, from 0 inside to 1 outside of each sphere, at all nodes; wide numbers."""
     colours = Colours(grids[0].shape).in_rows(launching.rows)
     accesses = launching.queue.zeros(launching.rows * colours.size, launching.wide)
     launching.over_blocks(
@@ -271,7 +272,7 @@ def access_by_splines(launching: Launching, grids: Sequence[Grid], spheres: Sphe
 
 
 def _accesses(launching: Launching, problems: Sequence[PBProblem], grids: Sequence[Grid]) -> Buffer:
-    """Find the nodes that ions reach: one radius for all species, the largest."""
+    """Compute the accessibility of nodes for ions; the largest ion radius is used for all species."""
     model, spheres = problems[0].model, []
     for each, grid in zip(problems, grids, strict=True):
         solute = each.solute
@@ -290,7 +291,7 @@ def _accesses(launching: Launching, problems: Sequence[PBProblem], grids: Sequen
 
 
 def _narrowed(launching: Launching, wide: Buffer, size: int) -> Buffer:
-    """Wide numbers as reals."""
+    """Convert wide numbers to reals."""
     narrow = launching.queue.empty(size)
     launching.over_list("pb/narrow.cl", "narrow", size, {}, n=size, wide=wide, narrowed=narrow)()
     return narrow

@@ -1,4 +1,4 @@
-"""Frames of several molecules, such as a complex and its parts: grids of one shape share launches."""
+"""Solution for frames of several molecules, such as a complex and its parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Conformation:
 
     @classmethod
     def of(cls, plan: PoissonBoltzmann, positions: Floats, grid: Grid) -> Conformation:
-        """Put positions, (n, 3) A, on a grid. Raises InputError if they do not fit it."""
+        """Create a conformation from positions, (n, 3) A. Raises InputError if they do not fit the grid."""
         return cls(plan, plan._problem(positions, (grid,)))
 
 
@@ -31,16 +31,17 @@ def solve_systems(
     conformations: Sequence[Conformation], *, rows: int | None = None, progress: Progress | None = None,
     stopped: dict[int, str] | None = None,
 ) -> dict[int, PBResult]:  # fmt: skip
-    """Solve conformations of molecules, whose plans differ in their atoms alone; grids of one shape share launches.
+    """Solve conformations of molecules whose plans differ only in their atoms; equal grid shapes are solved together.
 
-    rows : how many at most in one set of launches, as of solve_frames
+    rows : maximum number solved together, as in solve_frames
     progress : called with the fraction done, 0 to 1
-    stopped : takes sentences of the ones without a solution, by number; the others that share launches begin again
+    stopped : receives error messages of conformations without a solution, by number; others in the batch are solved
+        again
 
-    Returns a PBResult of each by number, as PoissonBoltzmann.solve_frames does. Without `stopped` it raises
-    StoppedError with the number of one that has no solution.
+    Returns a PBResult for each conformation by number, as from PoissonBoltzmann.solve_frames. Without `stopped`, raises
+    StoppedError with the number of the conformation.
     """
-    # Ones alike come one after the other, in the order in which their shapes are met.
+    # Group equal shapes, in the order of their first occurrence.
     shapes = [tuple(grid.shape for grid in each.problem.grids) for each in conformations]
     order = sorted(range(len(shapes)), key=lambda number: shapes.index(shapes[number]))
     results = dict[int, PBResult]()

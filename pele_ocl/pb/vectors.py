@@ -1,4 +1,4 @@
-"""Sums and steps over arrays of nodes, with scalars that stay on the device: cl/pb/vectors.cl."""
+"""Vector operations on arrays of nodes, with scalars that remain on the device; see cl/pb/vectors.cl."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .launching import Launch, Launching
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
-GROUPS = {"CPU": 64}  # that share an array; of other devices MOST_GROUPS
+GROUPS = {"CPU": 64}  # work-groups per array; MOST_GROUPS for other devices
 MOST_GROUPS = 1024
 GROUP = 256
 
 
 class Scalar(IntEnum):
-    """Places of scalars, as cl/pb/vectors.cl has them."""
+    """Indices of scalars, as in cl/pb/vectors.cl."""
 
     RZ = 0
     ALPHA = 1
@@ -30,7 +30,7 @@ class Scalar(IntEnum):
 
 
 class Sum(IntEnum):
-    """Use of a sum, as cl/pb/vectors.cl has it."""
+    """Purpose of a sum, as in cl/pb/vectors.cl."""
 
     START = 0
     ALPHA = 1
@@ -39,9 +39,9 @@ class Sum(IntEnum):
 
 
 class Vectors:
-    """Launches over arrays of `size` reals, or of as many for each row. Sums have the same bits in every queue.
+    """Launches over arrays of `size` reals per row. Sums are reproducible to the bit.
 
-    is_solution_wide : if the solution that `advance` adds to has wide numbers
+    is_solution_wide : whether the solution in `advance` has wide numbers
     """
 
     def __init__(self, launching: Launching, size: int, is_solution_wide: bool = False) -> None:
@@ -58,15 +58,15 @@ class Vectors:
         self._goals = queue.zeros(launching.rows, launching.wide)
 
     def norm(self) -> float:
-        """Root of the sum of squares that was found last, once everything before is done; it may be NaN or infinite."""
+        """Return the square root of the last sum of squares, after all earlier commands; it may be NaN or infinite."""
         return math.sqrt(float(self.squares()[0]))
 
     def squares(self) -> NDArray[np.floating]:
-        """Sums of squares that were found last, (rows,)."""
+        """Return the last sums of squares, (rows,)."""
         return self._read()[:, Scalar.SQUARE]
 
     def take_whole_steps(self) -> None:
-        """Let `advance` add directions as they are."""
+        """Set the step length of `advance` to 1."""
         scalars = np.zeros((self.launching.rows, len(Scalar)), self.launching.wide)
         scalars[:, Scalar.ALPHA] = 1
         self.launching.queue.write(self.scalars, scalars)
@@ -82,11 +82,11 @@ class Vectors:
         return values.reshape(rows, len(Scalar))
 
     def square(self, values: Buffer) -> list[Launch]:
-        """Launches that find the sum of squares."""
+        """Return the launches that compute the sum of squares."""
         return [self._multiply(values, values), self._conclude(Sum.SQUARE)]
 
     def start(self, residual: Buffer, preconditioned: Buffer, direction: Buffer) -> list[Launch]:
-        """Launches that take the first direction."""
+        """Return the launches that compute the first direction."""
         return [
             self._multiply(residual, preconditioned),
             self._conclude(Sum.START),
@@ -94,11 +94,11 @@ class Vectors:
         ]
 
     def step(self, direction: Buffer, product: Buffer) -> list[Launch]:
-        """Launches that find how far to go."""
+        """Return the launches that compute the step length."""
         return [self._multiply(direction, product), self._conclude(Sum.ALPHA)]
 
     def advance(self, direction: Buffer, product: Buffer, solution: Buffer, residual: Buffer) -> list[Launch]:
-        """Launches that go there, and find the residual's sum of squares."""
+        """Return the launches that take a step and compute the residual's sum of squares."""
         launch = self._over(
             "advance", scalars=self.scalars, direction=direction, product=product, solution=solution,
             residual=residual, sums=self.sums,
@@ -106,7 +106,7 @@ class Vectors:
         return [launch, self._conclude(Sum.SQUARE)]
 
     def turn(self, residual: Buffer, preconditioned: Buffer, direction: Buffer) -> list[Launch]:
-        """Launches that find the next direction."""
+        """Return the launches that compute the next direction."""
         return [
             self._multiply(residual, preconditioned),
             self._conclude(Sum.BETA),

@@ -152,7 +152,7 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         own = self.atoms.positions
         given = own if positions is None else numbers("positions", positions)
         if given.shape != own.shape:
-            raise InputError(f"positions have shape {given.shape}; ({len(own)}, 3) is needed")
+            raise InputError(f"positions have shape {given.shape}; expected ({len(own)}, 3)")
         return given
 
     def _evaluate_one(

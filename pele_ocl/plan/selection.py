@@ -60,9 +60,9 @@ def check_plan_options(
     more : end of the message about unknown variants
     """
     if not is_among(precision, PRECISIONS):
-        raise InputError(f"there is no precision {described(precision)}; choose {' or '.join(PRECISIONS)}")
+        raise InputError(f"unknown precision {described(precision)}; choose {' or '.join(PRECISIONS)}")
     if not is_among(variant, ("auto", *variants)):
-        raise InputError(f"there is no variant {described(variant)}; choose auto, {', '.join(variants)}{more}")
+        raise InputError(f"unknown variant {described(variant)}; choose auto, {', '.join(variants)}{more}")
     if variant == "auto":
         return
     if per_atom and not variants[variant].per_atom:

@@ -136,53 +136,54 @@ def potmap(
     phi(g) = k / dielectric * sum_i q_i / |g - r_i|          (docs/theory/potmap.md, eq. 1)
 
     what : Atoms with charges, or the path of a structure, which is read as by `pele_ocl.read`; atoms outside the grid
-        are included. Several paths give one map each, in files: `output="{name}.dx"`
-    grid : points of the map. By default with `spacing`, 0.5 A, up to `padding`, 10 A, around all atoms; or from
-        `origin`, A, with `shape` points along x, y and z. A path here is the output: `potmap(what, "map.dx")`
-    method : "direct", all atoms; "cutoff", atoms within `cutoff` A of a point, by default 12. "mesh", near atoms
-        directly and the others by a mesh, to `accuracy`; "msm", the same by sums on lattices, without salt. "auto",
-        direct or mesh, whichever is faster. "pb" solves the Poisson-Boltzmann equation on a grid that extends 10 A
-        beyond all atoms
-    smooth : the potential of the cutoff method goes to 0 continuously (eq. 5)
-    accuracy : for mesh and auto, the error by norm of the potential and of the field: 0.1 to 1e-7, in float32 to 1e-6,
-        for msm to 1e-5. 1e-4 by default
-    variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder
-    device : where to compute, as in `solvent`; with a sequence the work is shared
-    dielectric : relative permittivity, 1; with distance_dependent, of r Angstrom: dielectric * r. Of the solvent with
-        pb, 78.54; `solute_dielectric` is then that inside the molecule, 2
-    ionic_strength : of a 1:1 salt, mol/L, 0. With dielectric and temperature it determines kappa, the inverse Debye
-        length in 1/A, which may be given instead
+        are included. Several paths give one map each, written to files: `output="{name}.dx"`
+    grid : points of the map. By default a grid with `spacing`, 0.5 A, and `padding`, 10 A, around all atoms, or with
+        `origin`, A, and `shape`, the number of points along x, y and z. A path instead of the grid is the output:
+        `potmap(what, "map.dx")`
+    method : "direct", all atoms; "cutoff", atoms within `cutoff` A of a point, by default 12; "mesh", near atoms
+        directly and the others by a mesh, to `accuracy`; "msm", the same by sums on lattices, without salt; "auto",
+        direct or mesh, whichever is faster; "pb", the Poisson-Boltzmann equation on a grid that extends 10 A beyond all
+        atoms
+    smooth : whether the potential of the cutoff method is switched smoothly to 0 (eq. 5)
+    accuracy : relative error of the potential and of the field, by norm, for mesh, msm and auto; by default 1e-4. The
+        smallest value is 1e-7, in float32 1e-6, and for msm 1e-5; the largest is 0.1
+    variant : key of VARIANTS, "auto", or a variant of pele_ocl.ladder
+    device : where to compute, as in `solvent`; several devices share the work
+    dielectric : relative permittivity, 1; with distance_dependent, the permittivity at r Angstrom is dielectric * r.
+        For pb, the solvent's, 78.54; `solute_dielectric` is then that inside the molecule, 2
+    ionic_strength : of a 1:1 salt, mol/L, 0. Together with dielectric and temperature it determines kappa, the inverse
+        Debye length in 1/A, which can be given instead
     min_distance : A; closer points get the potential at this distance
     field : whether to compute the electric field
     unit : of units.POTENTIAL_UNITS, kcal/mol/e; kT/e uses `temperature`
     temperature : K
-    pb : PBModel for the method pb, instead of dielectrics, salt and temperature. PBModel.like("apbs") has the surface
+    pb : PBModel for the method pb, instead of dielectrics, salt and temperature. PBModel.like("apbs") uses the surface
         and charges of published pictures
     progress : called with the fraction done, 0 to 1
-    models : "all" to combine the maps of all models of a file: `combine` is "avg", "min", "max" or "stdev" for the
-        result's map; its `maps` has all
-    trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
+    models : "all" to combine the maps of all models of a file; `combine` selects "avg", "min", "max" or "stdev" as the
+        map of the result, whose `maps` contains all four
+    trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` accepts, with its `frames`,
         `topology` and `image`: maps of all frames, combined in the same way. `align` superposes frames on the
         structure, as in `potmap_over`
-    at_atoms : atoms for whose positions the potential of all other charges is computed in each frame, instead of a map
+    at_atoms : atoms at which to compute the potential of all other charges in each frame, instead of a map
     output : files to write, .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5, as by `save` of the result; a table with
         at_atoms
     png, surface_png : pictures to draw: the three central slices, and the molecular surface coloured by the map, from
-        -color_max to color_max, by default a round number that fits the values
+        -color_max to color_max, by default a round number chosen from the values
     scene : programs, "pymol", "chimerax" or "vmd", for which a script is written next to the map
     for_surface : True for common settings of surface pictures, unless others are given: kT/e, dielectric 78.54, 0.15
-        mol/L of salt, colours from -2 to 2, of pb from -5 to 5
+        mol/L of salt, colours from -2 to 2, with pb from -5 to 5
     workers, scheduler : for several structures, the number of processes on this machine, or the address of a Dask
         cluster; shard : the part of the structures to compute, "1/10"
-    reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
+    reading, read : how files are read: a jobs.Reading, or its fields as keywords: `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
-    call : returns facts of the call for files, for a structure's path
+    call : function that returns facts about the call to store in files
     tell : called with a MapWork before the computation begins
 
     Returns a PotmapResult, whose `error` and `field_error` are measured if the method is approximate; FramePotentials
-    with at_atoms; a MapBatch for several structures, with the reasons of failures. Cost: atoms * points, with a mesh
-    atoms + points * log(points). Raises InputError for options that do not fit. A grid point on an atom without
-    min_distance is also an InputError. Raises DeviceError if the device does not support it.
+    with at_atoms; a MapBatch for several structures, with reasons for failures. The cost is proportional to atoms *
+    points, with a mesh to atoms + points * log(points). Raises InputError for options that cannot be combined, and for
+    a grid point on an atom without min_distance. Raises DeviceError if the device does not support the options.
 
         >>> import pele_ocl
         >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0])
@@ -217,12 +218,12 @@ def potmap(
     if method == PB_METHOD:
         require_pb(options)
     if isinstance(what, Atoms) and read:
-        given_molecule(what, reading, read)  # which refuses it
+        given_molecule(what, reading, read)  # raises an error
     reads = reading_of(reading, read)
     first = None
     if not isinstance(what, Atoms):
         first = FrameOptions.of_files(trajectory, frames, reads.select, topology, image)
-    if first is not None:  # whose first frame has the positions of a topology
+    if first is not None:  # a topology file gets its positions from the first frame
         trajectory = first
         reads = replace(reads, trajectory=first, select=None if topology is not None else reads.select)
     opens = None
@@ -248,7 +249,7 @@ def potmap(
     if combine is not None and models == "one" and opens is None:
         raise KeywordError('`combine` belongs to `models="all"` and to trajectories')
     if options.field and outputs and not any(each.suffix.lower() == ".h5" for each in outputs):
-        raise KeywordError("the field needs a file that holds several maps: give `output` a name that ends in .h5")
+        raise KeywordError("the field needs a file for several maps: give `output` a name that ends in .h5")
     what = matched(what)
     if not isinstance(what, Atoms) and paths_of(what) is None:
         paths = arguments.file_paths("structures", what)
@@ -280,7 +281,7 @@ def potmap(
 def _opening(
     trajectory: Trajectory | Paths | OpensFrames, frames: FrameWords, topology: Path_ | None, image: Image
 ) -> Callable[[Given], Trajectory]:  # fmt: skip
-    """Make the function that opens the frames once the atoms are known."""
+    """Return the function that opens the trajectory once the atoms are known."""
 
     def open_frames(given: Given) -> Trajectory:
         if isinstance(trajectory, OpensFrames):
@@ -291,7 +292,7 @@ def _opening(
 
 
 def _check_over(spec: MapSpec) -> None:
-    """Raise InputError for what cannot be combined with a trajectory."""
+    """Raise KeywordError for options that cannot be combined with a trajectory."""
     if spec.models == "all":
         raise KeywordError('choose one of `models="all"` and `trajectory`')
     if spec.options.field:

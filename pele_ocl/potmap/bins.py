@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 LEAST_EDGE = 4.0  # A
-SPARSE = 4.0  # atoms of a bin on average, from which larger ones cost more in atoms out of reach than they save in bins
-LONGEST_BLOCK = 8.0  # edges, lest a coarse grid has more bins than atoms
-# A, beyond the cutoff: what rounding to float32 may move an atom or a point.
+SPARSE = 4.0  # average atoms per bin; with more, the cost of atoms beyond the cutoff outweighs the lower number of bins
+LONGEST_BLOCK = 8.0  # in bin edges; prevents more bins than atoms on coarse grids
+# A, added to the cutoff to allow for rounding of coordinates to float32.
 SLACK = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class BinGrid:
-    """Bins around a map, whatever atoms are in them.
+    """Grid of bins around a map, independent of the atoms in them.
 
-    block : points of a group along x, y, z
-    edge : of a bin, A; reach : how far from a point atoms count, A
-    corner : (3,) the lowest corner of the first bin, A; lowest : (3,) this bin, counted from the corner of the map
-    shape : bins along x, y, z
-    offsets : (n, 4) bins to walk from a group's own, x, y, z, 0
+    block : points per group along x, y, z
+    edge : of a bin, A; reach : cutoff distance, A
+    corner : (3,) lowest corner of the first bin, A; lowest : (3,) index of this bin relative to the corner of the map
+    shape : number of bins along x, y, z
+    offsets : (n, 4) bins to visit, relative to the group's bin, x, y, z, 0
     """
 
     block: tuple[int, int, int]
@@ -48,7 +48,7 @@ class BinGrid:
 
     @classmethod
     def of(cls, problem: MapProblem, block: tuple[int, int, int]) -> BinGrid:
-        """block : points of a group along x, y, z"""
+        """block : points per group along x, y, z"""
         halves, reach = _halves(problem, block), _reach(problem)
         edge = max(LEAST_EDGE, 2 * float(halves.max()) / LONGEST_BLOCK, min(reach / 2, _sparse_edge(problem)))
         offsets = reached(halves, reach + SLACK, edge)
@@ -59,15 +59,15 @@ class BinGrid:
         return cls(block, edge, reach, corner, lowest, shape, packed4(*offsets.T, dtype=np.int32))
 
     def walked(self, problem: MapProblem) -> float:
-        """Estimate how many atoms a group visits, on average."""
+        """Estimate the average number of atoms that a group visits."""
         return len(self.offsets) * self.edge**3 * problem.near_density
 
     def serves(self, problem: MapProblem) -> bool:
-        """Return whether the bins suit a problem that differs only in its atoms' positions."""
+        """Return whether the bins can be used for a problem that differs only in the positions."""
         return _reach(problem) == self.reach
 
     def middles(self, slab: MapSlab) -> list[Ints]:
-        """Find for each axis the bin of the middle of each group's points in a slab."""
+        """Return for each axis the bin of the midpoint of each group in a slab."""
         found = []
         for dimension, (spacing, half) in enumerate(
             zip(slab.problem.grid.spacing, _halves(slab.problem, self.block), strict=True)
@@ -80,10 +80,10 @@ class BinGrid:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Atoms that the points of a map can reach, on a device, bin after bin.
+    """Atoms on a device, sorted by bin.
 
-    starts : (n_bins + 1,) the first atom of each, x fastest
-    atoms, rests : (n, 4) x, y, z, charge, and what rounding took from x, y, z
+    starts : (n_bins + 1,) first atom of each bin, x fastest
+    atoms, rests : (n, 4) x, y, z, charge, and the rounding errors of x, y, z
     """
 
     starts: Buffer
@@ -92,7 +92,7 @@ class Bins:
 
     @classmethod
     def of(cls, queue: Queue, atoms: DeviceAtoms, grid: BinGrid) -> Bins:
-        """Sort atoms into the bins of a grid made for their problem."""
+        """Sort atoms into bins."""
         scratch, n_bins = atoms.scratch, int(np.prod(grid.shape))
         sorted_atoms = scratch(queue, "atoms of bins", 4 * atoms.n_atoms)
         rests = scratch(queue, "rests of bins", 4 * atoms.n_atoms) if atoms.has_rests else sorted_atoms
@@ -105,36 +105,38 @@ class Bins:
 
 
 def _reach(problem: MapProblem) -> float:
-    """Return the distance from a point within which atoms count, A: a longer cutoff reaches empty space."""
+    """Return the cutoff, at most the diagonal of the box, A."""
     assert problem.model.cutoff is not None
     low, high = problem.box
     return min(problem.model.cutoff, float(np.linalg.norm(high - low)))
 
 
 def _sparse_edge(problem: MapProblem) -> float:
-    """Return the edge of bins that hold a few atoms each, A."""
+    """Return the edge of bins that contain SPARSE atoms on average, A."""
     low, high = problem.box
     volume = float(np.prod(np.maximum(high - low, LEAST_EDGE)))
     return float(np.cbrt(volume * SPARSE / max(1, problem.n_atoms)))
 
 
 def _halves(problem: MapProblem, block: tuple[int, int, int]) -> Floats:
-    """Half the edges of a group's points, A."""
+    """Return half the edges of the box of a group's points, A."""
     halves: Floats = (np.array(block) - 1) * problem.grid.spacing / 2
     return halves
 
 
 def sorted_by_cell(cells: Sequence[NDArray[Any]], shape: NDArray[np.int64]) -> tuple[NDArray[np.intp], Ints]:
-    """Sort atoms by their cells, x fastest, and find (n_cells + 1,) the first of each cell.
+    """Sort atoms by cell, x fastest, with a stable sort.
 
-    cells : along x, y and z, of each atom, whole numbers of any type; atoms of a cell stay in their order
+    cells : integer coordinates of each atom's cell along x, y and z
+
+    Returns the order of the atoms, and the first atom of each cell, (n_cells + 1,).
     """
     nx, ny, nz = (int(n) for n in shape)
     numbers, n_cells = np.multiply(cells[2], ny, dtype=np.float64), nx * ny * nz
     numbers += cells[1]
     numbers *= nx
     numbers += cells[0]
-    # NumPy sorts 16 bits by their digits, ten times sooner.
+    # NumPy uses radix sort for 16 bits, which is ten times faster.
     keys = numbers.astype(np.uint16 if n_cells <= 1 << 16 else np.int64)
     counts = np.bincount(keys, minlength=n_cells)
     return np.argsort(keys, kind="stable"), np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
@@ -143,14 +145,14 @@ def sorted_by_cell(cells: Sequence[NDArray[Any]], shape: NDArray[np.int64]) -> t
 def reached(halves: Floats, cutoff: float, edge: float) -> NDArray[np.int64]:
     """List bins (n, 3) that may contain an atom within the cutoff of a box centred anywhere in bin 0.
 
-    halves : (3,) half the edges of the box, A; edge : edge of a bin, A
+    halves : (3,) half the edges of the box, A; edge : of a bin, A
     """
     return _reached(tuple(halves.tolist()), cutoff, edge)
 
 
 @lru_cache(maxsize=8)
 def _reached(half_edges: tuple[float, ...], cutoff: float, edge: float) -> NDArray[np.int64]:
-    """List bins as reached does, kept for further frames; not to be written to."""
+    """List bins as in `reached`; cached and read-only."""
     halves = np.array(half_edges)
     most = int(np.ceil((cutoff + halves.max()) / edge)) + 1
     axis = np.arange(-most, most + 1)
@@ -162,13 +164,13 @@ def _reached(half_edges: tuple[float, ...], cutoff: float, edge: float) -> NDArr
 
 
 class NearTables:
-    """Bins around a map, and the ones that groups of points walk, for atoms at any positions.
+    """Bins around a map and lists of bins for each group of points; independent of the positions.
 
     grid : the bins
     """
 
     def __init__(self, queue: Queue, problem: MapProblem, block: tuple[int, int, int]) -> None:
-        """block : points of a group along x, y, z"""
+        """block : points per group along x, y, z"""
         self.grid = grid = BinGrid.of(problem, block)
         self._places = dict(
             corner=queue.vector4(*grid.corner, grid.edge), n_bins=queue.int4(*grid.shape.tolist()),
@@ -178,7 +180,7 @@ class NearTables:
         self._arguments: dict[str, Any] = {}
 
     def arguments(self, queue: Queue, slab: MapSlab) -> dict[str, Any]:
-        """Arguments of cl/potmap/cutoff.cl that describe a slab and its bins, kept for its further maps."""
+        """Return the arguments of cl/potmap/cutoff.cl for a slab and its bins; cached for the same slab."""
         if self._slab != (slab.first, *slab.shape):
             names = ("middle_x", "middle_y", "middle_z")
             middles = (queue.table(each, np.int32) for each in self.grid.middles(slab))

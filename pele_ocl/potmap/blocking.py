@@ -1,4 +1,4 @@
-"""Layout of `blocked` and `cutoff` on a device: pure functions of the device and the map."""
+"""Blocking of a map's points for `blocked` and `cutoff`, which depends on the device and the map."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from itertools import product
 
 from ..common.variant import Machine, Settings
 
-# Groups of work-items along x, y and z that a GPU does equally well, the first where the map fits all.
+# Work-group shapes along x, y and z of equal speed on GPUs; the first is used if all fit the map.
 GPU_GROUPS = ((8, 8, 2), (4, 8, 4), (4, 16, 2), (2, 8, 8))
-# Smaller ones for NVIDIA's, whose work-items have large blocks where a map has so many points that every multiprocessor
-# gets several groups.
+# Smaller groups for NVIDIA GPUs, where work-items process large blocks if a map has enough points for several groups
+# per multiprocessor.
 SMALL_GROUPS = ((8, 8, 1), (4, 8, 2), (2, 8, 4), (4, 4, 4))
 MANY_POINTS = 1 << 21
-FEW_POINTS = 1 << 19  # for which small blocks leave a GPU less idle
-# On CPUs dy^2 + dz^2, computed once for the vectors along x, costs as much as this many of their points (measured).
+FEW_POINTS = 1 << 19  # below this, small blocks use a GPU better
+# On CPUs, computing dy^2 + dz^2 once per row costs as much as this many points (measured).
 ROW_POINTS = 5
 MOST_ROW_POINTS = 64
 
 
 @dataclass(frozen=True)
 class Blocking:
-    """Blocks that the points of a map are cut into: points of a work-item, and work-items of a group.
+    """Division of a map's points into blocks for work-items and groups.
 
-    width : reals in a vector
-    points : (vectors along x, slices along z) that a work-item owns
+    width : reals per vector
+    points : (vectors along x, slices along z) per work-item
     group : work-items along x, y and z
-    soft : roots of a work-item's block that are computed without the special-function unit
-    unroll : atoms in a turn of the loop over a run
+    soft : number of square roots per block that are computed without the special-function unit
+    unroll : atoms per iteration of the loop over a run
     """
 
     width: int
@@ -42,10 +42,10 @@ class Blocking:
     def of(
         cls, kind: str, vendor: str, width: int, precision: str, bare: bool, shape: tuple[int, int, int]
     ) -> Blocking:
-        """Choose the blocking for a device of this kind and vendor, whose vectors hold `width` reals.
+        """Choose the blocking for a kind and vendor of device, with vectors of `width` reals.
 
-        bare : plain Coulomb potential; else the sums and roots of a point need more registers
-        shape : (nx, ny, nz) of the map, which should be padded as little as possible
+        bare : whether only the plain Coulomb potential is needed; other potentials need more registers
+        shape : (nx, ny, nz) of the map; padding is minimized
         """
         if kind == "CPU":
             if not bare:
@@ -78,7 +78,7 @@ class Blocking:
 
     @property
     def pad(self) -> tuple[int, int, int]:
-        """Points of a group along x, y and z."""
+        """Points per group along x, y and z."""
         return (
             self.width * self.points[0] * self.group[0],
             self.group[1],
@@ -87,7 +87,7 @@ class Blocking:
 
     @property
     def defines(self) -> dict[str, int]:
-        """Macros of the kernels."""
+        """Macros for the kernels."""
         x, y, z = self.group
         return {
             "GROUP_X": x, "GROUP_Y": y, "GROUP_Z": z, "POINTS_X": self.points[0], "POINTS_Z": self.points[1],
@@ -95,10 +95,10 @@ class Blocking:
         }  # fmt: skip
 
     def padded(self, shape: tuple[int, int, int]) -> int:
-        """Points of a map of (nx, ny, nz) with its padding."""
+        """Return the number of points of a map of shape (nx, ny, nz), including padding."""
         nx, ny, nz = (-(-n // p) * p for n, p in zip(shape, self.pad, strict=True))
         return nx * ny * nz
 
     def items(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
-        """Work-items for a padded map of (nx, ny, nz) points."""
+        """Return the work-items for a padded map of shape (nx, ny, nz)."""
         return shape[0] // (self.width * self.points[0]), shape[1], shape[2] // self.points[1]

@@ -1,4 +1,4 @@
-"""Maps by one call: of one molecule and of its models; time and memory that a map takes."""
+"""Maps of a molecule and of its models, and estimates of time and memory."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ FILLED_SLICES = 16
 
 
 def one_map(atoms: Atoms, grid: Grid, *, progress: Progress | None = None, **options: Any) -> PotmapResult:
-    """Compute the map of atoms on a grid; options, errors and the result as in `potmap`."""
+    """Compute the map of atoms on a grid. Options, errors and result are those of `potmap`."""
     arguments.callback("progress", progress)
     return having(Potmap, options.get("variant", "auto"))(atoms, grid, **options).evaluate(progress=progress)
 
 
 def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
-    """Estimate seconds of the kernels for a map from a part in its middle; options as in `potmap`.
+    """Estimate the kernel time of a map from a part in its middle, s. Options are those of `potmap`.
 
     Raises the same errors as `potmap` for the whole map.
     """
@@ -59,16 +59,16 @@ def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
 
 
 def memory_bytes(atoms: Atoms, grid: Grid, options: MapOptions) -> int:
-    """Bytes that a map by one of SPLIT_METHODS takes on each of its devices, at most, by a rule.
+    """Estimate the maximum memory of a map on a device, bytes, for a method of SPLIT_METHODS.
 
-    Raises what `potmap` would, InputError if no nodes have room.
+    Raises the same errors as `potmap`, and InputError if there is not enough memory for the nodes.
     """
     plan = planned(atoms, grid, options)
     return max(_bytes_on(device, plan.problem, SPLIT_METHODS[plan.method]) for device in plan.devices)
 
 
 def _bytes_on(device: Device, problem: MapProblem, method: SplitMethod) -> int:
-    """Count the bytes that a device takes for a map, at most."""
+    """Return the maximum memory of a map on a device, bytes."""
     width, precision, shape = device.vector_width(problem.precision), problem.precision, problem.grid.shape
     block = Blocking.of(device.kind, device.vendor, width, precision, False, shape).pad
     nx, ny, nz = (-(-n // p) * p for n, p in zip(shape, block, strict=True))
@@ -83,7 +83,7 @@ def _bytes_on(device: Device, problem: MapProblem, method: SplitMethod) -> int:
 
 
 def middle_part(grid: Grid, points: float) -> Grid:
-    """Cut out about so many points of a grid: slices from its middle, or rows of a block's depth."""
+    """Return a part of a grid with about `points` points: slices from its middle, or rows with the depth of a block."""
     nx, ny, nz = grid.shape
     fewest = min(nz, FILLED_SLICES)
     rows = int(min(ny, max(1, points / (nx * fewest))))
@@ -95,14 +95,14 @@ def middle_part(grid: Grid, points: float) -> Grid:
 def potmap_models(
     models: Iterable[Atoms], grid: Grid, *, failed: dict[int, str] | None = None, **options: Any
 ) -> PotmapResult:
-    """Compute maps of all models on one grid in one pass, and keep no more than the sums.
+    """Compute the maps of all models on one grid in one pass, storing only running statistics.
 
-    models : Atoms of each model; options as in `potmap`, but `field`
-    failed : takes why models have no map, by index from 0, and others count; by default the first is an error
+    models : Atoms of each model; options : as in `potmap`, except `field`
+    failed : receives error messages by index from 0, and other models are used; by default the first failure is raised
 
-    Returns the result of the last model with the mean as its map, all COMBINATIONS in `maps`, the seconds of all models
-    and the largest measured error. stdev belongs to the models themselves, with their number below the sum. Raises
-    InputError if there is no model, or the field is asked for, and as `potmap` does.
+    Returns the result of the last model with the mean as its map, all COMBINATIONS in `maps`, the total seconds and the
+    largest measured error. "stdev" is the population standard deviation of the models. Raises InputError if there is
+    no model or if the field is requested, and the errors of `potmap`.
     """
     if options.get("field"):
         raise InputError("the field of many models is not summed up; ask for it model by model")
@@ -132,7 +132,7 @@ def potmap_models(
         if result.error is not None and (worst is None or result.error.norm > worst.norm):
             worst = result.error
     if result is None or lowest is None or highest is None:
-        raise InputError(f"no model has a map: {next(iter(failed.values()))}" if failed else "there is no model to map")
+        raise InputError(f"no model has a map: {next(iter(failed.values()))}" if failed else "no models were given")
     found = zip(COMBINATIONS, (mean, lowest, highest, np.sqrt(squares / n)), strict=True)
     own = result.map
     maps = {

@@ -1,9 +1,9 @@
 """Corrections of float32 maps at the grid points within 1 A of an atom.
 
-The kernels compute with coordinates rounded to float32. A coordinate of 100 A is rounded by up to 4e-6 A. At 0.01 A
-from an atom this changes the potential by 4e-4 of its value, the map's largest error. At each of these points a kernel
-adds the potential at the true distance minus that at the rounded one. The difference of two float32 coordinates so
-close to each other is not rounded.
+The kernels use coordinates rounded to float32. A coordinate of 100 A is rounded by up to 4e-6 A. At 0.01 A from an
+atom, this changes the potential by 4e-4 of its value, which is the largest error of the map. At each of these points, a
+kernel adds the potential at the exact distance minus that at the rounded distance. The difference of two float32
+coordinates so close to each other has no rounding error.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .slabs import MapSlab
 if TYPE_CHECKING:
     from ..opencl.queue import Queue
 
-REACH = 1.0  # A, or in wide maps, whose coordinates are rounded more, this share of their size; at most two steps
+REACH = 1.0  # A; in large maps, with larger rounding errors, REACH_SHARE of their size; at most REACH_STEPS spacings
 REACH_SHARE = 0.01
 REACH_STEPS = 2.0
-EDGE = 8  # points along an edge of a cube; an atom reaches five points along an axis, and so at most two cubes
+EDGE = 8  # points per edge of a cube; an atom reaches five points along an axis, thus at most two cubes
 GROUP = 64
 
 
 def correct(queue: Queue, slab: MapSlab) -> None:
-    """Put the points next to atoms of a slab right, once all atoms have been added to it."""
+    """Correct the points of a slab near atoms, after all atoms have been added."""
     problem = slab.problem
     reach = _reach(problem)
     if problem.model.min_distance >= reach:
@@ -63,10 +63,11 @@ def _reach(problem: MapProblem) -> float:
 def cubes(slab: MapSlab, reach: float) -> tuple[Ints, NDArray[np.intp]]:
     """Find the cubes of a slab's points within reach of atoms.
 
-    reach : of an atom, at most two steps of the grid, A
+    reach : distance from an atom, at most two grid spacings, A
 
-    Returns (n + 1, 4), the first point of each cube along x, y, z, relative to the slab, and the position of its first
-    atom; the last row only has the end of the atoms. Also returns the indices of these atoms, cube by cube, sorted.
+    Returns (n + 1, 4): the first point of each cube along x, y, z, relative to the slab, and the position of its first
+    atom in the list of atoms; the last row contains only the end of the list. Also returns the indices of the atoms,
+    sorted by cube.
     """
     atoms, first, last = _reached(slab, reach)
     first //= EDGE
@@ -83,7 +84,7 @@ def cubes(slab: MapSlab, reach: float) -> tuple[Ints, NDArray[np.intp]]:
 
 
 def _reached(slab: MapSlab, reach: float) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
-    """Find the atoms that reach points of a slab, and (n, 3) the first and last of these along x, y, z."""
+    """Find the atoms within reach of points of a slab, and (n, 3) the first and last of these points along x, y, z."""
     problem = slab.problem
     shape = np.array([*problem.grid.shape[:2], slab.last - slab.first])
     places: Floats = (problem.positions - problem.corner) / problem.grid.spacing - (0, 0, slab.first)

@@ -1,4 +1,4 @@
-"""Error of a map and of its field, measured at some points by direct sums over all atoms in float64."""
+"""Error of a map and of its field, measured at sample points by direct sums over all atoms in float64."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def potential(r2: Floats, model: PotentialModel) -> Floats:
-    """Potential of a unit charge in e/A at squared distances r2 [A^2] of any shape, the dielectric left out."""
+    """Return the potential of a unit charge, e/A, at squared distances r2 [A^2], without the dielectric."""
     r = _clamped(r2, model)
     value = _screened(r, model)
     if model.cutoff is None:
@@ -30,14 +30,14 @@ def potential(r2: Floats, model: PotentialModel) -> Floats:
 
 
 def slope(r2: Floats, model: PotentialModel) -> Floats:
-    """-(d potential / dr) / r in e/A^3: times the vector from the charge to the point, the field of a unit charge."""
+    """Return -(d potential / dr) / r, e/A^3; times the vector from the charge, this is the field of a unit charge."""
     r = _clamped(r2, model)
     value = _screened(r, model)
     power = 2 if model.distance_dependent else 1
     pull = value * (power + model.kappa * r) / r**2
     if model.cutoff is not None:
         pull = pull * _switch(r, model)
-        if model.smooth:  # minus the derivative of the switch, over r
+        if model.smooth:  # minus the derivative of the switching function, divided by r
             pull = pull + value * 4 * np.maximum(1 - (r / model.cutoff) ** 2, 0) / model.cutoff**2
         pull = np.where(r2 < model.cutoff**2, pull, 0.0)
     found: Floats = np.where(r2 < model.min_distance**2, 0.0, pull)
@@ -45,20 +45,20 @@ def slope(r2: Floats, model: PotentialModel) -> Floats:
 
 
 def _clamped(r2: Floats, model: PotentialModel) -> Floats:
-    """Distances, at least the minimum one."""
+    """Return the distances, at least the minimum distance."""
     r: Floats = np.maximum(np.sqrt(r2), model.min_distance)
     return r
 
 
 def _screened(r: Floats, model: PotentialModel) -> Floats:
-    """exp(-kappa r) / r, or / r^2 where the dielectric grows with the distance."""
-    screening = np.exp(-model.kappa * r) if model.kappa else 1.0  # exponentials would take most of the time
+    """Return exp(-kappa r) / r, or exp(-kappa r) / r^2 for a distance-dependent dielectric."""
+    screening = np.exp(-model.kappa * r) if model.kappa else 1.0  # skips the exponentials, which take most of the time
     value: Floats = screening / (r * r if model.distance_dependent else r)
     return value
 
 
 def _switch(r: Floats, model: PotentialModel) -> Floats | float:
-    """Return the factor that takes a smooth potential to 0 at the cutoff; 1 for others."""
+    """Return the switching function of a smooth cutoff; 1 without one."""
     if not model.smooth or model.cutoff is None:
         return 1.0
     factor: Floats = np.maximum(1 - (r / model.cutoff) ** 2, 0) ** 2
@@ -66,21 +66,21 @@ def _switch(r: Floats, model: PotentialModel) -> Floats | float:
 
 
 POINTS, SEED = 1000, 1
-PART = 512  # atoms that a work-item sums up
-AT_ONCE = 1 << 16  # evaluations on the host, so that what they need stays in a core's cache
-FEW_EVALUATIONS = 3_000_000  # which the host has done sooner than a kernel is built
-FEWER_BESIDE_A_GPU = 30  # times, where the host has sent the atoms sooner than it has done the sums
+PART = 512  # atoms per work-item
+AT_ONCE = 1 << 16  # evaluations per step on the host, to fit in a core's cache
+FEW_EVALUATIONS = 3_000_000  # fewer are faster on the host than building a kernel
+FEWER_BESIDE_A_GPU = 30  # divides this limit on GPUs, because sending the atoms is faster than the sums on the host
 
 
 @dataclass(frozen=True)
 class MapError:
     """Measured error of a map or of its field, relative to direct sums over all atoms in float64.
 
-    norm : root mean square of the errors over that of the exact values; infinite where these are all 0 and errors are
-        not
-    largest : the largest error seen, in the map's unit, of a field the length of a vector per A; a single point may be
-        ten times as far off and more
-    points : at which the map was compared, at random; all points of a small map
+    norm : root mean square error divided by the root mean square of the exact values; infinite if these are 0 and
+        errors are not
+    largest : largest error found, in the map's unit; for the field, the length of the error vector, per A. Errors at
+        other points may be ten times larger or more
+    points : number of randomly chosen points compared; all points of a small map
     uncertainty : standard error of `norm`
     """
 
@@ -98,13 +98,13 @@ class MapError:
 
 
 class Sample:
-    """Points of a map, drawn at random, and the exact values there, by direct sums over all atoms in float64.
+    """Randomly chosen points of a map, with exact values from direct sums over all atoms in float64.
 
-    problem : of the map; device : that computes the sums, where it has float64 and they are many
+    problem : of the map; device : used for the sums if it supports float64 and the number of sums is large
     """
 
     def __init__(self, problem: MapProblem, device: Device) -> None:
-        """Begins with the sums, which are waited for when the error is asked for."""
+        """Start computing the sums; `errors` waits for them."""
         self._indices, self._whole = sampled_points(problem.grid.shape, POINTS, SEED)
         self._sums = exact_values(problem, self._indices, device)
 
@@ -119,10 +119,10 @@ class Sample:
         return self
 
     def errors(self, values: NDArray[Any], squares: tuple[float, ...]) -> tuple[MapError, ...]:
-        """Measure the errors of the potential and, if there is one, of the field; docs/theory/mesh.md, section 5.
+        """Measure the errors of the potential and, if computed, of the field; see docs/theory/mesh.md, section 5.
 
         values : (components, nz, ny, nx)
-        squares : the sums over all points of the squared potential and of the squared field
+        squares : sums over all points of the squared potential and of the squared field
         """
         i, j, k = self._indices.T
         found, n_points = values[:, k, j, i].T, values[0].size
@@ -133,19 +133,20 @@ class Sample:
 
 
 def sampled_points(shape: tuple[int, int, int], count: int, seed: Any) -> tuple[NDArray[np.int64], bool]:
-    """Choose points (n, 3) of a grid, `count` of them at random; all, and True, of a grid that has no more."""
+    """Choose `count` random points of a grid, (n, 3); all points, and True, if the grid has no more."""
     if np.prod(shape, dtype=float) <= count:
         return np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=-1), True
     return np.random.default_rng(seed).integers(0, shape, (count, 3)), False
 
 
 def measured(found: Floats, exact: Floats, mean_square: float, whole: bool = False) -> MapError:
-    """Measure the error of values (n, components) against exact ones at a sample of points.
+    """Measure the error of values (n, components) relative to exact values at a sample of points.
 
-    mean_square : of the approximate values at all points, which are many more. As far as they go up and down with the
-        exact ones, they tell how large these are beyond the sample (a regression estimator): a few points next to
-        atoms have most of the squares. An approximation that tells nothing, such as 0 everywhere, changes nothing.
-    whole : True if the sample is all points, which leaves no uncertainty
+    mean_square : of the approximate values at all points, of which the sample is a small part. To the extent that they
+        correlate with the exact values, they are used to estimate the mean square of these at all points (a regression
+        estimator), because a few points next to atoms contribute most of the squares. Uncorrelated approximate values,
+        such as 0 everywhere, have no effect
+    whole : True if the sample contains all points, so that there is no uncertainty
     """
     found = found.astype(np.float64)
     errors2, found2, exact2 = (np.einsum("nk,nk->n", each, each) for each in (found - exact, found, exact))
@@ -160,14 +161,14 @@ def measured(found: Floats, exact: Floats, mean_square: float, whole: bool = Fal
     if not size2:
         return MapError(float("inf"), largest, n, 0.0)
     norm = float(np.sqrt(of_errors / size2))
-    apart = errors2 - norm**2 * (exact2 - share * found2)  # of a ratio
+    apart = errors2 - norm**2 * (exact2 - share * found2)  # standard error of a ratio
     return MapError(norm, largest, n, 0.0 if whole else norm * float(apart.std()) / (2 * of_errors * n**0.5))
 
 
 def exact_values(problem: MapProblem, indices: NDArray[np.int64], device: Device) -> Callable[[], Floats]:
-    """Begin with direct sums over all atoms in float64 at points (n, 3) of the grid.
+    """Start direct sums over all atoms in float64 at points (n, 3) of the grid.
 
-    The function that is returned waits for them: (n, 1) potentials, with the field (n, 4).
+    Returns a function that waits for them and returns (n, 1) potentials, or (n, 4) with the field.
     """
     points = problem.corner + indices * problem.grid.spacing
     model = replace(problem.model, cutoff=None, smooth=False)
@@ -179,7 +180,7 @@ def exact_values(problem: MapProblem, indices: NDArray[np.int64], device: Device
 
 
 def sample_bytes(device: Device, problem: MapProblem) -> int:
-    """Count the bytes that a sample of a map takes on a device."""
+    """Return the memory of a sample on a device, bytes."""
     n_points = min(POINTS, len(problem.grid))
     if not _is_for_device(device, problem, n_points):
         return 0
@@ -193,12 +194,12 @@ def _is_for_device(device: Device, problem: MapProblem, n_points: int) -> bool:
 
 
 def sum_of_squares(values: NDArray[Any]) -> float:
-    """Sum the squares of all values (nz, ny, nx), whose planes are summed in float64."""
+    """Return the sum of the squares of all values (nz, ny, nx); partial sums of planes are added in float64."""
     return sum((float(np.vdot(plane, plane)) for plane in values), 0.0)
 
 
 def _on_device(device: Device, problem: MapProblem, points: Floats) -> Callable[[], Floats]:
-    """Potentials and fields (n_points, components) on a device, which begins with them now."""
+    """Start computing potentials and fields (n_points, components) on a device."""
     from ..opencl.queue import Queue
 
     queue, n_atoms, width = Queue(device, problem.precision), problem.n_atoms, device.vector_width(problem.precision)
@@ -225,7 +226,7 @@ def _on_device(device: Device, problem: MapProblem, points: Floats) -> Callable[
 
 
 def _on_host(problem: MapProblem, points: Floats) -> Floats:
-    """Sum directly with NumPy, (n_points, components)."""
+    """Compute direct sums with NumPy, (n_points, components)."""
     values = np.zeros((len(points), problem.components))
     step = max(1, AT_ONCE // len(points))
     for start in range(0, problem.n_atoms, step):

@@ -1,4 +1,4 @@
-"""Maps of one molecule in many frames: mean, standard deviation and extremes at every point, in constant memory."""
+"""Maps of one molecule over many frames: mean, standard deviation and extremes at every point, in constant memory."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
     from ..opencl.queue import Queue
 
 
-AHEAD = 2  # frames that are launched before the first of them is waited for
+AHEAD = 2  # frames launched before waiting for the first
 GROUP = 64
-# At which the map of the first frame, and of each further one, is compared with direct sums.
+# Number of points compared with direct sums: for the first frame, and limits for other frames.
 FIRST_POINTS, MOST_POINTS, FEWEST_POINTS = 1000, 16, 4
-EVALUATIONS = 50_000  # of these sums in a frame, which cost the host half a millisecond
-MARGIN = 3.0  # A, that atoms may move beyond where the first frame has them before a mesh is made again
+EVALUATIONS = 50_000  # evaluations of these sums per frame, which take 0.5 ms on the host
+MARGIN = 3.0  # A; distance atoms may move from the box of the first frame before a new mesh is created
 _METHODS = [name for name, each in MAP_METHODS.items() if each.atom_by_atom]
-MOST_ATOMS = 1 << 20  # of all frames that are computed at a time
+MOST_ATOMS = 1 << 20  # total atoms of frames computed together
 
 
 class FrameSlab:
-    """Slices `first` to `last` - 1 of a map, computed by one device for frame after frame.
+    """Slices `first` to `last` - 1 of a map, computed by one device for successive frames.
 
-    A frame is launched and not waited for, so that the host prepares the next one while the device computes.
+    Frames are launched without waiting, so that the host prepares the next frame while the device computes.
 
-    slab : its map is the last launched frame's
-    seconds : of the kernels of the frames that were waited for
+    slab : contains the map of the last launched frame
+    seconds : kernel time of the completed frames
     """
 
     def __init__(self, part: DeviceMap, first: int, last: int) -> None:
@@ -55,7 +55,7 @@ class FrameSlab:
         self._under_way: deque[Queue] = deque()
 
     def start(self, problem: MapProblem) -> Queue:
-        """Launch the map of these atoms at the positions of this problem; further launches may follow in the queue."""
+        """Launch the map at the positions of a problem. Further launches can be added to the returned queue."""
         if len(self._under_way) == AHEAD:
             self._wait()
         queue = self.part.queue()
@@ -78,7 +78,7 @@ class FrameSlab:
         return self.downloaded(self.slab)
 
     def downloaded(self, slab: MapSlab) -> NDArray[np.floating]:
-        """Read the values (slices, ny, nx) of a slab like `slab`."""
+        """Read the values (slices, ny, nx) of a slab with the same slices."""
         nx, ny, _ = slab.problem.grid.shape
         shape = 1, slab.last - slab.first, ny, nx
         values = self.part.device.results.array(shape, slab.problem.precision)
@@ -87,18 +87,18 @@ class FrameSlab:
         return found
 
     def places(self, points: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Find the places in its map of points (n, 3) of the grid, all of the slab."""
+        """Return the indices of grid points (n, 3) in the map of the slab, which must contain them."""
         nx, ny, _ = self.slab.shape
         found: NDArray[np.int64] = ((points[:, 2] - self.slab.first) * ny + points[:, 1]) * nx + points[:, 0]
         return found.astype(np.int32)
 
     def owns(self, points: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which points (n, 3) of the grid belong to the slab."""
+        """Return which grid points (n, 3) belong to the slab."""
         z = points[:, 2]
         return (z >= self.slab.first) & (z < self.slab.last)
 
     def _wait(self) -> None:
-        """Wait for the first frame under way, and take the time of its kernels."""
+        """Wait for the oldest pending frame, and add its kernel time."""
         from ..opencl.queue import seconds_of
 
         queue = self._under_way.popleft()
@@ -110,7 +110,7 @@ class FrameSlab:
 class SlabStatistics:
     """Statistics of a slab over frames.
 
-    n : maps that count
+    n : number of maps
     """
 
     def __init__(self, queue: Queue, slab: MapSlab) -> None:
@@ -127,9 +127,10 @@ class SlabStatistics:
         self._launch(queue, "add_map", dict(n_maps=self.n, map=self._slab.map, **sums))
 
     def slabs(self, queue: Queue) -> Iterator[tuple[str, MapSlab]]:
-        """Yield the statistics by their names, COMBINATIONS, each as the map of a slab.
+        """Yield each statistic of COMBINATIONS with a slab that contains it.
 
-        Each is to be downloaded before the next is asked for, as two share the map of the last frame.
+        Each must be downloaded before the next is requested, because "avg" and "stdev" use the memory of the last
+        frame's map.
         """
         yield "min", replace(self._slab, map=self._lowest)
         yield "max", replace(self._slab, map=self._highest)
@@ -145,7 +146,7 @@ class SlabStatistics:
 
 
 def values_at(queue: Queue, slab: MapSlab, places: NDArray[np.int32], device: Device) -> NDArray[np.floating]:
-    """Read the values of a slab's map at places of it, (n,); they are there when the queue's events are."""
+    """Start reading a slab's map at indices `places`, (n,); values are valid once the queue's events are complete."""
     found = np.empty(len(places), queue.precision)
     if len(places):
         there = queue.empty(len(places))
@@ -156,18 +157,18 @@ def values_at(queue: Queue, slab: MapSlab, places: NDArray[np.int32], device: De
     return found
 
 
-# A frame's map at a few points: as it was computed, in parts that come from the devices, and exactly.
+# Values of a frame's map at sample points: computed ones, in parts by device, and exact ones.
 _Sample = tuple[list[NDArray[np.floating]], Callable[[], Floats]]
 
 
 class MapFrames:
-    """Takes the frames of a molecule one by one. Equal frames give equal bits, with any number of devices.
+    """Maps of a molecule's frames, which are added one by one. Equal frames give equal bits with any number of devices.
 
-    n_frames : that count
+    n_frames : number of frames used
     """
 
     def __init__(self, atoms: Atoms, grid: Grid, options: MapOptions) -> None:
-        """atoms : at any positions. Raises InputError and DeviceError as `potmap` does, and for the field."""
+        """atoms : at any positions. Raises the same errors as `potmap`, and InputError for the field."""
         if options.field:
             raise InputError("the field of many frames is not summed up; leave it out")
         self._start = time.perf_counter()
@@ -182,7 +183,7 @@ class MapFrames:
         self._slabs: list[FrameSlab] = []
         self._statistics: list[SlabStatistics] = []
         self._samples: deque[_Sample] = deque()
-        self._compared: list[tuple[Floats, Floats]] = []  # (n,) as computed, and exactly
+        self._compared: list[tuple[Floats, Floats]] = []  # (n,) computed and exact values
 
     @property
     def method(self) -> str:
@@ -190,9 +191,9 @@ class MapFrames:
         return self._plan.method
 
     def add(self, atoms: Atoms) -> None:
-        """Add a frame: the atoms at its positions.
+        """Add a frame with the positions of `atoms`.
 
-        Raises InputError, and leaves the frame out, if an atom is on a grid point or outside the mesh.
+        Raises InputError, and skips the frame, if an atom is on a grid point or outside the mesh.
         """
         require_apart(atoms, self._grid, self._options.min_distance, self._options.precision)
         problem = self._plan.problem.moved(atoms)
@@ -212,13 +213,13 @@ class MapFrames:
         self.n_frames = number
         if sample is not None:
             self._samples.append(sample[1])
-            if len(self._samples) > AHEAD:  # its frame was waited for
+            if len(self._samples) > AHEAD:  # its frame is complete
                 self._compare(self._samples.popleft())
 
     def result(self) -> PotmapResult:
-        """Return the mean of all frames so far, with all statistics in `maps`. Raises InputError if there is none."""
+        """Return the mean of all frames so far, with all statistics in `maps`. Raises InputError without frames."""
         if not self.n_frames:
-            raise InputError("there is no frame to make a map of")
+            raise InputError("no frames were given")
         for slab in self._slabs:
             slab.finish()
         while self._samples:
@@ -232,7 +233,7 @@ class MapFrames:
         return self._plan._result(self._atoms, maps["avg"], seconds, [error], maps=maps, n_models=self.n_frames)
 
     def _begin(self, problem: MapProblem) -> MapProblem:
-        """Make the devices ready, with a mesh or lattices as fine as the first map needs."""
+        """Prepare the devices, with a mesh or lattices fine enough for the first map."""
         ready = self._plan
         ready._problem = problem
         if self.method in SPLIT_METHODS:
@@ -246,9 +247,9 @@ class MapFrames:
         return ready.problem
 
     def _sample_for(self, problem: MapProblem, number: int) -> tuple[NDArray[np.int64], _Sample] | None:
-        """Points of the grid (n, 3), slice by slice, and room for the values there; None of direct sums.
+        """Return sample points (n, 3), sorted by slice, with a list that receives their values; None for direct sums.
 
-        number : of the frame among all that count, from 1
+        number : of the frame among those used, from 1
         """
         if self.method == "direct" or not problem.n_atoms:
             return None
@@ -262,14 +263,14 @@ class MapFrames:
         self._compared.append((np.concatenate(found).astype(np.float64), exact()[:, 0]))
 
     def _values(self) -> dict[str, NDArray[np.floating]]:
-        """Collect the statistics of the whole map, (nz, ny, nx) each."""
+        """Return the statistics of the whole map, (nz, ny, nx) each."""
         parts: list[dict[str, NDArray[np.floating]]] = []
         for slab, statistics in zip(self._slabs, self._statistics, strict=True):
             parts.append({name: slab.downloaded(each) for name, each in statistics.slabs(slab.part.queue())})
         return {name: np.concatenate([part[name] for part in parts]) for name in COMBINATIONS}
 
     def _error(self, mean: NDArray[np.floating], deviation: NDArray[np.floating]) -> MapError | None:
-        """Measure the error of all frames' maps together, relative to their root mean square; None for direct sums."""
+        """Return the error of all frames' maps together, relative to their root mean square; None for direct sums."""
         if not self._compared:
             return None
         found, exact = (np.concatenate(column)[:, None] for column in zip(*self._compared, strict=True))
@@ -277,7 +278,7 @@ class MapFrames:
 
 
 class AtomPotentials:
-    """Potential at chosen atoms, by direct sums over all others: bonded atoms count as all do.
+    """Potential at chosen atoms by direct sums over all other atoms, including bonded ones.
 
     phi_i = k / dielectric * sum_{j != i} q_j / |r_i - r_j|          (docs/theory/potmap.md, section 8)
 
@@ -285,7 +286,7 @@ class AtomPotentials:
     """
 
     def __init__(self, atoms: Atoms, chosen: NDArray[np.intp], options: MapOptions) -> None:
-        """Raises InputError and DeviceError as `potmap` does, and for the field and methods that need a grid."""
+        """Raises the same errors as `potmap`, and InputError for the field and for methods that need a grid."""
         if options.field or not arguments.is_among(options.method, _METHODS):
             raise InputError(f"values at atoms have the methods {' and '.join(_METHODS)}, and no field; choose direct")
         self._atoms, self.chosen, self.unit = atoms, chosen, options.unit
@@ -298,7 +299,7 @@ class AtomPotentials:
         return str(self._plan.devices[0])
 
     def evaluate(self, positions: NDArray[np.floating]) -> tuple[Floats, dict[int, str]]:
-        """Values (m, k) at positions (m, n, 3) A; NaN where a frame failed, and why, by its place among these."""
+        """Compute values (m, k) at positions (m, n, 3) A; NaN for failed frames, with error messages by index."""
         errors = {int(k): self._fault(positions[k]) for k in np.flatnonzero(~np.isfinite(positions).all(axis=(1, 2)))}
         n, evals = len(self._atoms), first_evals(self._plan.devices[0])
         step = max(1, min(MOST_ATOMS // n, int(evals / (n * len(self.chosen)))))
@@ -306,12 +307,12 @@ class AtomPotentials:
         values = np.concatenate(parts)
         for k in np.flatnonzero(~np.isfinite(values).all(axis=1)):
             atom = int(self.chosen[np.flatnonzero(~np.isfinite(values[k]))[0]])
-            errors.setdefault(int(k), f"another atom stands on {self._atoms.describe(atom)}")
+            errors.setdefault(int(k), f"another atom is at the position of {self._atoms.describe(atom)}")
         values[list(errors)] = np.nan
         return values, errors
 
     def _fault(self, positions: NDArray[np.floating]) -> str:
-        """Say why positions are none."""
+        """Return the error message for invalid positions."""
         try:
             self._atoms.moved(positions)
         except InputError as error:
@@ -319,13 +320,13 @@ class AtomPotentials:
         raise AssertionError("these positions are finite")
 
     def _computed(self, positions: NDArray[np.floating]) -> Floats:
-        """Values (m, k) of a few frames; in parts where a launch would be so long that a GPU's driver ends it."""
+        """Compute values (m, k) of a few frames, in launches that do not exceed the time limit of GPU drivers."""
         from ..opencl.queue import Queue
 
         problem, device, (m, n, _) = self._plan.problem, self._plan.devices[0], positions.shape
         queue = Queue(device, problem.precision)
         atoms = np.empty((m, n, 4), problem.precision)
-        with np.errstate(invalid="ignore"):  # of frames that are not finite, which are errors
+        with np.errstate(invalid="ignore"):  # frames with non-finite positions are reported as errors
             atoms[:, :, :3] = positions - positions.mean(axis=1, keepdims=True, dtype=np.float64)
         atoms[:, :, 3] = self._charges
         there, kernel = (

@@ -1,6 +1,6 @@
-"""Methods of maps, by the names of `method`: a table, and what follows from its entries.
+"""Table of the methods of `potmap`, and functions that depend on it.
 
-Their host steps are in pele_ocl/potmap/variants.py.
+Their host code is in pele_ocl/potmap/variants.py.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from ..common.variant import PRECISIONS
 from . import mesh, msm
 from .problem import MapProblem
 
-COARSEST = 0.1  # the largest error that can be asked for
+COARSEST = 0.1  # largest accuracy value
 
 
 @dataclass(frozen=True)
 class SplitMethod:
-    """Functions by which a method keeps an accuracy: it splits the potential into a near and a far part.
+    """Properties of a method that splits the potential into a near and a far part to reach an accuracy.
 
-    choices : of cutoffs, all that a problem allows and whose nodes the devices have room for
-    tighter : the next smaller accuracy that a problem may have; None where there is none
-    finest : the smallest accuracy, by precision
-    has_salt : whether it does Debye screening
-    needs : memory of its nodes on a device, about, for a problem and a slab's points along x, y, z
+    choices : returns the possible cutoffs of a problem whose nodes fit in the memory of the devices
+    tighter : returns the next smaller accuracy of a problem, or None
+    finest : smallest accuracy, by precision
+    has_salt : whether Debye screening is supported
+    needs : estimates the memory for nodes on a device, for a problem and a slab's points along x, y, z
     """
 
     choices: Callable[[MapProblem], Sequence[object]]
@@ -35,13 +35,13 @@ class SplitMethod:
 
     @property
     def accuracies(self) -> str:
-        """Tell in words which accuracies it can be asked for."""
+        """Range of supported accuracies, as text."""
         single, double = (f"{self.finest[precision]:g}".replace("e-0", "e-") for precision in PRECISIONS)
         further = f", in float64 to {double}" if double != single else ""
         return f"{COARSEST:g} to {single}{further}"
 
     def lacks(self, problem: MapProblem) -> str:
-        """Say what part of a problem it cannot do, in words; empty if it can do all."""
+        """Return which feature of a problem is not supported, as text; empty if all are."""
         if problem.model.distance_dependent:
             return "no dielectric that depends on the distance"
         if problem.model.min_distance:
@@ -55,13 +55,13 @@ class SplitMethod:
 class MapMethod:
     """A method of `potmap`.
 
-    summary : what it does; variant : the one that the variant "auto" stands for, "" for none
-    atom_by_atom : whether it meets each atom that counts at a point by itself. It then needs no grid, and its cost
-        follows from their number
-    within_cutoff : whether atoms beyond the cutoff do not count, nor in the potential that maps are compared with
-    has_rests : whether its kernels know what rounding took from coordinates. If not, float32 maps get corrections at
-        the points next to atoms, as direct sums need them: pele_ocl/potmap/corrections.py
-    split : how it keeps an accuracy; None if it is asked for none
+    summary : short description; variant : the default variant, "" without variants
+    atom_by_atom : whether each atom is evaluated separately at each point, so that no grid is needed and the cost is
+        proportional to the number of atoms
+    within_cutoff : whether atoms beyond the cutoff are excluded, also from the reference potential
+    has_rests : whether kernels use the rounding errors of coordinates. If not, float32 maps are corrected at points
+        next to atoms, as for direct sums: pele_ocl/potmap/corrections.py
+    split : properties of methods with an accuracy, else None
     """
 
     summary: str
@@ -72,7 +72,7 @@ class MapMethod:
     split: SplitMethod | None = None
 
     def is_corrected(self, precision: str) -> bool:
-        """Return whether the points next to atoms are to be put right after it."""
+        """Return whether points next to atoms are corrected afterwards."""
         return precision == "float32" and not self.has_rests
 
 
@@ -95,19 +95,19 @@ MAP_METHODS = {
             needs=mesh.mesh_needs,
         ),
     ),
-    "pb": MapMethod("solves the Poisson-Boltzmann equation", ""),  # it has no variants: potmap/poisson_boltzmann.py
+    "pb": MapMethod("solves the Poisson-Boltzmann equation", ""),  # has no variants, see potmap/poisson_boltzmann.py
 }  # fmt: skip
-METHODS = (*MAP_METHODS, "auto")  # which is one of these, by cost: potmap/plan.py
+METHODS = (*MAP_METHODS, "auto")  # "auto" selects one by cost, see potmap/plan.py
 SPLIT_METHODS = {name: method.split for name, method in MAP_METHODS.items() if method.split is not None}
 
 
 def choose_variant(method: str) -> str:
-    """Return the variant of `auto`."""
+    """Return the default variant of a method."""
     return MAP_METHODS[method].variant
 
 
 def require_able(method: str, problem: MapProblem) -> None:
-    """Raise InputError for what a method cannot do; methods that do not split the potential can do all."""
+    """Raise InputError for unsupported features; only methods that split the potential have such limits."""
     split = SPLIT_METHODS.get(method)
     if split is None or not (lacks := split.lacks(problem)):
         return
@@ -116,6 +116,6 @@ def require_able(method: str, problem: MapProblem) -> None:
 
 
 def finer_accuracy(method: str, problem: MapProblem) -> float | None:
-    """Return the accuracy to try next if a method's map missed its own; None if there is none."""
+    """Return the next accuracy to try if a method's map is not accurate enough; None if there is none."""
     split = SPLIT_METHODS.get(method)
     return None if split is None else split.tighter(problem)

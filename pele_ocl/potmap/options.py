@@ -1,4 +1,4 @@
-"""Options of `potmap`, what they make of atoms and a grid, and how records have them."""
+"""Options of `potmap`, and the settings stored in records."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 
-DEFAULT_CUTOFF = 12.0  # A, of the method cutoff
+DEFAULT_CUTOFF = 12.0  # A, for the method cutoff
 
 
 @dataclass(frozen=True)
 class MapOptions:
-    """Options of `potmap`, as it explains them, with its defaults."""
+    """Options of `potmap` with their defaults."""
 
     method: str = "direct"
     cutoff: float | None = None
@@ -45,12 +45,12 @@ class MapOptions:
 
     @property
     def reach(self) -> float:
-        """Distance at which the method cutoff ends, A."""
+        """Cutoff of the method cutoff, A."""
         return DEFAULT_CUTOFF if self.cutoff is None else self.cutoff
 
 
 def medium_facts(atoms: Atoms, options: MapOptions) -> dict[str, Any]:
-    """Settings of a potential by sums of charges."""
+    """Return the settings of a potential from sums of charges."""
     return {
         "forcefield": atoms.forcefield,
         "dielectric": options.permittivity,
@@ -64,7 +64,7 @@ def medium_facts(atoms: Atoms, options: MapOptions) -> dict[str, Any]:
 
 
 def pb_facts(atoms: Atoms, model: PBModel) -> dict[str, Any]:
-    """Settings of a Poisson-Boltzmann potential."""
+    """Return the settings of a Poisson-Boltzmann potential."""
     names = (
         "equation", "solute_dielectric", "solvent_dielectric", "ionic_strength", "temperature", "surface", "probe",
         "charges", "boundary",

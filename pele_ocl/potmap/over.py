@@ -37,7 +37,7 @@ from .frames import AtomPotentials, MapFrames
 from .options import MapOptions, medium_facts
 from .result import FrameMaps
 
-_SHOWN = 20  # atoms in a text
+_SHOWN = 20  # maximum number of atoms in a text
 STATISTICS = ("mean", "sd", "min", "max")  # of values at atoms
 
 
@@ -58,19 +58,19 @@ def potmap_over(
 ) -> FrameMaps:
     """Mean, standard deviation, minimum and maximum of the potential over all frames, in one pass.
 
-    A map and its statistics take 28 bytes per point on the device; the host needs memory for a piece of frames.
+    A map and its statistics use 28 bytes per point on the device; the host needs memory for a few frames only.
 
     atoms : with charges and, with `align`, the positions on which frames are superposed
-    trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
+    trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` accepts, with its `frames`,
         `select`, `topology` and `image`
-    grid : one for all frames, fixed in space
-    align : a selection of the atoms by which each frame is superposed. True for the alpha carbons of a protein, or else
-        the heavy atoms; False for no superposition
+    grid : common to all frames, fixed in space
+    align : selection of atoms by which to superpose each frame. True for the alpha carbons of a protein, or else the
+        heavy atoms; False for no superposition
     progress : called with the fraction of the frames done, 0 to 1
     options : of `potmap`, except `field` and `progress`
 
-    A frame with an atom on a grid point, or a missing position, is left out, with the reason in `errors`. If the method
-    is approximate, each frame is compared with direct sums at some points. Raises FormatError and InputError as
+    A frame with an atom on a grid point, or with a missing position, is skipped, with the reason in `errors`. If the
+    method is approximate, each frame is compared with direct sums at some points. Raises FormatError and InputError as
     `trajectory` and `potmap` do, and InputError if no frame is left.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -109,9 +109,9 @@ def potmap_over(
 
 
 def each_frame(over: Trajectory, superpose: Superposition | None) -> Iterator[tuple[int, Floats, float, str]]:
-    """Yield number, positions, distance and fault of each frame.
+    """Yield number, positions, distance and error message of each frame.
 
-    Positions (n, 3) A are superposed if that is wanted, and the distance tells how far off they are. The fault is the
+    Positions (n, 3) A are superposed if requested; the distance is then the rmsd from the reference. The message is the
     reason why the frame cannot be used, or "".
     """
 
@@ -129,15 +129,15 @@ def each_frame(over: Trajectory, superpose: Superposition | None) -> Iterator[tu
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FramePotentials(Reported):
-    """Potential at atoms, of all charges but the atom's own, in frames.
+    """Potential at atoms from all charges except the atom's own, for each frame.
 
-    frames : (m,) their numbers, from 0 across all files; atoms : (k,) indices in the molecule
-    values : (m, k) in `unit`; NaN where a frame failed
-    errors : reasons why frames failed, by their number; device : where they were computed
-    molecule : the Atoms; source : their file, None where atoms were given
+    frames : (m,) frame numbers, from 0 across all files; atoms : (k,) indices in the molecule
+    values : (m, k) in `unit`; NaN for failed frames
+    errors : reasons why frames failed, by number; device : where they were computed
+    molecule : the Atoms; source : the structure file, None if atoms were given
     settings : all constants by name; seconds : "total"
-    notes : messages about the frames, of the Trajectory
-    heard : notes reported while it was computed; call : returns facts of the call, for files
+    notes : messages about the frames, from the Trajectory
+    heard : notes reported during the computation; call : function that returns facts about the call to store in files
     """
 
     frames: NDArray[np.int64]
@@ -159,7 +159,7 @@ class FramePotentials(Reported):
 
     @property
     def names(self) -> list[str]:
-        """A name for each chosen atom, with its number where names repeat."""
+        """Name of each chosen atom, with its index if names repeat."""
         chosen, labels = self.atoms.tolist(), self.molecule.labels
         names = [self.molecule.describe(k) if labels is None else labels.atom(k) for k in chosen]
         if len(set(names)) == len(names):
@@ -167,7 +167,7 @@ class FramePotentials(Reported):
         return [f"{name} {k}" for name, k in zip(names, chosen, strict=True)]
 
     def statistics(self) -> list[tuple[float, ...]]:
-        """Mean, standard deviation, minimum and maximum of each atom over the frames that count."""
+        """Return mean, standard deviation, minimum and maximum of each atom over the successful frames."""
         values = self.values[np.isfinite(self.values).all(axis=1)]
         if not len(values):
             return [(np.nan,) * len(STATISTICS)] * len(self.atoms)
@@ -175,7 +175,7 @@ class FramePotentials(Reported):
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def table(self) -> Report:
-        """Return a row for each atom: mean, standard deviation, minimum and maximum over the frames that count."""
+        """Return a table of mean, standard deviation, minimum and maximum of each atom over the successful frames."""
         values = zip(*self.statistics(), strict=True)
         columns: dict[str, Any] = {"atom": np.array(self.names)}
         columns |= {name: Column(of, self.unit) for name, of in zip(STATISTICS, values, strict=True)}
@@ -183,7 +183,7 @@ class FramePotentials(Reported):
         return Report(f"Potential at atoms in {frames}", columns, {"device": self.device, **self.settings})
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the text that the command prints; verbose : with all atoms; total : total seconds to report"""
+        """Return the text that the command prints. verbose : include all atoms; total : total seconds to report"""
         names, seconds = self.names, self.seconds["total"] if total is None else total
         rows = [(name, *(f"{value:,.3f}" for value in row)) for name, row in zip(names, self.statistics(), strict=True)]
         shown = rows if verbose else rows[:_SHOWN]
@@ -197,7 +197,7 @@ class FramePotentials(Reported):
         ])  # fmt: skip
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a table, .csv, .h5 or .json: a row for each frame, in CSV with a column for each atom."""
+        """Write a table, .csv, .h5 or .json, with a row per frame; in CSV with a column per atom."""
         names = self.names
         is_csv = file_path(path).suffix.lower() == ".csv"
         values: dict[str, ArrayLike] = (
@@ -209,7 +209,7 @@ class FramePotentials(Reported):
         write_table(Path(path), columns, dict.fromkeys(values, self.unit), attributes)
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the values' statistics, as printed as JSON, without seconds."""
+        """Return a JSON record of the statistics."""
         rows = zip(self.names, self.statistics(), strict=True)
         record = {
             **record_head(self.source),
@@ -242,15 +242,15 @@ def potentials_over(
 ) -> FramePotentials:
     """Compute the potential at chosen atoms in each frame, from all charges of the molecule except the atom's own.
 
-    Bonded atoms are included, so neighbours dominate each value. Compare values of one atom over time, or of similar
-    atoms.
+    Bonded atoms are included, so each value is dominated by neighbours. Compare values of the same atom over time, or
+    of similar atoms.
 
     at : a selection of atoms, as in `pele_ocl.trajectory`
     trajectory, frames, select, topology, image : as in `potmap_over`
     progress : called with the fraction of the frames done
     options : of `potmap` with the methods direct and cutoff, except `field` and `progress`
 
-    Memory: 8 bytes per value, and a few pieces of frames. A failed frame has NaN. Raises FormatError and InputError as
+    Memory: 8 bytes per value, and a few frames. Values of failed frames are NaN. Raises FormatError and InputError as
     `trajectory` and `potmap` do.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -1,4 +1,4 @@
-"""Pictures of a map: slices, the molecular surface, and scenes of other programs."""
+"""Pictures of a map: slices, the molecular surface, and scenes for other programs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from .result import PotmapResult
 def require_end(color_max: float | None) -> None:
     """Raise InputError for an invalid color_max."""
     if color_max is not None:
-        arguments.number("color_max", color_max, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
+        arguments.number("color_max", color_max, "a positive number, 1e-9 to 1e12", least=LEAST_END, most=MOST_END)
 
 
 def require_drawn(
     png: Path | None, surface_png: Path | None, scenes: Sequence[str], source: Path | None, outputs: Sequence[Path],
     is_whole: bool,
 ) -> None:  # fmt: skip
-    """Raise for pictures that cannot be written, before any work is done; source : path of the structure.
+    """Raise errors for pictures that cannot be written, before the computation. source : path of the structure
 
-    is_whole : whether all atoms of its first model, and no others, have the map
+    is_whole : whether the map includes exactly the atoms of the structure's first model
     """
     for picture in (png, surface_png):
         if picture is not None:
@@ -45,11 +45,11 @@ def draw(
     result: PotmapResult, png: Path | None, surface_png: Path | None, scenes: Sequence[str], end: float | None,
     outputs: Sequence[Path], is_whole: bool,
 ) -> tuple[Path, ...]:  # fmt: skip
-    """Draw slices of a map and the molecular surface, and write scenes next to its files.
+    """Draw slices of a map and the molecular surface, and write scenes next to the map files.
 
-    end : of the colours of surfaces, None to follow the values; is_whole : as in `require_drawn`
+    end : of the colour scale of surfaces, None to choose it from the values; is_whole : as in `require_drawn`
 
-    Returns the scenes' files.
+    Returns the files of scenes.
     """
     source, atoms, map_ = result.source, result.atoms, result.map
     named = "" if source is None else f"{shortened(printable(source.path.name))}: "

@@ -1,6 +1,6 @@
-"""Map of one molecule on one grid: options are checked, a method is chosen, and devices keep what is ready.
+"""Plan of the map of one molecule on one grid: checks options, chooses a method, and reuses data on devices.
 
-If the measured error is too large, further tries follow.
+If the measured error is too large, the map is computed again with a finer mesh.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ if TYPE_CHECKING:
     from ..opencl.queue import Queue
 
 DEFAULT_ACCURACY = 1e-4
-# Seconds of the host beside the kernels (measured): of a map by the mesh, and of a wave number of its table.
+# Measured host time in addition to kernels, s: per map with a mesh, and per wave number of its table.
 MESH_SECONDS, WAVE_SECONDS = 0.02, 45e-9
-FINER_TRIES = 2  # of a map that no atom stands in
+FINER_TRIES = 2  # for maps without atoms in them
 
 
 class DeviceMap:
-    """Kernels, tables and memory of a map on one device, kept from one set of positions to the next.
+    """Kernels, tables and memory of a map on one device, reused for other positions.
 
     problem : at the positions of the last `move`
-    evals : evaluations of a launch that lasts about LAUNCH_SECONDS, as far as launches have shown
+    evals : evaluations per launch of about LAUNCH_SECONDS, estimated from previous launches
     """
 
     def __init__(self, problem: MapProblem, variant: MapVariant, device: Device) -> None:
@@ -81,42 +81,42 @@ class DeviceMap:
         self._memory = Scratch.kept(device, "map")
 
     def queue(self) -> Queue:
-        """Begin a queue of launches on the device."""
+        """Create a queue on the device."""
         from ..opencl.queue import Queue
 
         return Queue(self.device, self.problem.precision)
 
     def move(self, queue: Queue, problem: MapProblem) -> None:
-        """Take the same atoms at other positions; tables that still fit are kept."""
+        """Set new positions of the same atoms; tables that are still valid are reused."""
         if problem is not self.problem:
             self.method = (self.method.moved or self._variant.run)(queue, problem)
             self.problem = problem
 
     def slab(self, queue: Queue, first: int, last: int) -> MapSlab:
-        """Slices `first` to `last` - 1, all zero; the memory of the last slab serves if it has the same slices."""
+        """Return slices `first` to `last` - 1, set to 0; the memory of a slab with the same slices is reused."""
         kept = self._slab
         if kept is not None and (kept.first, kept.last) == (first, last):
             queue.clear(kept.map)
             return replace(kept, problem=self.problem)
-        self._slab = kept = None  # frees its memory before more is taken
+        self._slab = kept = None  # frees its memory before allocating more
         self._slab = MapSlab.on(queue, self.problem, first, last, self.method.pad, self._memory)
         return self._slab
 
     def add(self, queue: Queue, slab: MapSlab, first: int, last: int) -> None:
-        """Launch the addition of atoms `first` to `last` - 1, and after the last atom the corrections near atoms."""
+        """Launch the addition of atoms `first` to `last` - 1; with the last atom, also the corrections near atoms."""
         self.method.add(queue, slab, first, last)
         if last == self.problem.n_atoms and self._corrected:
-            queue.submit()  # the host prepares what comes next
+            queue.submit()  # the host prepares the corrections meanwhile
             correct(queue, slab)
 
     def atoms_a_launch(self, slab: MapSlab) -> int:
-        """Atoms of the next launch: all for methods that need all at once."""
+        """Return the number of atoms for the next launch; all for methods that need all atoms."""
         if self.method.atoms_a_point is not None:
             return max(1, self.problem.n_atoms)
         return atoms_a_launch(slab.n_points, self.evals)
 
     def compute(self, work: RemainingSlabs, worker: int) -> float:
-        """Compute this device's share of a map, slab by slab; gives the seconds of its kernels."""
+        """Compute this device's part of a map, slab by slab. Returns the kernel time, s."""
         problem, seconds = work.problem, 0.0
         self.move(self._setup, problem)
         while (slices := work.take(worker, self._depth(), self.method.pad[2])) is not None:
@@ -149,7 +149,7 @@ class DeviceMap:
 class Potmap(Settled):
     """Potential map of one molecule on one grid, prepared once; options as in `potmap`.
 
-    Kernels, tables of a mesh and memory are kept on the devices from one evaluation to the next.
+    Kernels, mesh tables and memory stay on the devices between evaluations.
 
     atoms : with the positions of the first map; grid : Grid; method : key of MAP_METHODS
     variant : key of `variants`, never "auto"; the solver for pb; devices : Devices that share the work
@@ -161,7 +161,7 @@ class Potmap(Settled):
     """
 
     variants: ClassVar[Mapping[str, MapVariant]] = VARIANTS
-    _elsewhere: ClassVar[str] = IN_LADDER  # for the error of a variant that there is not
+    _elsewhere: ClassVar[str] = IN_LADDER  # for the error message about unknown variants
 
     def __init__(self, atoms: Atoms, grid: Grid, **options: Any) -> None:
         """Check the options and choose a method. Raises InputError and DeviceError as `potmap` does."""
@@ -169,7 +169,7 @@ class Potmap(Settled):
         if unknown:
             raise TypeError(f"Potmap() has no option {unknown[0]!r}; options are those of potmap()")
         self.atoms, self.grid, self._options = atoms, grid, MapOptions(**options)
-        self._lock, self._is_new = threading.Lock(), True  # the problem is at the atoms' own positions
+        self._lock, self._is_new = threading.Lock(), True  # the problem has the atoms' own positions
         _check(atoms, grid, self._options, type(self))
         if self._options.method == METHOD:
             plan = pb_plan(atoms, grid, self._options)[0]
@@ -178,7 +178,7 @@ class Potmap(Settled):
             self._choose()
 
     def _choose(self) -> None:
-        """Choose method, variant and devices, and make the problem of the first map, `_problem`."""
+        """Choose method, variant and devices, and create the problem of the first map, `_problem`."""
         atoms, options, variants = self.atoms, self._options, self.variants
         salt = options.kappa
         if salt is None:
@@ -204,20 +204,20 @@ class Potmap(Settled):
         if options.field:
             _require_field(self.method, self.variant, variants)
         self._steps, self._title = variants[self.variant], f"{model.name} of {len(atoms):,} atoms"
-        self._factor = factor / options.permittivity  # the potential of a unit charge 1 A away, without salt
-        self._wanted = problem.accuracy if self.method in SPLIT_METHODS else 0.0  # by norm, of the first problem
+        self._factor = factor / options.permittivity  # potential of a unit charge at 1 A, without salt
+        self._wanted = problem.accuracy if self.method in SPLIT_METHODS else 0.0  # by norm, for the first problem
         self._parts: dict[int, DeviceMap] = {}
 
     @property
     def problem(self) -> MapProblem:
-        """Atoms, at the positions of the last map, and grid as kernels take them."""
+        """Grid and atoms in the form used by kernels, at the positions of the last map."""
         return self._problem
 
     def __repr__(self) -> str:
         return f"Potmap({len(self.atoms):,} atoms, {self.grid!r}, {self.variant}, {' + '.join(map(str, self.devices))})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by description; a device by its title."""
+        """Pickle atoms, grid and options; devices are pickled by title."""
         options = vars(self._options) | {"device": self.devices}
         return partial(type(self), self.atoms, self.grid, **options), ()
 
@@ -226,8 +226,8 @@ class Potmap(Settled):
 
         positions : (n, 3) A of all atoms; by default the atoms' own. progress : called with the fraction done, 0 to 1
 
-        Returns a PotmapResult. Raises InputError if a grid point is on an atom and there is no min_distance. Atoms that
-        moved too far for the method are also refused. Threads take turns.
+        Returns a PotmapResult. Raises InputError if a grid point is on an atom without min_distance, or if atoms moved
+        too far for the method. Concurrent calls are serialized.
         """
         start = time.perf_counter()
         arguments.callback("progress", progress)
@@ -251,7 +251,7 @@ class Potmap(Settled):
             return self._result(atoms, map_, spent, errors, field)
 
     def _map_of(self, values: NDArray[np.floating], what: str = "") -> Map:
-        """Values (nz, ny, nx) as a Map; what : put before the title"""
+        """Return values (nz, ny, nx) as a Map. what : prefix of the title"""
         unit = self._options.unit
         kelvin = self._options.temperature if unit == "kT/e" else None
         return Map.owning(self.problem.grid, values, unit, what + self._title, kelvin)
@@ -260,7 +260,7 @@ class Potmap(Settled):
         self, atoms: Atoms, map_: Map, seconds: Mapping[str, float], errors: Sequence[MapError | None] = (),
         field: NDArray[np.floating] | None = None, **more: Any,
     ) -> PotmapResult:  # fmt: skip
-        """Make the result of a map. errors : of the potential and of the field; more : further fields of it"""
+        """Create the result of a map. errors : of the potential and the field; more : additional fields"""
         potential_error, field_error = (*errors, None, None)[:2]
         approximates = bool(errors) and self.method in SPLIT_METHODS
         return PotmapResult(
@@ -283,13 +283,13 @@ class Potmap(Settled):
         )
 
     def _part(self, number: int) -> DeviceMap:
-        """Kernels, tables and memory on one of the devices, made at the first use."""
+        """Return the DeviceMap of a device, created on first use."""
         if number not in self._parts:
             self._parts[number] = DeviceMap(self.problem, self._steps, self.devices[number])
         return self._parts[number]
 
     def _refine(self, accuracy: float) -> None:
-        """Take a finer mesh or finer lattices from now on; the memory of the coarser ones is freed."""
+        """Use a finer mesh or finer lattices from now on, and free those in use."""
         self._parts.clear()
         self._problem = replace(self.problem, accuracy=accuracy)
 
@@ -297,10 +297,10 @@ class Potmap(Settled):
         self, problem: MapProblem | None = None, progress: Progress | None = None,
         meanwhile: Callable[[], object] | None = None,
     ) -> RemainingSlabs:  # fmt: skip
-        """Compute the map, which is in `values` of what is returned.
+        """Compute the map, returned as `values` of the RemainingSlabs.
 
-        problem : of the same atoms at other positions; progress : called with the fraction done, 0 to 1
-        meanwhile : done by the host while a device computes, if the variant approximates
+        problem : with new positions of the same atoms; progress : called with the fraction done, 0 to 1
+        meanwhile : called by the host while a device computes, if the variant approximates
         """
         self._problem = problem or self.problem
         approximates = self._steps.approximates
@@ -317,13 +317,13 @@ class Potmap(Settled):
         self, problem: MapProblem | None = None, progress: Progress | None = None,
         apart: Callable[[], object] = lambda: None,
     ) -> tuple[NDArray[np.floating], float, tuple[MapError, ...]]:  # fmt: skip
-        """Compute a map; a mesh or lattices that miss their accuracy are followed by the next finer ones.
+        """Compute a map; if the accuracy is not reached, use finer meshes or lattices.
 
-        problem : of the same atoms at other positions. The plan keeps what was taken in the end.
+        problem : with new positions of the same atoms; the plan keeps the final mesh
         apart : raises InputError if an atom is on a point; called while a device computes
 
-        Returns the values (components, nz, ny, nx), the seconds of the kernels on the device that was busy longest, and
-        the errors of the potential and of the field, as far as it is computed; none of direct sums.
+        Returns the values (components, nz, ny, nx), the kernel time of the slowest device, and the errors of the
+        potential and, if computed, of the field; no errors for direct sums.
         """
         seconds = 0.0
         self._problem = problem or self.problem
@@ -346,7 +346,7 @@ class Potmap(Settled):
             self._refine(finer)
 
     def _begin_sample(self) -> Callable[[], Sample]:
-        """Return a function that waits for sums at a sample of points; for a GPU and many atoms a thread starts."""
+        """Return a function that waits for sums at sample points; on a GPU with many atoms, a thread starts them."""
         problem, device = self.problem, self.devices[0]
 
         def begin() -> Sample:
@@ -357,7 +357,7 @@ class Potmap(Settled):
         return cache(begin)
 
     def _shared(self, work: RemainingSlabs) -> float:
-        """Let the devices do the work; the seconds of the one that was busy longest."""
+        """Distribute the work to the devices. Returns the kernel time of the slowest one."""
         if all(device.kind != "CPU" for device in self.devices):
             work.start()
         if len(self.devices) == 1:
@@ -367,18 +367,18 @@ class Potmap(Settled):
             try:
                 return self._part(number).compute(work, number)
             except BaseException:
-                work.stopped = True  # for the other devices, too
+                work.stopped = True  # stops the other devices
                 raise
 
         with ThreadPoolExecutor(len(self.devices)) as pool:
             try:
                 return max(pool.map(share, range(len(self.devices))))
             finally:
-                work.stopped = True  # if the wait was interrupted
+                work.stopped = True  # if interrupted
 
 
 def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> Potmap:
-    """Plan the map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does."""
+    """Return the plan of a map for `potmap`. Raises InputError and DeviceError as `potmap` does."""
     kind = having(Potmap, options.variant)
     if options.method == METHOD:
         _check(atoms, grid, options, kind)
@@ -387,7 +387,7 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> Potmap:
 
 
 def method_for(problem: MapProblem, devices: Sequence[Device]) -> str:
-    """Choose the method that takes least time on the devices, by rule, "direct" or "mesh"."""
+    """Estimate which method is faster on the devices, "direct" or "mesh"."""
     if SPLIT_METHODS["mesh"].lacks(problem) or not problem.n_atoms:
         return "direct"
     rate = sum(map(evaluations_per_second, devices))
@@ -398,10 +398,10 @@ def method_for(problem: MapProblem, devices: Sequence[Device]) -> str:
 
 
 def _tries(problem: MapProblem) -> Iterator[MapProblem]:
-    """Yield the problem with each accuracy that may be tried, one after another.
+    """Yield the problem with each accuracy that may be tried, in order.
 
-    Beside a molecule its parts cancel, and the error is a larger part of the rest. So finer meshes are likely to
-    follow.
+    Away from a molecule, the contributions of its atoms cancel, and the relative error is larger, so finer meshes are
+    probably needed.
     """
     yield problem
     for _ in range(0 if problem.n_near else FINER_TRIES):
@@ -413,21 +413,21 @@ def _tries(problem: MapProblem) -> Iterator[MapProblem]:
 
 
 def require_cutoff_method(options: MapOptions) -> None:
-    """Raise KeywordError for a cutoff, or smoothing at one, of another method."""
+    """Raise KeywordError if `cutoff` or `smooth` is given for another method."""
     within = arguments.is_among(options.method, MAP_METHODS) and MAP_METHODS[options.method].within_cutoff
     if (options.cutoff is not None or arguments.flag("smooth", options.smooth)) and not within:
         raise KeywordError('`cutoff` and `smooth` belong to `method="cutoff"`; give it, or leave them out')
 
 
 def _check(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap]) -> None:
-    """Raise InputError for options that do not fit."""
+    """Raise InputError for invalid options."""
     method, variant, precision = options.method, options.variant, options.precision
     require_atoms(atoms)
     arguments.instance("grid", grid, Grid, "a Grid: Grid.around(atoms, padding=10, spacing=0.5)")
     arguments.flag("field", options.field)
     given = arguments.described
     if not arguments.is_among(method, METHODS):
-        raise InputError(f"there is no method {given(method)}; choose {', '.join(METHODS)}")
+        raise InputError(f"unknown method {given(method)}; choose {', '.join(METHODS)}")
     fitting = [name for name, each in plan.variants.items() if method == each.method]
     if not arguments.is_among(variant, ("auto", *fitting)):
         raise InputError(
@@ -438,7 +438,7 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap]) ->
         if getattr(options, name) is not None and method != METHOD:
             raise KeywordError(f"`{name}` is of the method pb, not of {method}; choose that, or leave it out")
     if not arguments.is_among(precision, PRECISIONS):
-        raise InputError(f"there is no precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
+        raise InputError(f"unknown precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
     atoms.require((), "a potential map")
     _check_accuracy(method, options.accuracy, precision)
 
@@ -456,12 +456,12 @@ def _require_field(method: str, variant: str, variants: Mapping[str, MapVariant]
 def _devices(
     device: Device | int | str | Sequence[Device | int | str] | None, variant: MapVariant | None, precision: str
 ) -> list[Device]:
-    """List the devices that share the work; raise for one that cannot do it. variant : None for "auto\""""
+    """Return the devices that share the work. Raises DeviceError for unsupported devices. variant : None for "auto\""""
     from ..opencl.device import get_device
 
     chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
     if not chosen:
-        raise InputError("there is no device in the list of devices")
+        raise InputError("the list of devices is empty")
     devices = [get_device(choice) for choice in chosen]
     if variant is not None:
         devices = variant.devices_for(devices)
@@ -485,8 +485,8 @@ def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None
 
 
 def _salt(ionic_strength: float, dielectric: float, temperature: float) -> float:
-    """Compute the inverse Debye length, 1/A, of a salt."""
+    """Return the inverse Debye length of a salt, 1/A."""
     molar("ionic_strength", ionic_strength)
-    PotentialModel(dielectric)  # checks it
+    PotentialModel(dielectric)  # checks the dielectric
     potential_factor("kT/e", temperature)
     return debye_kappa(ionic_strength, dielectric, temperature)

@@ -1,8 +1,8 @@
-"""Maps by the Poisson-Boltzmann equation, solved on a grid around the molecule that has the map's points among its own.
+"""Maps from the Poisson-Boltzmann equation, solved on a grid that contains the points of the map.
 
-That grid reaches farther than the map, because multigrid halves the points. Its border has the values of a coarser grid
-that reaches farther still: formulas for border values are good far from a molecule alone, most of all if it is long or
-highly charged.
+The grid is larger than the map, because multigrid requires suitable numbers of points. Its boundary values come from an
+even larger, coarser grid, because formulas for boundary values are only accurate far from a molecule, especially if it
+is long or highly charged.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 METHOD = "pb"
 SOLVER = "mgcg"
-WIDTH = 10.0  # A at least between an atom and the border, as in pictures of potentials
-TOLERANCE = 1e-5  # of the solver: relative, by norm
-# Options that say what PBModel says, or that mean nothing here; the others hold as for all methods.
+WIDTH = 10.0  # A; minimum distance of atoms from the border, as in pictures of potentials
+TOLERANCE = 1e-5  # of the solver, relative norm
+# Options that are fields of PBModel, or that do not apply to this method.
 _OF_OTHERS = ("distance_dependent", "kappa", "min_distance", "field", "smooth")
 _OF_MODEL = ("dielectric", "solute_dielectric", "ionic_strength")
 
 
 def require_pb(options: MapOptions) -> PBModel:
-    """Return the model of a map. Raises InputError for options that are not of this method."""
+    """Return the model of a map. Raises InputError for options that do not apply or contradict the model."""
     refused = _OF_OTHERS if options.pb is None else (*_OF_OTHERS, *_OF_MODEL)
     for field in fields(options):
         if field.name in refused and getattr(options, field.name) != field.default:
@@ -62,7 +62,7 @@ def require_pb(options: MapOptions) -> PBModel:
 
 
 def solving_grid(atoms: Atoms, grid: Grid) -> tuple[Grid, Floats]:
-    """Make the grid to solve on, and find the map's first point in it: (3,) places along x, y, z."""
+    """Return the grid for the solver, and the indices of the map's first point in it, (3,) along x, y, z."""
     step = grid.spacing
     low = np.ceil((grid.origin - atoms.positions.min(axis=0) + WIDTH) / step - 1e-9).clip(0)
     high = np.ceil((atoms.positions.max(axis=0) + WIDTH - grid.last) / step - 1e-9).clip(0)
@@ -74,7 +74,7 @@ def solving_grid(atoms: Atoms, grid: Grid) -> tuple[Grid, Floats]:
 
 
 def pb_plan(atoms: Atoms, grid: Grid, options: MapOptions) -> tuple[PoissonBoltzmann, Floats]:
-    """Prepare a map, and find the place of its first point. Raises InputError and ParameterError if it cannot be."""
+    """Return the plan of a map, and the indices of the map's first point. Raises InputError and ParameterError."""
     model, (wide, first) = require_pb(options), solving_grid(atoms, grid)
     beyond = grid_beyond(wide, PBSolute.of(atoms, needs_spheres=False), model.boundary)
     plan = PoissonBoltzmann(
@@ -111,7 +111,7 @@ def pb_map(atoms: Atoms, grid: Grid, options: MapOptions, progress: Progress | N
 
 
 def _one_device(options: MapOptions) -> Device | int | str | None:
-    """Return the device. Raises InputError if there are several."""
+    """Return the device. Raises InputError if several are given."""
     device = options.device
     if device is None or isinstance(device, str) or not isinstance(device, Sequence):
         return device

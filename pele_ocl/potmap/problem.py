@@ -1,4 +1,4 @@
-"""Input of a map for the kernels: lengths from a local origin, charges with every factor folded in."""
+"""Input of map kernels: coordinates relative to a local origin, and charges that include all factors."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 
-LINE_REALS = 4  # of local memory for each number of a line: complex, there and back
-LARGEST_REALS, ALL_REALS = 5, 9  # for each node, of the largest buffer and of all; doubled along an axis, with padding
-# A GPU is done with a larger mesh before it is done with another level's launches (measured); beyond, the host's table
-# for one level takes seconds.
+LINE_REALS = 4  # of local memory per number in a line: complex values, in two buffers
+LARGEST_REALS, ALL_REALS = 5, 9  # per node, in the largest buffer and in all, doubled along an axis, with padding
+# A larger mesh on a GPU is faster than the launches of another level (measured); beyond this size, the table for one
+# level takes seconds on the host.
 CPU_NODES, GPU_NODES = 1 << 21, 1 << 25
 
 
-APART = 1e-4  # A, as two atoms must be
-# In float32, of the grid's size: coordinates that differ by less may be rounded to the same.
+APART = 1e-4  # A, minimum distance of two atoms
+# In float32, relative to the size of the grid: closer coordinates may be rounded to the same value.
 APART_FLOAT32 = 5e-7
 
 
 def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str) -> None:
-    """Raise InputError if a point lies on a charged atom and no minimum distance holds the potential finite."""
+    """Raise InputError if a grid point is on a charged atom and there is no minimum distance."""
     distance = APART
     if precision == "float32":
         distance = max(distance, APART_FLOAT32 * float(np.max(grid.last - grid.origin)))
@@ -57,14 +57,15 @@ def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str)
     i, j, k = (int(n) for n in point)
     x, y, z = grid.position(point)
     raise InputError(
-        f"grid point ({i}, {j}, {k}) at {x:g}, {y:g}, {z:g} A stands on {atoms.describe(atom)}, where the potential is "
+        f"grid point ({i}, {j}, {k}) at {x:g}, {y:g}, {z:g} A is at the position of {atoms.describe(atom)}, where "
+        "the potential is "
         "infinite; choose another spacing or origin, or give points near atoms the potential of a minimum distance "
         "(`min_distance=1`, say)"
     )
 
 
 def _near_planes(x: Floats, grid: Grid, distance: float) -> NDArray[np.intp]:
-    """Find the coordinates along x that are so near to a plane of points, on a grid without ends [A]: few of many."""
+    """Return the indices of coordinates that are close to a plane of points of an infinite grid."""
     steps = x - grid.origin[0]
     steps /= grid.spacing[0]
     steps -= np.rint(steps)
@@ -72,27 +73,27 @@ def _near_planes(x: Floats, grid: Grid, distance: float) -> NDArray[np.intp]:
     return np.flatnonzero(steps < distance / grid.spacing[0])
 
 
-RUN = 256  # atoms summed on their own
-NEAR = 4.0  # A, from a map within which atoms are near it
+RUN = 256  # atoms per partial sum
+NEAR = 4.0  # A, maximum distance of near atoms from a map
 
 
 @dataclass(frozen=True, eq=False)
 class MapProblem:
     """Charged atoms and a grid.
 
-    All lengths are from a point in the middle of the grid. So float32 keeps its digits wherever the molecule lies.
+    Coordinates are relative to the middle of the grid, so that float32 is accurate wherever the molecule is.
 
-    positions : (n, 3) A, one coordinate of all atoms after the other in memory, where NumPy is several times as fast
-    charges : (n,) in the map's unit times Angstrom; rounding : returns them as the kernels have them. Atoms without
-        charge are left out of positions and both
-    corner : (3,) the first point, A; ends : (3,) the lowest and the highest coordinates of all atoms, A
-    box : (3,) the lowest and the highest coordinates of all points, and of all atoms moved by `margin`, A
-    accuracy : by norm, of methods that have one
-    longest_line, most_nodes : of meshes that fit into the memory of all devices, without padding
-    most_one_level : nodes with padding up to which meshes of two levels are not considered
-    near : coefficients of the near part within the model's cutoff, if no other part is wanted; `outer` and `inner` of
-        the kernels' Law
-    margin : A, by which atoms may move in further frames before a mesh has no room for them
+    positions : (n, 3) A, in column-major order, for which NumPy is several times as fast
+    charges : (n,) in the map's unit times Angstrom; rounding : returns the charges used by kernels. Uncharged atoms are
+        omitted
+    corner : (3,) the first point, A; ends : (3,) lowest and highest coordinates of all atoms, A
+    box : (3,) lowest and highest coordinates of all points, and of all atoms extended by `margin`, A
+    accuracy : by norm, for methods with an accuracy
+    longest_line, most_nodes : limits for meshes that fit in the memory of all devices, without padding
+    most_one_level : number of nodes, with padding, up to which meshes of two levels are not considered
+    near : coefficients of the near part within the model's cutoff, if only this part is computed; `outer` and `inner`
+        of the kernels' Law
+    margin : A, distance atoms may move in later frames before a new mesh is needed
     """
 
     grid: Grid
@@ -117,9 +118,9 @@ class MapProblem:
         cls, atoms: Atoms, grid: Grid, model: PotentialModel, factor: float, field: bool, precision: str,
         accuracy: float = 0.0,
     ) -> MapProblem:  # fmt: skip
-        """Make the problem for some atoms and a grid, of no device in particular.
+        """Create the problem for atoms and a grid, independent of the device.
 
-        factor : potential of a unit charge at 1 A in the map's unit, the dielectric left out
+        factor : potential of a unit charge at 1 A in the map's unit, without the dielectric
         """
         corner = -(np.array(grid.shape) // 2) * grid.spacing
         charged = _charged(atoms)
@@ -131,10 +132,10 @@ class MapProblem:
         return cls(grid, corner, positions, charges, cache(rounding), model, field, precision, ends, box, accuracy)
 
     def on(self, devices: Sequence[Device]) -> MapProblem:
-        """Return the problem with limits on meshes that fit into the memory of each device.
+        """Return the problem with limits for meshes that fit in the memory of each device.
 
-        They take half of a device's memory, as the map needs some, too. Lines lie in local memory, a power of two of
-        room.
+        Meshes may use half of a device's memory, which leaves room for the map. Lines are stored in local memory, and
+        their length is limited to a power of two.
         """
         size = np.dtype(self.precision).itemsize
         numbers = min(int(device.handle.local_mem_size) for device in devices) // (LINE_REALS * size)
@@ -147,15 +148,15 @@ class MapProblem:
         return replace(self, longest_line=longest, most_nodes=nodes, most_one_level=one_level)
 
     def moved(self, atoms: Atoms) -> MapProblem:
-        """Move the atoms to other positions. The box stays one object if it has room for them."""
+        """Return the problem with other positions. The box object stays the same if it contains all atoms."""
         return self._at(_centred(atoms.positions[_charged(atoms)], self.grid, self.corner))
 
     def in_float64(self) -> MapProblem:
-        """Return the problem with nothing rounded."""
+        """Return the problem without rounding."""
         return replace(self, precision="float64", rounding=lambda: self.charges)
 
     def with_margin(self, margin: float) -> MapProblem:
-        """Return the problem with room for atoms that move by so much, A."""
+        """Return the problem with a box for atoms that move by up to `margin`, A."""
         low, high = self.ends
         box = _around((low - margin, high + margin), self.box)
         return replace(self, margin=margin, box=box)
@@ -172,31 +173,31 @@ class MapProblem:
 
     @property
     def rounded(self) -> NDArray[np.floating]:
-        """Charges (n,) as the kernels have them."""
+        """Charges (n,) as used by kernels."""
         return self.rounding()
 
     @property
     def components(self) -> int:
-        """Values of a point: the potential, and the three of the field."""
+        """Values per point: 1 for the potential, 4 with the field."""
         return 4 if self.field else 1
 
     @cached_property
     def atoms4(self) -> NDArray[np.floating]:
-        """(n, 4) x, y, z, charge in the working precision."""
+        """x, y, z, charge, (n, 4), in the working precision."""
         return packed4(*self.positions.T, self.rounded, dtype=self.precision)
 
     @cached_property
     def rests4(self) -> NDArray[np.floating]:
-        """(n, 4) what rounding took from x, y, z of `atoms4`, and 0."""
+        """Rounding errors of x, y, z in `atoms4`, and 0, (n, 4)."""
         rests = (exact - exact.astype(self.precision) for exact in self.positions.T)
         return packed4(*rests, dtype=self.precision)
 
     def axis(self, dimension: int, first: int, count: int) -> NDArray[np.floating]:
-        """Coordinates (count,) from point `first` on along x, y or z, rounded; the grid may end before them."""
+        """Return `count` rounded coordinates along an axis, from point `first` on; they may extend beyond the grid."""
         return self._exact_axis(dimension, first, count).astype(self.precision)
 
     def axis_rests(self, dimension: int, first: int, count: int) -> NDArray[np.floating]:
-        """Return the parts of coordinates that rounding took from `axis`."""
+        """Return the rounding errors of `axis`."""
         exact = self._exact_axis(dimension, first, count)
         rests: Floats = exact - exact.astype(self.precision)
         return rests.astype(self.precision)
@@ -207,7 +208,7 @@ class MapProblem:
 
     @cached_property
     def n_near(self) -> int:
-        """Atoms in the box of the map or near it."""
+        """Number of atoms in the box of the map or within NEAR of it."""
         low, high = self._near_box
         least, most = self.ends
         if (least > low).all() and (most < high).all():
@@ -229,7 +230,7 @@ class MapProblem:
 
     @cached_property
     def law(self) -> np.void:
-        """Law of the kernels."""
+        """Struct with the parameters of the potential for kernels."""
         cutoff = self.model.cutoff or np.inf
         outer, inner = self.near or (np.zeros(0), np.zeros(0))
         return POTENTIAL_LAW.pack(
@@ -259,17 +260,17 @@ class MapProblem:
 
     @property
     def bare(self) -> bool:
-        """True if the plain Coulomb potential is all that is wanted."""
+        """True if only the plain Coulomb potential is computed."""
         return self.switches == {**dict.fromkeys(self.switches, 0), "RUN": RUN}
 
     @property
     def evaluations(self) -> int:
-        """Atoms times points."""
+        """Number of atoms times number of points."""
         return self.n_atoms * len(self.grid)
 
 
 def packed4(*columns: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-    """(n, 4) up to four columns (n,), and 0."""
+    """Combine up to four columns (n,) to (n, 4), padded with 0."""
     packed = np.zeros((len(columns[0]), 4), dtype)
     for k, column in enumerate(columns):
         packed[:, k] = column
@@ -277,29 +278,29 @@ def packed4(*columns: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
 
 
 def _charged(atoms: Atoms) -> NDArray[np.bool_] | slice:
-    """Choose the atoms of a problem."""
+    """Return an index for the charged atoms."""
     has_charge = atoms.charges != 0
     return slice(None) if has_charge.all() else has_charge
 
 
 def _centred(positions: Floats, grid: Grid, corner: Floats) -> Floats:
-    """Return positions (n, 3) [A] relative to the middle of the grid, one coordinate after the other in memory."""
+    """Return positions (n, 3) [A] relative to the middle of the grid, in column-major order."""
     centred: Floats = np.subtract(positions, grid.origin, order="F")
     centred += corner
     return centred
 
 
 def _ends(positions: Floats) -> tuple[Floats, Floats]:
-    """Find the lowest and the highest coordinates of positions (n, 3); inf and -inf if there are none."""
+    """Return the lowest and highest coordinates of positions (n, 3); inf and -inf if there are none."""
     low, high = ([end(each) for each in positions.T] if len(positions) else [] for end in (np.min, np.max))
     return (np.array(low), np.array(high)) if low else (np.full(3, np.inf), np.full(3, -np.inf))
 
 
 def _around(ends: tuple[Floats, Floats], box: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Return the lowest and the highest of two pairs of corners."""
+    """Return the common bounds of two boxes."""
     return np.minimum(ends[0], box[0]), np.maximum(ends[1], box[1])
 
 
 def _filled(coefficients: Floats) -> list[float]:
-    """Coefficients of a polynomial, filled up with zeros."""
+    """Return the coefficients of a polynomial, padded with zeros."""
     return [*coefficients.tolist(), *[0.0] * (LAW_TERMS - len(coefficients))]

@@ -33,31 +33,31 @@ from ..report import Column, Framed, Report
 from .error import MapError
 from .methods import MAP_METHODS
 
-STATISTIC = "{statistic}"  # in an output: the name of each of COMBINATIONS, which all have files of their own
+STATISTIC = "{statistic}"  # placeholder in file names, for one file per statistic of COMBINATIONS
 COMBINATIONS = ("avg", "min", "max", "stdev")  # named as in VMD's volmap
 FIELD_NAMES = ("field_x", "field_y", "field_z")
 
 
 @dataclass(frozen=True, eq=False)
 class PotmapResult(Framed, Suggests):
-    """Potential at the points of a grid, and how it was computed.
+    """Potential at the points of a grid.
 
     map : Map, values (nz, ny, nx) in `unit`; for models and frames the requested statistic
     field : (3, nz, ny, nx) along x, y and z, in `unit` per Angstrom; None if not requested
-    n_atoms : atoms given
+    n_atoms : number of atoms given
     method : key of MAP_METHODS in pele_ocl/potmap/methods.py, such as "direct"
     error, field_error : MapError of the potential and of the field, for approximate methods; None for direct sums
-    accuracy : of the mesh or the lattices used; 0 without them
+    accuracy : of the mesh or lattices used; 0 for other methods
     wanted : the requested accuracy, by norm; 0 for methods without one
-    atoms : as given; model : the law of the potential, for pb a PBModel
-    seconds : "kernel", of the device with the longest time; "total", including overhead
+    atoms : as given; model : PotentialModel, for pb a PBModel
+    seconds : "kernel", of the slowest device; "total", including overhead
     settings : all constants by name
     source : the file of the structure, None if atoms were given
     maps : for models and frames "avg", "min", "max" and "stdev"; empty for one structure
     numbers : of the models, empty for a single one; errors : reasons why models or frames have no map, by number
     frames : FrameMaps of a trajectory, else None; n_models : number of models used, 1 for one structure
     file_unit : unit of files, None for the default: hartree/e in cube files, else the map's
-    heard : notes reported while it was computed; call : returns facts of the call, for files
+    heard : notes reported during the computation; call : function that returns facts about the call to store in files
     scenes : files of scenes
 
     >>> result = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=2.0, padding=3.0)
@@ -96,7 +96,7 @@ class PotmapResult(Framed, Suggests):
         return f"PotmapResult({self.n_atoms:,} atoms, {self.map!r}, {self.variant})"
 
     def _repr_html_(self) -> str:
-        """Show the page of `write_page` in a notebook; text if it cannot be made."""
+        """Return the page of `write_page` for notebooks; text if it cannot be created."""
         from ..painting import about_map, painted
 
         if self.atoms is None or self.model is None:
@@ -104,17 +104,17 @@ class PotmapResult(Framed, Suggests):
         try:
             about = about_map(self.model, self.map, self.atoms)
             return painted(self.atoms, self.map, title=repr(self), about=about).framed_page()
-        except PeleError as error:  # without plotly; without an atom on the grid
+        except PeleError as error:  # plotly is missing, or no atom is on the grid
             return f"{html.escape(repr(self))}<br>{html.escape(str(error))}"
 
     @property
     def unit(self) -> str:
-        """Unit of the map, of units.POTENTIAL_UNITS."""
+        """Unit of the map, one of units.POTENTIAL_UNITS."""
         return self.map.unit
 
     @property
     def field_strength(self) -> NDArray[np.floating] | None:
-        """Length of the field, (nz, ny, nx)."""
+        """Magnitude of the field, (nz, ny, nx); None without the field."""
         if self.field is None:
             return None
         strength: NDArray[np.floating] = np.sqrt(np.einsum("k...,k...->...", self.field, self.field))
@@ -122,12 +122,11 @@ class PotmapResult(Framed, Suggests):
 
     @property
     def evals_per_second(self) -> float:
-        """Atoms times points of all models, divided by the kernels' seconds."""
+        """Atoms times points of all models, divided by the kernel time in seconds."""
         return self.n_models * self.n_atoms * len(self.map.grid) / max(self.seconds["kernel"], 1e-9)
 
     def table(self) -> Report:
-        """Return a table with a row for the map, or for each statistic of models and frames: smallest, largest and mean
-        value."""
+        """Return a table of minimum, maximum and mean of the map, or of each statistic of models and frames."""
         maps = dict(self.maps) or {"potential": self.map}
         points = " x ".join(map(str, self.map.grid.shape))
         columns: dict[str, Any] = {"map": list(maps)}
@@ -137,7 +136,7 @@ class PotmapResult(Framed, Suggests):
         return Report(f"Potential of {self.n_atoms:,} atoms at {points} points", columns, facts)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the text that the command prints; verbose : with the rate; total : total seconds to report"""
+        """Return the text that the command prints. verbose : include the rate; total : total seconds to report"""
         assert self.atoms is not None
         lines = [
             headline(self.source, self.atoms),
@@ -155,7 +154,7 @@ class PotmapResult(Framed, Suggests):
         return "\n".join(lines)
 
     def _several_lines(self) -> list[str]:
-        """Number of models or frames that the map is of."""
+        """Return lines about the models or frames of the map."""
         if self.frames is None:
             return [f"{self.n_models} models"] if self.n_models > 1 else []
         facts = self.frames.facts()
@@ -167,7 +166,7 @@ class PotmapResult(Framed, Suggests):
         return lines
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the map, as printed as JSON, without seconds."""
+        """Return a JSON record of the map."""
         of_map, result = map_facts(self.map), self
         assert self.atoms is not None
         record = {
@@ -197,7 +196,7 @@ class PotmapResult(Framed, Suggests):
         return with_notes(record, self.heard)
 
     def _parts(self) -> dict[str, Any]:
-        """Part of the record about models or frames, of a map of several."""
+        """Return the part of the record about models or frames."""
         if self.numbers:
             return entries("model", [(number, self.errors.get(number, {})) for number in self.numbers])
         frames = self.frames
@@ -216,7 +215,7 @@ class PotmapResult(Framed, Suggests):
 
     @property
     def extra(self) -> dict[str, Map]:
-        """Further maps for files with several: the field, or the statistics of models and frames."""
+        """Additional maps for files with several: the field, or the statistics of models and frames."""
         if self.field is None or self.field_strength is None:
             return dict(self.maps)
         components = dict(zip(FIELD_NAMES, self.field, strict=True)) | {"field_strength": self.field_strength}
@@ -228,7 +227,7 @@ class PotmapResult(Framed, Suggests):
     ) -> None:
         """Write the map in the format of the suffix: .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5.
 
-        path : {statistic} in its name gives one file each for "avg", "min", "max" and "stdev", for models and frames.
+        path : for models and frames, {statistic} in its name creates one file each for "avg", "min", "max" and "stdev".
             An .h5 file contains all of them, and the field
         inputs : files that must not be overwritten; progress : called with the fraction written, 0 to 1
 
@@ -247,7 +246,7 @@ class PotmapResult(Framed, Suggests):
             )  # fmt: skip
 
     def attributes(self) -> dict[str, Any]:
-        """Attributes for files: how the map was made."""
+        """Return attributes for files, which describe how the map was computed."""
         assert self.atoms is not None
         found = origin(self.source, self.atoms, self, self.call)
         found["settings"] = JsonText(json.dumps(dict(self.settings)))
@@ -263,13 +262,13 @@ class PotmapResult(Framed, Suggests):
 class FrameMaps:
     """Potential over the frames of a trajectory, at every point of a grid.
 
-    mean, sd, min, max : Map; sd belongs to the frames themselves, with their number below the sum
-    frames : (m,) numbers of the frames that count, from 0 across all files
-    rmsd : (m,) A, of the atoms by which each was superposed from the reference; None where they were not
-    errors : why other frames failed, by their number
-    result : PotmapResult of the mean, with all four in `maps`; its `error` is all frames' maps' together
-    seconds : of it all
-    notes : messages about the frames, of the Trajectory
+    mean, sd, min, max : Map; sd is the population standard deviation of the frames
+    frames : (m,) numbers of the frames used, from 0 across all files
+    rmsd : (m,) A, of the superposed atoms from the reference; None without superposition
+    errors : reasons why frames failed, by number
+    result : PotmapResult of the mean, with all four maps in `maps`; its `error` is that of all frames' maps together
+    seconds : total time
+    notes : messages about the frames, from the Trajectory
     """
 
     mean: Map
@@ -291,11 +290,11 @@ class FrameMaps:
 
     @property
     def maps(self) -> dict[str, Map]:
-        """Four maps by the names that VMD's volmap and our files have for them."""
+        """The four maps by the names used in files and in VMD's volmap."""
         return {"avg": self.mean, "min": self.min, "max": self.max, "stdev": self.sd}
 
     def facts(self) -> dict[str, Any]:
-        """Frames that count and that failed, frames per second, and if superposed the mean and largest rmsd, A."""
+        """Return numbers of used and failed frames, frames per second, and mean and largest rmsd if superposed, A."""
         rmsd = self.rmsd
         distances = {} if rmsd is None else {"rmsd_mean": float(rmsd.mean()), "rmsd_max": float(rmsd.max())}
         return {
@@ -307,14 +306,14 @@ class FrameMaps:
 
 
 def targets(output: Path) -> dict[str | None, Path]:
-    """Files of an output by the statistic in each, None for the one that was asked for."""
+    """Return the files of an output by statistic; the key is None for the requested statistic."""
     if STATISTIC not in output.name:
         return {None: output}
     return {name: output.with_name(output.name.replace(STATISTIC, name)) for name in COMBINATIONS}
 
 
 def error_lines(result: PotmapResult) -> list[str]:
-    """Tell the measured errors of a map that approximates; nothing of direct sums."""
+    """Return lines about the measured errors of an approximate map; empty for direct sums."""
     kept = f" ({result.method} for {result.accuracy:g})" if result.accuracy else ""
     of = {"map": (result.error, "Error", "", kept), "field": (result.field_error, "Field error", "/A", "")}
     lines = []

@@ -1,6 +1,6 @@
-"""Work of a map, cut to fit the devices: slabs of slices, chunks of atoms, one thread a device.
+"""Division of a map into slabs of slices and chunks of atoms, computed by one thread per device.
 
-Its cuts never change a bit of the result, as each point adds whole runs of atoms in their order.
+The division does not affect the bits of the result, as each point adds whole runs of atoms in order.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from ..opencl.queue import Queue
 
 
-# Launches aim at this length, so that the work can be interrupted and tell how far it is.
+# Target time of a launch, so that the work can be interrupted and reports progress.
 LAUNCH_SECONDS = 0.5
-MOST_POINTS = 1 << 28  # of a slab on a device, padding and field included
-MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
-AT_ONCE = 1 << 20  # values with padding that are downloaded at a time; they are copied from a cache
-MOST_LEFT = 1 << 28  # bytes that a scratch leaves on a device, at most
-FEW_MORE = 1.25  # times the memory that was wanted, at most, of a buffer that is left
-MOST_VALUES = 2**31 - 1  # in a slab: the kernels count them with an int
+MOST_POINTS = 1 << 28  # per slab on a device, including padding and field
+MEMORY_SHARE = 4  # a slab may use 1/4 of a device's memory
+AT_ONCE = 1 << 20  # values per download, including padding, to be copied while in cache
+MOST_LEFT = 1 << 28  # maximum bytes of unused scratch buffers on a device
+FEW_MORE = 1.25  # maximum size of a stored buffer, relative to the size used
+MOST_VALUES = 2**31 - 1  # per slab, because kernels use 32-bit indices
 
 
 class Scratch:
-    """Uninitialised buffers by name, kept for further steps and frames: launches on a device follow one another."""
+    """Uninitialized buffers by name, reused for later steps and frames; a device executes launches in order."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, Buffer] = {}
@@ -47,9 +47,9 @@ class Scratch:
 
     @classmethod
     def kept(cls, device: Device, kind: str) -> Scratch:
-        """Make a scratch that takes over what an earlier one of this kind left on the device, and leaves its own.
+        """Create a scratch that reuses the buffers of an earlier one of this kind on the device.
 
-        Commands of all such scratches follow one another in the device's queue that takes times.
+        Commands that use such buffers must be in the device's queue with profiling.
         """
         scratch, spare = cls(), device.spare_buffers
         scratch._spare = spare.take(kind)
@@ -57,14 +57,14 @@ class Scratch:
         return scratch
 
     def __call__(self, queue: Queue, name: str, n: int, dtype: DTypeLike | None = None) -> Buffer:
-        """Return a buffer of at least n numbers, reals by default; the last step's values of this name are lost."""
+        """Return a buffer of at least n numbers, by default reals; values from earlier uses of the name are lost."""
         kind = np.dtype(dtype or queue.dtype)
         size = max(1, n) * kind.itemsize
         found = self._buffers.pop(name, None) or self._spare.pop(name, None)
         if found is None or found.size < size:
-            found = None  # before the larger one is made
+            found = None  # frees it before the larger one is created
             found = queue.empty(n, kind)
-        elif size > self._wanted.get(name, 0):  # as many count as in use
+        elif size > self._wanted.get(name, 0):  # counts the bytes in use
             found.counted()
             found.counted = queue.device.buffers.count(found, size)
         found.dtype = kind
@@ -72,13 +72,13 @@ class Scratch:
         return found
 
     def zeros(self, queue: Queue, name: str, n: int, dtype: DTypeLike | None = None) -> Buffer:
-        """Return such a buffer, of zeros."""
+        """Return a buffer filled with zeros."""
         buffer = self(queue, name, n, dtype)
         queue.clear(buffer, size=n * buffer.dtype.itemsize)
         return buffer
 
     def posted(self, queue: Queue, name: str, values: NDArray[Any], dtype: DTypeLike | None = None) -> Buffer:
-        """Return such a buffer with values that are under way; nobody may write to their array."""
+        """Return a buffer to which values are being written; their array must not be modified."""
         array = np.ascontiguousarray(values, dtype or queue.dtype)
         buffer = self(queue, name, array.size, array.dtype)
         if array.size:
@@ -87,7 +87,7 @@ class Scratch:
 
 
 def _leave(spare: SpareBuffers, kind: str, buffers: dict[str, Buffer], wanted: dict[str, int]) -> None:
-    """Leave the buffers of a scratch that are not much larger than was wanted."""
+    """Store the buffers of a scratch for reuse, except those that are much larger than needed."""
     spare.leave(kind, {name: each for name, each in buffers.items() if each.size <= FEW_MORE * wanted[name]}, MOST_LEFT)
 
 
@@ -95,10 +95,10 @@ def _leave(spare: SpareBuffers, kind: str, buffers: dict[str, Buffer], wanted: d
 class MapSlab:
     """Slices `first` to `last` - 1 of a map on a device, padded to whole blocks of points.
 
-    shape : (nx, ny, nz) with the padding
-    axes : the points' coordinates along x, y, z, as the device has them
-    buffers : the same on the device; map : buffer (components, nz, ny, nx), 0 at first
-    scratch : that has the map
+    shape : (nx, ny, nz) with padding
+    axes : coordinates of the points along x, y, z, as on the device
+    buffers : the same on the device; map : buffer (components, nz, ny, nx), initially 0
+    scratch : that contains the map
     """
 
     problem: MapProblem
@@ -115,9 +115,9 @@ class MapSlab:
         cls, queue: Queue, problem: MapProblem, first: int, last: int, pad: tuple[int, int, int],
         scratch: Scratch | None = None,
     ) -> MapSlab:  # fmt: skip
-        """pad : points of a block along x, y, z; scratch : that has the map's memory, by default one of its own
+        """pad : points per block along x, y, z; scratch : for the memory of the map, by default a new one
 
-        Raises InputError if even a few slices have too many points.
+        Raises InputError if a single block of slices has too many points.
         """
         nx, ny, nz = (-(-n // p) * p for n, p in zip((*problem.grid.shape[:2], last - first), pad, strict=True))
         if problem.components * nx * ny * nz > MOST_VALUES:
@@ -131,11 +131,11 @@ class MapSlab:
 
     @property
     def n_points(self) -> int:
-        """Points with the padding."""
+        """Number of points, including padding."""
         return self.shape[0] * self.shape[1] * self.shape[2]
 
     def rests(self, queue: Queue) -> dict[str, Buffer]:
-        """Upload the parts of the points' coordinates along x, y, z that rounding took."""
+        """Upload the rounding errors of the points' coordinates along x, y, z."""
         firsts = (0, 0, self.first)
         names = ("rest_x", "rest_y", "rest_z")
         return {name: queue.table(self.problem.axis_rests(d, firsts[d], self.shape[d])) for d, name in enumerate(names)}
@@ -146,7 +146,7 @@ class MapSlab:
         return dict(law=self.problem.law, n_atoms=n_atoms, nx=nx, ny=ny, nz=nz, x=x, y=y, z=z, map=self.map)
 
     def download(self, queue: Queue, values: NDArray[np.floating]) -> None:
-        """Fill values (components, slices, ny, nx), without the padding, each in C order."""
+        """Read values (components, slices, ny, nx), without padding, each component in C order."""
         from ..opencl.queue import read_without_padding
 
         nx, ny, _ = self.shape
@@ -186,12 +186,12 @@ Add = Callable[["Queue", MapSlab, int, int], None]
 
 @dataclass(frozen=True)
 class SlabMethod:
-    """Host steps of a variant for a slab.
+    """Host functions of a variant.
 
-    pad : points along x, y, z that divide the slab's
+    pad : slabs are padded to multiples of these numbers of points along x, y, z
     add : adds atoms to the map of a slab
-    atoms_a_point : that count for a point, about, where it wants all atoms of the problem at once; else None
-    moved : the host steps of the same atoms at other positions, which take over what is ready; None where nothing is
+    atoms_a_point : estimated number of atoms per point, for methods that need all atoms together; else None
+    moved : the host steps for the same atoms at other positions, which reuse tables; None if there are none
     """
 
     pad: tuple[int, int, int]
@@ -204,34 +204,34 @@ HostSteps = Callable[["Queue", MapProblem], SlabMethod]
 
 
 def first_evals(device: Device) -> float:
-    """Evaluations in the first launch. A GPU's unit does 1 to 20 of them a clock: a launch of 0.1 to 1.5 seconds."""
+    """Return the evaluations of the first launch; on a GPU, with 1 to 20 per clock and unit, it takes 0.1 to 1.5 s."""
     return 1.5 * device.compute_units * device.clock if device.kind == "GPU" else 3e8
 
 
 def evaluations_per_second(device: Device) -> float:
-    """Estimate the rate of the direct sum.
+    """Estimate the speed of the direct sum.
 
-    A unit of a GPU does 4 in a clock, a core of a CPU with vectors of eight 2.
+    4 evaluations per clock and unit of a GPU, 2.2 per clock and core of a CPU with vectors of eight.
     """
     return (4.0 if device.kind == "GPU" else 2.2) * device.compute_units * device.clock
 
 
 class RemainingSlabs:
-    """Slices of a problem that are still to be done, and the map they are written to; shared by the threads.
+    """Slices of a problem that remain to be computed, and their values; shared by threads.
 
-    values : (components, nz, ny, nx); seconds : of the kernels on the device that was busy longest, in the end
-    squares : (components, nz) sums of the squares of each slice, of variants that approximate
-    meanwhile : what is wanted besides, which the first worker does whose device computes
+    values : (components, nz, ny, nx); seconds : final kernel time of the slowest device
+    squares : (components, nz) sums of squares of each slice, for approximate variants
+    meanwhile : function that the first worker calls while its device computes
 
-    Each worker begins with an equal share of the slices, so that like devices end together. One that has done its own
-    takes half of the slowest one's rest.
+    Each worker begins with an equal part of the slices, so that equal devices finish at the same time. A worker that is
+    done takes half of the remaining slices of the slowest one.
     """
 
     def __init__(
         self, problem: MapProblem, progress: Progress | None, memory: ResultMemory, workers: int = 1,
         meanwhile: Callable[[], object] | None = None,
     ) -> None:  # fmt: skip
-        """memory : that the values take"""
+        """memory : for the values"""
         self.problem, self.progress, self._meanwhile = problem, progress, meanwhile
         shape = problem.components, *problem.grid.shape[::-1]
         self.values = memory.array(shape, problem.precision)
@@ -244,10 +244,10 @@ class RemainingSlabs:
         self._left = [range(*pair) for pair in pairwise(bounds)]
 
     def take(self, worker: int, depth: int, block: int = 1) -> tuple[int, int] | None:
-        """First and last + 1 of the next slices for this worker; None where nothing is left.
+        """Return the next slices for a worker, as (first, last + 1); None if there are none.
 
-        It takes at most `depth`, in whole blocks. The rest of its share falls into equal parts. A short last launch
-        would leave most of a device idle.
+        Returns at most `depth` slices, in whole blocks. The remaining slices are divided into equal parts, because a
+        short last launch would not use the whole device.
         """
         with self._lock:
             if not self._left[worker]:
@@ -262,7 +262,7 @@ class RemainingSlabs:
         return (slices.start, slices.stop) if slices and not self.stopped else None
 
     def start(self) -> None:
-        """Let threads make the pages of the values, unless they exist, while devices compute."""
+        """Start allocating the memory of the values in threads, unless it was used before."""
         from ..opencl.memory import is_used
         from ..opencl.queue import start_making
 
@@ -270,20 +270,20 @@ class RemainingSlabs:
             self._making = start_making(self.values)
 
     def slices(self, first: int, last: int) -> NDArray[np.floating]:
-        """Return the values (components, slices, ny, nx) of some slices, to be written to."""
+        """Return the array (components, slices, ny, nx) of some slices, to be written to."""
         for part in self._making:
             part.result()
         return self.values[:, first:last]
 
     @property
     def sums_of_squares(self) -> tuple[float, ...]:
-        """Sum of the squared potentials and, if it is computed, that of the squared field."""
+        """Sum of the squared potentials and, if computed, of the squared field."""
         squares = self.squares.sum(axis=1)
         parts = (squares[:1], squares[1:]) if self.problem.field else (squares,)
         return tuple(float(part.sum()) for part in parts)
 
     def do_meanwhile(self, launch: Queue) -> None:
-        """Do what is wanted besides while a device computes; the first worker that comes does it."""
+        """Call `meanwhile`, once, while a device computes."""
         with self._lock:
             work, self._meanwhile = self._meanwhile, None
         if work is not None:
@@ -291,7 +291,7 @@ class RemainingSlabs:
             work()
 
     def note(self, slices: int, n_atoms: int) -> None:
-        """Note that so many atoms have been added to so many slices."""
+        """Report that atoms have been added to slices."""
         with self._lock:
             self._done += slices / self.problem.grid.shape[2] * (n_atoms / self.problem.n_atoms)
             if self.progress is not None:
@@ -299,7 +299,7 @@ class RemainingSlabs:
 
 
 def slab_depth(device: Device, problem: MapProblem, evals: float, method: SlabMethod) -> int:
-    """Slices of the next slab: as many as one launch and the device's memory allow, whole blocks of them."""
+    """Return the number of slices of the next slab, in whole blocks, limited by launch time and memory."""
     pad, atoms_a_point = method.pad, method.atoms_a_point or problem.n_atoms
     nx, ny = (-(-n // p) * p for n, p in zip(problem.grid.shape[:2], pad[:2], strict=True))
     largest = min(device.largest_buffer, device.memory // MEMORY_SHARE) // np.dtype(problem.precision).itemsize
@@ -308,5 +308,5 @@ def slab_depth(device: Device, problem: MapProblem, evals: float, method: SlabMe
 
 
 def atoms_a_launch(n_points: int, evals: float) -> int:
-    """Atoms of a launch of direct sums, whole runs of them."""
+    """Return the atoms per launch of direct sums, in whole runs."""
     return max(1, int(evals / n_points) // RUN) * RUN

@@ -1,4 +1,4 @@
-"""Atoms of a map on a device, and their sorting by cells: cl/potmap/sort.clh."""
+"""Atoms of a map on a device, and their sorting by cell; see cl/potmap/sort.clh."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
-LEAST_PART = 256  # atoms of a part on a GPU, where a work-item counts them one after another
-COUNTS_AN_ATOM = 40  # most counts (cells times parts) per atom, if there are several parts
+LEAST_PART = 256  # minimum atoms per part on a GPU, where a work-item counts them sequentially
+COUNTS_AN_ATOM = 40  # maximum counts (cells times parts) per atom, with several parts
 GROUP, SCAN_GROUP = 64, 256
 BINS = "potmap/bins.cl"
 
@@ -23,14 +23,14 @@ BINS = "potmap/bins.cl"
 class DeviceAtoms:
     """Charged atoms on a device, in the order of their problem.
 
-    The host hands coordinates over in float64, which kernels round, or with what rounding took from them to a device
-    without float64.
+    Coordinates are uploaded in float64 and rounded by kernels; for devices without float64, rounded coordinates and
+    their rounding errors are uploaded.
 
     charges : (n,)
     """
 
     def __init__(self, queue: Queue, problem: MapProblem, scratch: Scratch | None = None) -> None:
-        """scratch : that has all memory of the atoms, by default one that the device keeps for further maps"""
+        """scratch : for the memory of the atoms, by default one that the device keeps for other maps"""
         self.scratch = scratch = scratch or Scratch.kept(queue.device, "atoms")
         self.n_atoms, self.has_rests = problem.n_atoms, int(problem.precision == "float32")
         self._has_doubles, exact = int(queue.device.has_float64), problem.positions.T
@@ -48,11 +48,13 @@ class DeviceAtoms:
         self, queue: Queue, starts: Buffer, file: str, kernels: tuple[str, str], n_cells: int, cells: dict[str, Any],
         find: dict[str, Any], place: dict[str, Any], **defines: int,
     ) -> None:  # fmt: skip
-        """Sort by cells.
+        """Sort atoms by cell.
 
-        starts : (n_cells + 1,) takes where the atoms of each begin
-        kernels : of the file: one finds the cell of each atom and counts, one writes each atom to its place
-        cells : arguments of both that describe the cells; find, place : further arguments of the first, of the second
+        starts : (n_cells + 1,) receives the first atom of each cell
+        kernels : names of two kernels in the file: the first finds the cell of each atom and counts, the second stores
+            the sorted atoms
+        cells : arguments of both that describe the cells; find, place : additional arguments of the first and the
+            second
         """
         n_parts = parts_of(queue.device, self.n_atoms, n_cells)
         per_part = -(-self.n_atoms // n_parts)
@@ -76,13 +78,13 @@ class DeviceAtoms:
 
 
 def parts_of(device: Device, n_atoms: int, n_cells: int) -> int:
-    """Parts of the atoms, each of which a work-item counts."""
+    """Return the number of parts of the atoms, each counted by one work-item."""
     parts = min(n_atoms // LEAST_PART, COUNTS_AN_ATOM * n_atoms // n_cells)
     return max(1, parts if device.kind == "GPU" else min(device.compute_units, parts))
 
 
 def atom_bytes(device: Device, precision: str, n_atoms: int, n_bins: int, n_blocks: int) -> int:
-    """Count the bytes of atoms on a device and of their sorting by bins and by blocks of nodes, without weights."""
+    """Return the bytes for atoms on a device and for sorting them into bins and blocks of nodes, without weights."""
     real, rests, integer = np.dtype(precision).itemsize, int(precision == "float32"), np.dtype(np.int32).itemsize
     coordinates = 3 * (8 if device.has_float64 else 2 * real) + real
     places = 4 * (real + rests * real) + 2 * 4 * integer  # in bins; homes and first nodes

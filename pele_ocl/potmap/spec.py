@@ -1,4 +1,4 @@
-"""Maps of structures, models and trajectories, with their files: what a call of `potmap` does."""
+"""Specification of a call of `potmap`: maps of structures, models and trajectories, and their files."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from .over import FramePotentials, potentials_over, potmap_over
 from .pictures import draw, require_drawn, require_end
 from .result import STATISTIC, PotmapResult, targets
 
-NAME = "{name}"  # in an output: the structure's name without its suffix
+NAME = "{name}"  # placeholder in file names: the structure's name without suffix
 DEFAULT_PADDING = 10.0  # A
 Target = TypeVar("Target", Path, Path | None)
 
 
 @dataclass(frozen=True)
 class MapWork:
-    """Size of a map that is about to be computed.
+    """Size of a map to be computed.
 
-    n_models : that are computed, of one molecule; n_frames : of a trajectory, 0 without one
-    seconds : of the kernels, estimated; None where that cannot be told
-    memory : bytes of the device that a mesh or lattices take; 0 of others; n_bytes : of the map
+    n_models : number of models; n_frames : number of frames, 0 without a trajectory
+    seconds : estimated kernel time; None if unknown
+    memory : device memory for a mesh or lattices, bytes, else 0; n_bytes : size of the map
     """
 
     n_atoms: int
@@ -62,10 +62,10 @@ class MapWork:
 
     @classmethod
     def of(cls, atoms: Atoms, n_models: int, n_frames: int, grid: Grid, options: MapOptions) -> MapWork:
-        """Estimate the work. Raises what `potmap` would."""
+        """Estimate the work. Raises the same errors as `potmap`."""
         method = MAP_METHODS.get(options.method)  # None for auto
         seconds = None
-        if method is not None and method.atom_by_atom:  # what a mesh or lattices cost is not that of parts
+        if method is not None and method.atom_by_atom:  # the cost of a mesh cannot be estimated from parts
             seconds = max(n_models, n_frames) * estimate_seconds(atoms, grid, **vars(options))
         size = len(grid) * np.dtype(options.precision).itemsize * (4 if options.field else 1)
         memory = memory_bytes(atoms, grid, options) if options.method in SPLIT_METHODS else 0
@@ -73,7 +73,7 @@ class MapWork:
 
     @property
     def evaluations(self) -> int:
-        """Atoms times points."""
+        """Number of atoms times number of points."""
         return self.n_atoms * int(np.prod(self.shape))
 
 
@@ -82,10 +82,10 @@ Tell = Callable[[MapWork], None]
 
 @runtime_checkable
 class OpensFrames(Protocol):
-    """Options about a trajectory, which is opened once the atoms are known."""
+    """Options of a trajectory, which is opened once the atoms are known."""
 
     def opened(self, atoms: Atoms, chosen: Taken | None = None) -> Trajectory:
-        """Open the frames of atoms; chosen : the atoms of their file that were taken, None for all"""
+        """Open the trajectory. chosen : atoms that were selected from their file, None for all"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,16 +93,16 @@ class MapSpec(StructureSpec):
     """Maps of structures, and their files.
 
     reading : of the structures; models : "one" or "all"; options : of each map
-    grid : of maps, or None and how it is made: spacing, A; padding, A around all atoms, 10 by default; in its place
-        origin and shape, of the first point, A, and points along x, y, z
+    grid : of maps, or None to create one from spacing, A, and padding, A around all atoms, 10 by default, or from
+        origin, A, and shape, the number of points along x, y, z
     frames : opens the trajectory of a molecule, None without one; combine : statistic of models and frames
-    align : atoms by which frames are superposed, True for those of `potmap_over`, False for none
-    at_atoms : atoms whose values in frames are wanted in place of a map, or None
-    outputs : files; png, surface_png : pictures, of slices and of the molecular surface; {name} in them if there are
-        several structures; scenes : programs to write scripts for
-    color_max : end of the colours of surfaces, None to follow the values; color_unit : of the maps that it is for, None
-        for all
-    file_unit : unit of files, None for the default of the format; call : facts of the call, which files have
+    align : atoms by which to superpose frames, True for the default of `potmap_over`, False for none
+    at_atoms : atoms at which to compute potentials in frames instead of a map, or None
+    outputs : files; png, surface_png : pictures of slices and of the molecular surface; {name} in their names is
+        required for several structures; scenes : programs to write scripts for
+    color_max : end of the colour scale of surfaces, None to choose it from the values; color_unit : unit of color_max,
+        which is ignored for maps in others; None for any unit
+    file_unit : unit of files, None for the default of the format; call : returns facts about the call to store in files
     """
 
     reading: Reading
@@ -146,12 +146,12 @@ class MapSpec(StructureSpec):
         return Grid.around(together, DEFAULT_PADDING if self.padding is None else self.padding, self.spacing)
 
     def of(self, path: Path) -> MapSpec:
-        """Put the names of one structure's files in."""
+        """Return the specification with the file names of one structure."""
         outputs = tuple(_named(each, path) for each in self.outputs)
         return replace(self, outputs=outputs, png=_named(self.png, path), surface_png=_named(self.surface_png, path))
 
     def require(self, source: Path | None) -> None:
-        """Raise for files that cannot be written, before any work is done; source : path of the structure"""
+        """Raise errors for files that cannot be written, before the computation. source : path of the structure"""
         if self.at_atoms is not None:
             for output in self.outputs:
                 require_table_suffix(output)
@@ -188,7 +188,7 @@ class MapSpec(StructureSpec):
         return replace(one_map(given.atoms, grid, progress=progress, **vars(self.options)), file_unit=self.file_unit)
 
     def _of_models(self, source: InputFile, tell: Tell | None, progress: Progress | None) -> tuple[PotmapResult, Given]:
-        """Return the maps of all models of a file, and the first model that can be read."""
+        """Return the result for all models of a file, and the first model that can be read."""
         models = read_models(source, self.reading)
         places = [number for number, model in models.items() if isinstance(model, Atoms)]
         every = [model for model in models.values() if isinstance(model, Atoms)]
@@ -227,7 +227,7 @@ class MapSpec(StructureSpec):
         )  # fmt: skip
 
     def _note(self, source: InputFile | None, models: Sequence[Atoms]) -> None:
-        """Tell findings about structures that were read."""
+        """Report findings about structures that were read."""
         if source is not None:
             for atoms in models:
                 Checks(source).noted(atoms)
@@ -249,7 +249,7 @@ class MapSpec(StructureSpec):
         return draw(found, self.png, self.surface_png, self.scenes, end, outputs, is_whole)
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
-        """Compute and write the map of a file, and give it in figures."""
+        """Compute and write the map of a file. Returns its JSON record."""
         source = read_file(item)
         own = self.of(source.path)
         own.require(source.path)
@@ -259,7 +259,7 @@ class MapSpec(StructureSpec):
         return {name: value for name, value in record.items() if name not in ("schema", "structure", "sha256")}
 
     def several(self, paths: Sequence[str | PathLike[str]], place: Place) -> MapBatch:
-        """Compute and write the maps of structures, in this process or by workers; one that fails is a record, too."""
+        """Compute and write the maps of structures, in this process or by workers; failures are recorded."""
         files = (*self.outputs, self.png, self.surface_png)
         _require_names([Path(path) for path in paths], [path for path in files if path is not None])
         wanted = [each if isinstance(each, InputFile) else Path(each) for each in paths]
@@ -270,7 +270,7 @@ class MapSpec(StructureSpec):
 class MapBatch(Reported):
     """Maps of several structures, which are in files.
 
-    records : of each structure, in the order given, with the reason where it failed
+    records : for each structure, in order, with the reason if it failed
     """
 
     records: tuple[Record, ...]
@@ -286,11 +286,11 @@ class MapBatch(Reported):
 
     @property
     def errors(self) -> dict[int, str]:
-        """Why structures have no map, by index from 0."""
+        """Reasons why structures have no map, by index from 0."""
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     def table(self) -> Report:
-        """Return a row for each structure: points, least, largest and mean potential, or why it failed."""
+        """Return a row for each structure: points, minimum, maximum and mean potential, or the reason for a failure."""
         rows = [record.to_dict() for record in self.records]
         unit = next((row["unit"] for row in rows if "unit" in row), "")
         columns: dict[str, Any] = {"structure": np.array([row["structure"] for row in rows])}
@@ -301,16 +301,19 @@ class MapBatch(Reported):
         return Report(f"Potential maps of {len(rows):,} structures", columns, facts)
 
     def to_json(self) -> Any:
-        """Records, as its command prints them as JSON, one a line."""
+        """Return the records, which the command prints as JSON, one per line."""
         return [record.to_dict() for record in self.records]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the table as .h5, .csv or .json; the maps are in files of their own."""
+        """Write the table as .h5, .csv or .json; maps are in separate files."""
         self.table().save(path)
 
 
 def read_models(source: InputFile, reading: Reading) -> dict[int, Atoms | str]:
-    """Read all models of a file, by number, or why one cannot be read. Raises the first one's error if none can."""
+    """Read all models of a file by number; error messages replace those that cannot be read.
+
+    Raises the first error if no model can be read.
+    """
     models, errors = dict[int, Atoms | str](), list[PeleError]()
     for number in model_numbers(source):
         try:
@@ -324,9 +327,9 @@ def read_models(source: InputFile, reading: Reading) -> dict[int, Atoms | str]:
 
 
 def corners(frames: Trajectory, atoms: Atoms) -> Atoms:
-    """Make two atoms at the lowest and the highest x, y and z of all frames.
+    """Return two atoms at the lowest and the highest coordinates of all frames.
 
-    Frames with an atom that is nowhere do not count. Raises InputError, which names the atom, if no frame is left.
+    Frames with missing positions are ignored. Raises InputError, which names the atom, if no frame is left.
     """
     lowest, highest = np.full(3, np.inf), np.full(3, -np.inf)
     first: Floats | None = None
@@ -336,24 +339,24 @@ def corners(frames: Trajectory, atoms: Atoms) -> Atoms:
         if len(whole):
             lowest, highest = np.minimum(lowest, whole.min(axis=(0, 1))), np.maximum(highest, whole.max(axis=(0, 1)))
     if first is not None and not np.isfinite(lowest).all():
-        atoms.moved(first)  # names the atom that is nowhere
+        atoms.moved(first)  # raises an error that names the atom
     return Atoms(positions=np.stack([lowest, highest]), charges=np.zeros(2))
 
 
 def whole(outputs: Sequence[Path]) -> tuple[Path, ...]:
-    """Take the outputs that are one file, which a scene may show."""
+    """Return the outputs without {statistic}, which scenes may show."""
     return tuple(output for output in outputs if STATISTIC not in output.name)
 
 
 def _named(target: Target, path: Path) -> Target:
-    """Put the structure's name into that of a file."""
+    """Insert the structure's name into a file name."""
     if not isinstance(target, Path):
         return target
     return target.with_name(target.name.replace(NAME, path.name.split(".")[0]))
 
 
 def _require_names(paths: Sequence[Path], outputs: Sequence[Path]) -> None:
-    """Raise for outputs that each structure would write over another's, or over a structure."""
+    """Raise errors for outputs that would overwrite each other or a structure."""
     for output in outputs:
         written = [_named(output, path) for path in paths]
         if len(set(written)) < len(paths):

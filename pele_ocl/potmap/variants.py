@@ -1,8 +1,8 @@
-"""Ways to compute a map: a table of variants and the host steps of each.
+"""Variants of map computations and their host code.
 
-Host steps take a Queue and a MapProblem, make the kernels ready, and return a SlabMethod. It has the block of points to
-which slabs are padded. It has a function that adds atoms first to last - 1 to a slab on the device. Variants of the
-books are in pele_ocl/ladder/potmap.py.
+Host functions take a Queue and a MapProblem, prepare the kernels, and return a SlabMethod: the block size to which
+slabs are padded, and a function that adds a range of atoms to a slab on the device. Textbook variants are in
+pele_ocl/ladder/potmap.py.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MapVariant(Variant[HostSteps]):
-    """A variant of maps.
+    """A variant of map computations.
 
     method : of `potmap`, a key of MAP_METHODS
-    has_field : whether it computes the electric field, too
+    has_field : whether it supports the electric field
     """
 
     method: str = "direct"
@@ -40,7 +40,7 @@ class MapVariant(Variant[HostSteps]):
 
 
 def blocked(queue: Queue, problem: MapProblem, blocking: Blocking | None = None) -> SlabMethod:
-    """A block of points in two dimensions for each work-item, vectors of points on CPUs, atoms in local memory."""
+    """Two-dimensional blocks of points per work-item, vectors of points on CPUs, atoms in local memory."""
     blocking = blocking or _tuned(queue, problem, _blocking(queue, problem))
     kernel = queue.kernel(
         "potmap/blocked.cl", "potmap_blocked", blocking.width, **problem.switches, UNROLL=blocking.unroll, RESTS=0,
@@ -58,9 +58,9 @@ def blocked(queue: Queue, problem: MapProblem, blocking: Blocking | None = None)
 def cutoff(
     queue: Queue, problem: MapProblem, atoms: DeviceAtoms | None = None, kept: NearTables | None = None
 ) -> SlabMethod:
-    """Atoms in bins; each group of points walks the bins near it.
+    """Atoms in bins; each group of points visits the bins near it.
 
-    atoms : of the problem, if they are on the device; kept : of other positions, if they serve
+    atoms : of the problem, if already on the device; kept : tables of earlier positions, reused if valid
     """
     blocking = _blocking(queue, problem)
     rounded = int(problem.precision == "float32")
@@ -85,7 +85,7 @@ def cutoff(
 
 
 def msm(queue: Queue, problem: MapProblem) -> SlabMethod:
-    """Compute the far part from lattices, each twice as coarse as the one before."""
+    """Compute the far part from a hierarchy of lattices, each twice as coarse as the previous one."""
     return _far_and_near(Lattices, queue, problem)
 
 
@@ -98,9 +98,9 @@ def _far_and_near(
     make: Callable[[Queue, MapProblem], Nodes], queue: Queue, problem: MapProblem, kept: Nodes | None = None,
     near_steps: Callable[..., SlabMethod] = cutoff,
 ) -> SlabMethod:  # fmt: skip
-    """Compute the far part from nodes, the near part as `cutoff` does.
+    """Compute the far part from nodes, and the near part as `cutoff` does.
 
-    make : gives the nodes; kept : nodes for other positions, which may serve
+    make : creates the nodes; kept : nodes of earlier positions, reused if valid
     """
     ready = kept if kept is not None and kept.holds(problem) else make(queue, problem)
     atoms = DeviceAtoms(queue, problem, ready.scratch)
@@ -111,7 +111,7 @@ def _far_and_near(
         nonlocal far
         steps.add(queue, replace(slab, problem=near), first, last)
         if far is None:
-            queue.submit()  # a GPU is busy with that while the host prepares the far part
+            queue.submit()  # the device computes while the host prepares the far part
             far = FarPart(queue, problem, ready, atoms)
         far.add_to(queue, slab)
 
@@ -131,13 +131,13 @@ def _blocking(queue: Queue, problem: MapProblem) -> Blocking:
 
 
 def _tuned(queue: Queue, problem: MapProblem, blocking: Blocking) -> Blocking:
-    """Choose the blocking of `blocked`, or a better measured one; not if it would pad this map more."""
+    """Return the tuned blocking of `blocked`, unless it would increase the padding of this map."""
     tuned = tuned_choice(problem, queue.device).applied("blocked", blocking)
     return tuned if tuned.padded(problem.grid.shape) <= blocking.padded(problem.grid.shape) else blocking
 
 
 def tuned_choice(problem: MapProblem, device: Device) -> Choice:
-    """Return the choice that was measured to be best for a map like this; only plain potentials are measured."""
+    """Return the best measured choice for a similar map; only plain potentials are measured."""
     if not problem.bare:
         return RULES
     return remembered("potmap", VARIANTS, device, problem.precision, problem.evaluations)

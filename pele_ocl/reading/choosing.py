@@ -32,7 +32,7 @@ def selection_of(select: str | None, without: str | None = None, only: str | Non
         kinds = _split("only", only)
         unknown = next((kind for kind in kinds if kind not in _KINDS), None)
         if unknown is not None:
-            raise KeywordError(f"`only={only!r}`: there is no kind {unknown!r}; choose of {', '.join(_KINDS)}")
+            raise KeywordError(f"`only={only!r}`: unknown kind {unknown!r}; choose of {', '.join(_KINDS)}")
         parts.append(" or ".join(_KINDS[kind] for kind in kinds))
     whole = " and ".join(parts if len(parts) == 1 else [f"({part})" for part in parts])
     return _parsed(whole, getattr(given, "n_atoms", None)) if whole else None
@@ -50,7 +50,7 @@ def _split(keyword: str, names: str) -> list[str]:
     """Split names at commas."""
     found = [name.strip() for name in text(keyword, names).split(",")]
     if not all(found):
-        raise KeywordError(f"`{keyword}={names!r}` lacks a name before or behind a comma")
+        raise KeywordError(f"`{keyword}={names!r}` has no name before or after a comma")
     return found
 
 
@@ -59,7 +59,7 @@ def _residue(name: str) -> str:
     name = name.removeprefix("resname ").strip()  # as in a selection
     if set(name) & set('()" '):
         raise KeywordError(
-            f"`without={name!r}`: names of residues are needed, with commas between them, as in `without='LIG,SO4'`; "
+            f"`without={name!r}`: expected names of residues, with commas between them, as in `without='LIG,SO4'`; "
             "`select` takes a selection"
         )
     return f"resname {name}" if any(c in name for c in "*?") else f'resname "{name}"'

@@ -229,7 +229,7 @@ def _read_file(
     from ..forcefield import ForceField
 
     if not isinstance(forcefield, ForceField | str | None):
-        raise InputError(f"forcefield is {arguments.described(forcefield)}; a ForceField or the name of one is needed")
+        raise InputError(f"forcefield is {arguments.described(forcefield)}; expected a ForceField or the name of one")
     if forcefield is not None and brings_parameters(path):
         kind = structure_format(path).kind
         raise InputError(f"{path}: {kind} brings its own charges and radii; give no force field with it")

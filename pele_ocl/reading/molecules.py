@@ -256,8 +256,8 @@ class Reading:
         atoms, chosen = found.atoms, found.chosen
         if any(isinstance(each, Note) and each.code == ADDED_HYDROGENS for each in atoms.notes):
             raise InputError(
-                f"{source}: its ligands lack hydrogens, which are added to one model at a time; choose one by `model`, "
-                "or give models with all atoms"
+                f"{source}: its ligands have no hydrogens, which can only be added to one model at a time; choose "
+                "one with `model`, or give models with all atoms"
             )
         more = (len(atoms) if chosen is None else len(chosen)) - conformations.shape[1]
         if more > 0:  # atoms of added ligands, which are the same in all models

@@ -34,7 +34,7 @@ def gap_notes(read: Structure, chains: Structure) -> tuple[str, ...]:
     starts, lengths, follow = read.labels.residue_starts, _peptide_lengths(read), _follow(read)
 
     def reason(k: int) -> str:
-        apart = f"C and N are {lengths[k]:.1f} A apart" if np.isfinite(lengths[k]) else "C or N is lacking"
+        apart = f"C and N are {lengths[k]:.1f} A apart" if np.isfinite(lengths[k]) else "C or N is missing"
         if follow[k]:
             return f"{apart}, so the chain has a gap between them; `close_gaps=True` bonds them"
         return f"their numbers jump, and {apart}"

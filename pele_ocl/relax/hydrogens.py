@@ -68,11 +68,11 @@ def refuse_ends(structure: Structure, templates: Mapping[str, Template]) -> None
         if suffix == "BE":
             raise ParameterError(
                 f"{structure.where(int(start))}: is bonded to no other residue, and the force field has no template of "
-                f"{base} alone; build the residues beside it, take it out, or for a torn model give "
+                f"{base} alone; build the adjacent residues, remove it, or for a torn model give "
                 "`close_gaps=True`"
             )
         other = next((name for name in residue_names(base) if name + suffix in templates), "")
-        advice = f"name it {other}, which has one" if other else "build the residue beside it, or take it out"
+        advice = f"name it {other}, which has one" if other else "build the adjacent residue, or remove it"
         end = {"B": "begins", "E": "ends"}[suffix]
         raise ParameterError(
             f"{structure.where(int(start))}: the force field has no template of {base} where a chain {end}; {advice}"

@@ -53,5 +53,5 @@ def protocol_of(protocol: object) -> Protocol:
     if isinstance(protocol, Protocol):
         return protocol
     if not isinstance(protocol, str) or protocol not in PROTOCOLS:
-        raise InputError(f"there is no protocol {protocol!r}; choose {' or '.join(PROTOCOLS)}")
+        raise InputError(f"unknown protocol {protocol!r}; choose {' or '.join(PROTOCOLS)}")
     return PROTOCOLS[protocol]

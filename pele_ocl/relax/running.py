@@ -41,7 +41,7 @@ def relaxed(
     is_one = isinstance(what, str | PathLike)
     if not is_one and not isinstance(what, Sequence):
         raise InputError(
-            f"what to relax is {described(what)}; a path, a list of paths or an object with positions is needed"
+            f"what to relax is {described(what)}; expected a path, a list of paths or an object with positions"
         )
     if table is not None:
         require_table_suffix(table)
@@ -53,7 +53,7 @@ def relaxed(
         require_inputs(map(Path, paths))
     targets = _targets(spec, list(map(Path, paths)), table)
     if resume and (targets is None or targets.journal is None):
-        raise KeywordError("`resume` goes on with a run of several models; leave it out for one")
+        raise KeywordError("`resume` continues a run of several models; leave it out for one")
     path = None if targets is None else targets.journal
     overwritten = "" if resume or targets is None else files_of_other_run(targets, spec.settings())
     journal = Journal(path, spec.settings(), kind=RELAXED, waits=True)

@@ -130,7 +130,7 @@ def _without_waters(source: InputFile, structure: Structure) -> tuple[Structure,
     if not waters.any():
         return structure, ()
     if waters.all():
-        raise ParameterError(f"{source}: holds no protein, which relax is for")
+        raise ParameterError(f"{source}: contains no protein; relax is only for proteins")
     n = int(waters[structure.labels.residue_starts].sum())
     return structure.of_residues(~waters), (f"{source}: {n:,} {'waters were' if n > 1 else 'water was'} left out",)
 
@@ -165,7 +165,7 @@ def _refuse_backbone(structure: Structure) -> None:
             lacking.append(start)
     if 2 * len(lacking) > n:
         raise ParameterError(
-            f"{structure.source}: {len(lacking):,} of {n:,} residues lack their side chains, the first is "
+            f"{structure.source}: {len(lacking):,} of {n:,} residues have no side chains, the first is "
             f"{labels.residue(lacking[0])}; build side chains first, with the program that packs those of designs, say"
         )
 
@@ -176,7 +176,7 @@ def _refuse_strangers(structure: Structure) -> None:
         name = str(structure.labels.residue_names[start])
         if not is_polymer(name):
             raise ParameterError(
-                f"{structure.where(start)}: relax is for proteins, and {name} is no part of one; take it out"
+                f"{structure.where(start)}: relax is for proteins, and {name} is not part of one; remove it"
             )
 
 
@@ -185,7 +185,7 @@ def _refuse_rings(structure: Structure) -> None:
     starts = structure.labels.residue_starts
     for first in rings(structure)[:, 0].tolist():
         raise ParameterError(
-            f"{structure.where(int(starts[first]))}: begins a ring in which atoms are lacking or have other names; "
+            f"{structure.where(int(starts[first]))}: begins a ring in which atoms are missing or have other names; "
             "build them, all but hydrogens"
         )
 

@@ -84,7 +84,7 @@ class Violations:
         """
         there = positions_of(positions)
         if len(there) != len(self.labels) or not np.isfinite(there).all():
-            raise InputError(f"positions have shape {there.shape}; ({len(self.labels)}, 3) finite numbers are needed")
+            raise InputError(f"positions have shape {there.shape}; expected ({len(self.labels)}, 3) finite numbers")
         return [
             *self._peptide_bonds(there), *self._within(there), *self._clashes(there), *self._chirality(there),
             *self._cis(there),

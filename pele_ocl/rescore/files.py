@@ -85,7 +85,7 @@ def find_run(folder: str | PathLike[str], control: str | PathLike[str] | None = 
         raise FormatError(f"{place}: no such folder")
     walkers = [_walker(place, path) for path in place.rglob("*report_*") if _REPORT.fullmatch(path.name)]
     if not walkers:
-        raise FormatError(f"{place}: holds no report of PELE (report_1, ...), nor do the folders in it")
+        raise FormatError(f"{place}: contains no report of PELE (report_1, ...), nor do the folders in it")
     walkers.sort(key=_order)
     found = _control(place, walkers) if control is None else Path(control)
     return PeleRun(place, found, tuple(walkers), all(_is_own(walker.report) for walker in walkers))
@@ -119,7 +119,7 @@ def _control(place: Path, walkers: Sequence[Walker]) -> Path:
     files = [place / CONTROL] if (place / CONTROL).is_file() else sorted(place.glob("*.conf"))
     if len(files) != 1:
         names = f"{len(files)} files .conf" if files else "no control file"
-        raise FormatError(f"{place}: holds {names}; one by the name {CONTROL} is needed")
+        raise FormatError(f"{place}: contains {names}; expected one by the name {CONTROL}")
     return files[0]
 
 
@@ -139,7 +139,7 @@ def _walker(place: Path, report: Path) -> Walker:
     trajectories = [report.with_name(f"{match[1]}trajectory_{match[2]}{suffix}") for suffix in _SUFFIXES]
     found = [path for path in trajectories if path.is_file()]
     if not found:
-        raise FormatError(f"{report}: has no {trajectories[0].name} or {_SUFFIXES[1]} beside it; put it there")
+        raise FormatError(f"{report}: has no {trajectories[0].name} or {_SUFFIXES[1]} next to it; put it there")
     control = report.with_name(_OWN_CONTROL.format(match[2]))
     return Walker(report, found[0], str(report.relative_to(place)), control if control.is_file() else None)
 

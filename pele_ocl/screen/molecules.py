@@ -124,7 +124,7 @@ def entries_of(given: Sequence[Given], reading: Reading | None = None) -> list[E
         for title, otherwise, of in _molecules(given, reading or Reading())
     ]
     if not found:
-        raise FormatError("there is no molecule to screen")
+        raise FormatError("no molecules to screen were given")
     return found
 
 
@@ -181,7 +181,7 @@ def _molecules(given: Sequence[Given], reading: Reading) -> Iterator[tuple[str, 
         elif each.is_dir():
             files = files_in(each)
             if not files:
-                raise FormatError(f"{each}: holds no file of molecules ({', '.join(MOLECULES)}, .prmtop with .rst7)")
+                raise FormatError(f"{each}: contains no file of molecules ({', '.join(MOLECULES)}, .prmtop with .rst7)")
             for path in files:
                 yield from _of_file(path, reading)
         else:
@@ -201,7 +201,7 @@ def _of_file(path: Path, reading: Reading) -> Iterator[tuple[str, str, Ligand | 
             path, hydrogens=reading.ligand_hydrogens, ph=reading.ligand_ph, word="ligand_hydrogens"
         ))  # fmt: skip
         if not makers:
-            raise FormatError(f"{path}: holds no molecule")
+            raise FormatError(f"{path}: contains no molecule")
     except PeleError as error:
         if not path.is_file():
             raise
@@ -225,7 +225,7 @@ def _with_positions(path: Path) -> Atoms:
             beside = stem.with_suffix(suffix + packed)
             if beside.is_file():
                 return read(path, coordinates=beside)
-    raise FormatError(f"{path}: has no positions; put them beside it, as {stem.with_suffix('.rst7').name}")
+    raise FormatError(f"{path}: has no positions; put them next to it, as {stem.with_suffix('.rst7').name}")
 
 
 def _number(text: str) -> float | None:

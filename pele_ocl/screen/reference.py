@@ -60,7 +60,7 @@ class Reference:
         readers = {".csv": _of_csv, ".tsv": _of_csv, ".json": _of_json, ".yml": _of_yaml, ".yaml": _of_yaml,
                    ".sdf": _of_sdf}  # fmt: skip
         if suffix not in readers:
-            raise FormatError(f"{path}: is no file of measured values; these are {', '.join(readers)}")
+            raise FormatError(f"{path}: is not a file of measured values; these are {', '.join(readers)}")
         found = readers[suffix](path, column)
         if not found.values:
             raise FormatError(f"{path}: has no values in {found.what}")
@@ -160,7 +160,7 @@ def _of_json(path: Path, column: str | None) -> Reference:
     try:
         return _of_entries(path, json.loads(plain_bytes(read_file(path))), column)
     except ValueError as error:
-        raise FormatError(f"{path}: is no JSON: {error}") from None
+        raise FormatError(f"{path}: is not JSON: {error}") from None
 
 
 def _of_yaml(path: Path, column: str | None) -> Reference:
@@ -168,7 +168,7 @@ def _of_yaml(path: Path, column: str | None) -> Reference:
     try:
         return _of_entries(path, yaml.safe_load(plain_bytes(read_file(path))), column)
     except yaml.YAMLError as error:
-        raise FormatError(f"{path}: is no YAML: {' '.join(str(error).split())}") from None
+        raise FormatError(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
 
 
 def _of_entries(path: Path, found: Any, column: str | None) -> Reference:
@@ -215,7 +215,7 @@ class Natives:
         """Read the molecules of an SDF or mol2 file. Raises FormatError if it has none."""
         suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
         if suffix not in (".sdf", ".mol", ".mol2"):
-            raise FormatError(f"{path}: poses with bonds are needed, an .sdf or .mol2 file")
+            raise FormatError(f"{path}: expected poses with bonds, an .sdf or .mol2 file")
         read = list(molecules_of(read_file(path), suffix == ".mol2"))
         found = tuple(of for of in read if isinstance(of, Molecule))
         if not found:

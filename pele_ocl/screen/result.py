@@ -251,7 +251,9 @@ class ScreenResult(Reported):
             return []
         n = int(np.isfinite(self.measured[list(best_of(self.titles, self.score.tolist()).values())]).sum())
         if n < LEAST:
-            return [f"Correlations with {self.reference.what}, of {counted(n, 'molecule')}: {LEAST} are needed"]
+            return [
+                f"Correlations with {self.reference.what}, of {counted(n, 'molecule')}: at least {LEAST} are required"
+            ]
         lines = [f"Correlations with {self.reference.what}, of {counted(n, 'molecule')}; errors by bootstrap"]
         for name, found in self.correlations.items():
             values = "  ".join(f"{kind} {of.value:5.2f} +- {of.error:.2f}" for kind, of in found.items())

@@ -125,9 +125,9 @@ class Screener:
         pb: PBSolvent | None = None, frames: int = 0, precision: str = "float32",
         device: Device | int | str | None = None,
     ) -> None:  # fmt: skip
-        number("moving_radius", moving_radius, "a number of Angstrom, 0 or more,", least=0)
-        number("restraint", restraint, "a number of kcal/mol/A^2, 0 to 1e6,", least=0, most=1e6)
-        number("free_radius", free_radius, "a number of Angstrom, 0 or more,", least=0)
+        number("moving_radius", moving_radius, "a number of Angstrom, 0 or more", least=0)
+        number("restraint", restraint, "a number of kcal/mol/A^2, 0 to 1e6", least=0, most=1e6)
+        number("free_radius", free_radius, "a number of Angstrom, 0 or more", least=0)
         instance("receptor", receptor, Atoms, "Atoms")
         if pb is not None:
             instance("pb", pb, PBSolvent, "a PBSolvent")
@@ -165,7 +165,7 @@ class Screener:
         """
         callback("progress", progress)
         if not isinstance(ligands, Sequence):
-            raise InputError(f"ligands are {described(ligands)}; a list of Atoms is needed")
+            raise InputError(f"ligands are {described(ligands)}; expected a list of Atoms")
         for each in ligands:
             instance("ligands", each, Atoms, "a list of Atoms")
         found: list[Scored | PeleError | None] = [None] * len(ligands)
@@ -180,7 +180,7 @@ class Screener:
     def score(self, complexes: Sequence[tuple[Atoms, int]]) -> list[Scored | PeleError]:
         """Score complexes without refinement, given as pairs of Atoms and the number of ligand atoms at the end."""
         if not isinstance(complexes, list | tuple) or not all(_is_complex(each) for each in complexes):
-            raise InputError("complexes are needed as pairs of Atoms and the number of the ligand's atoms")
+            raise InputError("expected complexes as pairs of Atoms and the number of the ligand's atoms")
         found = list[Scored | PeleError]()
         for first in range(0, len(complexes), self.together):
             part = complexes[first : first + self.together]
@@ -386,7 +386,7 @@ class Screener:
     def binding_of(self, atoms: Atoms, n_ligand: int, **options: Any) -> Binding:
         """Build the Binding of a complex with the ligand's atoms last. options : options of Binding"""
         if not _is_complex((atoms, n_ligand)):
-            raise InputError("a complex is needed, Atoms and the number of the ligand's atoms among them")
+            raise InputError("expected a complex, Atoms and the number of the ligand's atoms among them")
         ligand = np.arange(len(atoms) - n_ligand, len(atoms))
         receptor = np.arange(len(atoms) - n_ligand)
         return Binding(atoms, ligand, receptor, model=self.model, pb=self.pb, **self._options, **options)

@@ -112,7 +112,7 @@ def screen(
     output : folder for a table, an HTML page, refined ligands and complexes, and a journal; by default nothing is
         written
     resume : continue an interrupted run that wrote to `output`, or merge the results of all shards there
-    overwrite : replace an earlier run in `output`, which is refused otherwise
+    overwrite : replace an earlier run in `output`; otherwise an existing run is an error
     workers, scheduler, shard : as in `jobs.run`
     errors : if a molecule fails, "record" NaN and its message in `errors`, or "raise" an InputError
     progress : called with the fraction done, 0 to 1
@@ -249,7 +249,7 @@ def _given(ligands: Ligands, name: str, reading: Reading) -> tuple[Given, ...]:
     """Return the input as a tuple, with patterns expanded to files and RDKit Mol objects converted to Ligands."""
     listed = [ligands] if isinstance(ligands, str | PathLike | Ligand | Atoms) or is_mol(ligands) else ligands
     if not isinstance(listed, Sequence) or not len(listed):
-        raise InputError(f"{name} are {described(ligands)}; files, folders, Ligands, Mols of RDKit or Atoms are needed")
+        raise InputError(f"{name} are {described(ligands)}; expected files, folders, Ligands, Mols of RDKit or Atoms")
     found = list[Given]()
     for k, each in enumerate(listed, 1):
         if is_mol(each):
@@ -323,7 +323,7 @@ def _tell(found: ScreenResult) -> None:
             )
         left = found.reference.left_out
         if left:
-            note(f"Note: {counted(len(left), 'value')} of {found.reference.what} are no numbers ({left[0]}, say)")
+            note(f"Note: {counted(len(left), 'value')} of {found.reference.what} are not numbers ({left[0]}, say)")
     charges = {record["charge"] for record in found.records if not record.failed}
     if len(charges) > 1:
         note(

@@ -68,10 +68,10 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         self._asked = self._asked_of(variant, accuracy)
         atoms = model.choose_radii(atoms)
         if model.gb_model.vacuum:
-            raise InputError(f"gb is {model.gb}, and there is no solvent energy without solvent; choose another model")
+            raise InputError(f"gb is {model.gb}, so there is no solvent energy; choose another model")
         if not model.gb_model.is_pairwise:
             raise InputError(
-                f"the model {model.gb} is part of whole energies; take `energy` and its terms gb and nonpolar"
+                f"the model {model.gb} is part of whole energies; use `energy` and its terms gb and nonpolar"
             )
         atoms.require(("charges", *model.gb_model.parameters), "the solvent energy")
         check_radii(atoms, model)

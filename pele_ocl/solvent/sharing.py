@@ -120,7 +120,7 @@ def devices_of(device: Named | Sequence[Device | int | str]) -> Sequence[Named]:
     if isinstance(device, str) or not isinstance(device, Sequence):
         return [device]
     if not device:
-        raise InputError("there is no device in the list of devices")
+        raise InputError("the list of devices is empty")
     return device
 
 

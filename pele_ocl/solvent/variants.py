@@ -37,7 +37,7 @@ VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
         choices=SolventLayout.choices,
     ),
     "tree": Variant(
-        "solvent/tree.cl", "born_sums_tree", "a tree of boxes, far ones by their moments, to an accuracy", Tree,
+        "solvent/tree.cl", "born_sums_tree", "distant boxes by moments, to an accuracy", Tree,
         approximates=True, shared=True, choices=_tree_choices,
     ),
 }  # fmt: skip

@@ -85,7 +85,7 @@ def shape_for(queue: Binder) -> tuple[int, int]:
 def check_surface(atoms: Atoms, model: SolventModel) -> None:
     """Raise InputError for atoms without parameters of the model's surface."""
     if model.surface == "lcpo" and not lcpo_parameters(atoms, model.lcpo_unknown, model.lcpo_rule).any():
-        raise InputError("LCPO surfaces are of heavy atoms, of which there is none; choose the surface ace or none")
+        raise InputError("LCPO surfaces need heavy atoms, and there are none; choose the surface ace or none")
 
 
 def crowding(atoms: Atoms, found: Outputs, k: int, model: SolventModel) -> InputError | None:

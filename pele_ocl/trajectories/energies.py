@@ -302,5 +302,5 @@ def trajectory_for(
 ) -> Trajectory:  # fmt: skip
     """Open a trajectory for the atoms of a plan. Raises the errors of `opened`, and InputError for other plans."""
     if not isinstance(plan, Plan):
-        raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
+        raise InputError(f"the plan is {described(plan)}; expected Atoms, an Energy, a Solvent or a Nonbond")
     return opened(plan.atoms, trajectory, frames, select, topology, image)

@@ -26,9 +26,9 @@ def frames_slice(frames: FrameWords) -> slice:
     if not isinstance(frames, slice) or any(
         not isinstance(end, int | None) for end in (frames.start, frames.stop, frames.step)
     ):
-        raise InputError(f"frames are {described(frames)}; START:STOP:STEP is needed, whole numbers")
+        raise InputError(f"frames are {described(frames)}; expected START:STOP:STEP, whole numbers")
     if frames.step is not None and frames.step < 1:
-        raise InputError(f"the step of the frames is {frames.step}; 1 or more is needed")
+        raise InputError(f"the step of the frames is {frames.step}; expected 1 or more")
     return frames
 
 
@@ -36,7 +36,7 @@ def _parsed(words: str) -> slice | int:
     parts = words.split(":")
     found = [_WORD.fullmatch(part) for part in parts]
     if len(parts) > 3 or None in found or not words.strip():
-        raise InputError(f"frames are {words[:60]!r}; START:STOP:STEP is needed, as in 100:, :500:5 or -100:")
+        raise InputError(f"frames are {words[:60]!r}; expected START:STOP:STEP, as in 100:, :500:5 or -100:")
     numbers = [int(match[1]) if match is not None and match[1] else None for match in found]
     if len(numbers) == 1 and numbers[0] is not None:
         return numbers[0]

@@ -82,7 +82,7 @@ class Trajectory:
         files = () if held else tuple(file_path(path) for path in file_paths("paths", (paths,) if one else paths))
         self.paths: tuple[Path | MemoryFile, ...] = (held,) if held else files
         if not self.paths:
-            raise InputError("there is no trajectory; give the path of one")
+            raise InputError("no trajectory was given; give the path of one")
         self.inputs = files if topology is None else (*files, file_path(topology, "topology"))
         names = None if topology is None else described_file(self.inputs[-1])
         self._angles = None if atoms is None else atoms.cell_angles
@@ -365,8 +365,8 @@ class Trajectory:
         end = sum(self.counts[: file + 1])
         if wanted.stop is None or wanted.stop < 0 or wanted.stop > end:
             raise FormatError(
-                f"{self.paths[file]}: ends in the middle of a frame, behind {self.counts[file]:,} whole ones; copy the "
-                f"file again, or take the whole ones by `frames=':{end}'`", code="cut_off"
+                f"{self.paths[file]}: ends in the middle of a frame, after {self.counts[file]:,} whole ones; copy the "
+                f"file again, or use the whole ones with `frames=':{end}'`", code="cut_off"
             )  # fmt: skip
 
     def _named(self) -> str:

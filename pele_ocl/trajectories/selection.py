@@ -33,7 +33,8 @@ def selected_atoms(select: Selection, n_atoms: int, names: SelectableAtoms | Non
         words = select if isinstance(select, Words) else Words(select)
         if names is None and words.needs_names:
             raise InputError(
-                f"the selection {words.text[:60]!r} is about names, which a trajectory lacks; give a structure of all "
+                f"the selection {words.text[:60]!r} is about names, which a trajectory does not have; give a "
+                "structure of all "
                 "its atoms by `topology`, or indices, such as 'index 0:331'"
             )
         chosen = np.flatnonzero(words.mask(SelectableAtoms(n_atoms) if names is None else names))

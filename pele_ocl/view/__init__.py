@@ -227,7 +227,7 @@ def view(
     if method is not None:
         arguments.choice("method", method, METHODS)
     if color_max is not None:
-        arguments.number("color_max", color_max, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
+        arguments.number("color_max", color_max, "a positive number, 1e-9 to 1e12", least=LEAST_END, most=MOST_END)
     outputs = (output,) if isinstance(output, str | PathLike) else arguments.file_paths("output", output)
     for path in outputs:
         if arguments.file_path(path, "output").suffix.lower() == _PICTURE:

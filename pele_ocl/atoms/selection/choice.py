@@ -61,7 +61,7 @@ class Selection:
         mask = parser.choice(atoms)
         if not mask.any():
             reason = "".join(f"; {sentence}" for sentence in parser.empty[:1])
-            raise InputError(f"the selection {clipped(self.text)!r} takes no atom{reason}", code=NO_ATOMS)
+            raise InputError(f"the selection {clipped(self.text)!r} selects no atoms{reason}", code=NO_ATOMS)
         return mask, tuple(parser.unknown)
 
     def whole_residues(self, labels: Labels, mask: Bools) -> Bools:

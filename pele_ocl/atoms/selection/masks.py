@@ -54,7 +54,7 @@ class MaskParser:
         self.unknown: list[str] = []
         self.choice = self._either()
         if self._next():
-            raise self._wrong("& or | is needed before it" if self._next() in ":@!(*" else "it belongs to no mask")
+            raise self._wrong("expected & or | before it" if self._next() in ":@!(*" else "it belongs to no mask")
 
     def _next(self) -> str:
         """Skip blanks and return the next character, "" at the end."""
@@ -116,7 +116,7 @@ class MaskParser:
             return lambda atoms: residues(atoms) & atoms_of(atoms)
         if character == "@":
             return self._list("atom")
-        raise self._wrong("a mask such as :1-50, :LIG or @CA is needed there")
+        raise self._wrong("expected a mask such as :1-50, :LIG or @CA")
 
     def _list(self, kind: str) -> Choice:
         """Parse `:` or `@` and the list that follows."""
@@ -132,7 +132,7 @@ class MaskParser:
             self._next()
             item = _ITEM.match(self._text, self._at)
             if item is None:
-                raise self._wrong("a number, a range such as 1-50 or a name is needed there")
+                raise self._wrong("expected a number, a range such as 1-50 or a name")
             number = _RANGE.fullmatch(item[0]) if lead not in ("/", "%") else None
             if number is None:
                 names.append(item[0].replace("=", "*"))
@@ -182,7 +182,7 @@ class MaskParser:
         self._next()
         number = _NUMBER.match(self._text, self._at)
         if number is None:
-            raise self._wrong("a distance in A is needed there")
+            raise self._wrong("expected a distance in A")
         self._at, distance = number.end(), float(number[0])
 
         def chosen(atoms: SelectableAtoms) -> Bools:

@@ -97,7 +97,7 @@ class Parser:
         if self._at == len(self._tokens):
             last = self._tokens[-1]
             raise InputError(
-                f"the selection {clipped(self._text)!r} ends behind {clipped(last.text)!r}, where {needed} is needed"
+                f"the selection {clipped(self._text)!r} ends after {clipped(last.text)!r}; expected {needed}"
             )
         self._at += 1
         return self._tokens[self._at - 1]
@@ -110,11 +110,11 @@ class Parser:
     def _misplaced(self, token: Token) -> InputError:
         """Make the error for a misplaced token."""
         if token.text == '"':
-            return self._wrong(token, "a second quotation mark is needed")
+            return self._wrong(token, "expected a second quotation mark")
         if token.text == ")":
             return self._wrong(token, "there is no parenthesis for it to close")
         if token.word in KNOWN or token.text == "(":
-            return self._wrong(token, "'and' or 'or' is needed before it")
+            return self._wrong(token, "expected 'and' or 'or' before it")
         return self._wrong(token, _known(token.text))
 
     def _either(self) -> Choice:
@@ -156,10 +156,10 @@ class Parser:
         if token.text in NUMBERED:
             return self._numbered(token)
         if token.word in ("and", "or", ")"):
-            raise self._wrong(token, "a word such as protein is needed there")
+            raise self._wrong(token, "expected a word such as protein")
         if token.text[0] in ":@!":
             raise self._wrong(
-                token, "beside words a mask of AMBER stands in parentheses, as in 'protein and (:1-50@CA)'"
+                token, "next to words, an AMBER mask must be in parentheses, as in 'protein and (:1-50@CA)'"
             )
         raise self._wrong(token, _known(token.text))
 
@@ -193,7 +193,7 @@ class Parser:
         if token.text == "within":
             of = self._take("'of'")
             if of.text != "of":
-                raise self._wrong(of, f"'of' is needed there, as in 'within {distance:g} of protein'")
+                raise self._wrong(of, f"expected 'of', as in 'within {distance:g} of protein'")
         is_enclosed = self._peek() == "("
         inner = self._one()
         if self._peek() in ("and", "or") and not is_enclosed:
@@ -210,7 +210,7 @@ class Parser:
         except ValueError:
             distance = math.nan
         if not 0 <= distance < math.inf:
-            raise self._wrong(token, "a distance in A is needed there")
+            raise self._wrong(token, "expected a distance in A")
         return distance
 
     def _named(self, token: Token) -> Choice:
@@ -224,7 +224,7 @@ class Parser:
 
     def _name(self, value: Token, token: Token) -> tuple[str, bool]:
         if value.text in ('"', "(", ")") or value.word in _OPERATORS:
-            raise self._wrong(value, f"a name for {token.text!r} is needed there")
+            raise self._wrong(value, f"expected a name for {token.text!r}")
         return value.value, value.is_quoted
 
     def _is_name(self, token: Token) -> bool:
@@ -245,7 +245,7 @@ class Parser:
         operator = self._take("an operator").text
         value = self._take(f"a number for {token.text!r}")
         if not re.fullmatch(r"-?\d{1,9}", value.text):
-            raise self._wrong(value, "a number is needed there")
+            raise self._wrong(value, "expected a number")
         number = int(value.text)
         if operator.startswith("<"):
             return _LOWEST, (number, "~") if operator == "<=" else (number - 1, "~")
@@ -254,13 +254,13 @@ class Parser:
     def _range(self, value: Token, token: Token) -> tuple[Number, Number]:
         found = _NUMBERS.fullmatch(value.text)
         if found is None or (token.text == "index" and found[2]):
-            raise self._wrong(value, f"a number for {token.text!r}, or a range such as 5:20, is needed there")
+            raise self._wrong(value, f"expected a number for {token.text!r}, or a range such as 5:20")
         first, last = (int(found[1]), found[2]), (int(found[3] or found[1]), found[4] or ("" if found[3] else found[2]))
         if self._peek() == "to" and found[3] is None:
             self._at += 1
             end = _NUMBERS.fullmatch(self._take("a number").text)
             if end is None or end[3]:
-                raise self._wrong(self._tokens[self._at - 1], "a number is needed there")
+                raise self._wrong(self._tokens[self._at - 1], "expected a number")
             last = (int(end[1]), end[2])
         if last < first:
             raise self._wrong(value, "a range begins with its lower number")

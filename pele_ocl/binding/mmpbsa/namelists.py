@@ -176,17 +176,17 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
     notes = list[str]()
     others = [name for name in found if name in _OTHERS]
     if not {"gb", "pb"} & set(found):
-        asked = f"&{others[0]} ({_OTHERS[others[0]]}) is not done here" if others else "it has no &gb and no &pb"
+        asked = f"&{others[0]} ({_OTHERS[others[0]]}) is not supported" if others else "it has no &gb and no &pb"
         raise InputError(f"{source}: {asked}; MM/GBSA needs the namelist &gb, MM/PBSA &pb")
     for name in others:
-        notes.append(f"&{name} ({_OTHERS[name]}) is not done here, and its results are left out")
+        notes.append(f"&{name} ({_OTHERS[name]}) is not supported, and its results are left out")
     for name, values in found.items():
         _refuse_values(source, name, values)
     general, gb = _Values(source, found.get("general", {})), _Values(source, found.get("gb", {}))
     entropies = _entropies(source, general, of_gromacs)
     quasi = "qh_entropy" if general.whole("qh_entropy", 0) else "entropy"
     if general.whole(quasi, 0) == 1:
-        notes.append(f"{quasi}: the quasi-harmonic entropy is not done here, and is left out")
+        notes.append(f"{quasi}: the quasi-harmonic entropy is not supported, and is left out")
     if gb.whole("molsurf", 0):
         notes.append("molsurf=1: ESURF is of LCPO areas here, and differs from the one of molsurf")
     decomp = _decomp(source, found["decomp"], of_gromacs) if "decomp" in found else None
@@ -209,7 +209,7 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
         raise InputError(f"{source}: startframe={start}, endframe={end}, interval={step} choose no frame")
     radii = general.whole("pbradii", 3)
     if of_gromacs and radii not in _RADII:
-        raise InputError(f"{source}: PBRadii={radii} is not done here; choose 1 to {max(_RADII)}")
+        raise InputError(f"{source}: PBRadii={radii} is not supported; choose 1 to {max(_RADII)}")
     if of_gromacs and _RADII[radii] == CHARMM_RADII and "gb" in found:
         raise InputError(
             f"{source}: PBRadii={radii} ({CHARMM_RADII}) is for &pb alone; leave out &gb, or choose 1 to 6"
@@ -241,7 +241,7 @@ def _namelists(source: InputFile, text: list[str]) -> dict[str, dict[str, str]]:
             name = _ALIASES.get(name, name)
             if name not in _KNOWN and name not in _OTHERS:
                 known = ", ".join(f"&{of}" for of in (*_KNOWN, *_OTHERS))
-                raise InputError(f"{source}:{number}: &{name} is no namelist of MMPBSA.py; those known are {known}")
+                raise InputError(f"{source}:{number}: &{name} is not a namelist of MMPBSA.py; those known are {known}")
             if name in found:
                 raise FormatError(f"{source}:{number}: &{name} occurs twice; leave one of the two")
         if not name:
@@ -254,7 +254,7 @@ def _namelists(source: InputFile, text: list[str]) -> dict[str, dict[str, str]]:
     if name:
         raise FormatError(f"{source}: the namelist &{name} has no end; a line of / closes it")
     if not found:
-        raise FormatError(f"{source}: has no namelist such as &general; it is no input file of MMPBSA.py")
+        raise FormatError(f"{source}: has no namelist such as &general; it is not an input file of MMPBSA.py")
     return found
 
 
@@ -275,7 +275,7 @@ def _variables(text: str, source: InputFile, name: str) -> dict[str, str]:
     pairs = [(found[1].lower(), found[2].strip(" ,").strip("\"'")) for found in _VALUE.finditer(text)]
     rest = _VALUE.sub(" ", text).strip(" ,\t")
     if rest:
-        raise FormatError(f"{source}: {quoted(rest)} in &{name} is no variable with a value, as igb=5 is")
+        raise FormatError(f"{source}: {quoted(rest)} in &{name} is not a variable with a value, such as igb=5")
     values, known = dict[str, str](), _KNOWN.get(name)
     for key, value in pairs:
         full = [key]
@@ -283,7 +283,7 @@ def _variables(text: str, source: InputFile, name: str) -> dict[str, str]:
             full = [of for of in known if of == key]
             full = full or [of for of in known if len(key) >= _SHORTEST and of.startswith(key)]
         if len(full) != 1:
-            raise InputError(f"{source}: {key} of &{name} is no variable that is known here; leave it out")
+            raise InputError(f"{source}: {key} of &{name} is not a known variable; leave it out")
         if full[0] in values:
             raise FormatError(f"{source}: {full[0]} of &{name} is given twice; leave one of the two")
         values[full[0]] = value
@@ -297,7 +297,7 @@ def _refuse_values(source: InputFile, name: str, values: Mapping[str, str]) -> N
         if key == "mutant" and value.upper() == "A":
             continue
         if only not in (None, _USED) and value.upper() != str(only):
-            raise InputError(f"{source}: {key}={value} of &{name} is not done here; {key}={only} is")
+            raise InputError(f"{source}: {key}={value} of &{name} is not supported; {key}={only} is")
 
 
 @dataclass(frozen=True)
@@ -318,20 +318,20 @@ class _Values:
         except ValueError:
             value = nan
         if not isfinite(value):
-            raise FormatError(f"{self.source}: {name} is {quoted(self.of[name])}; a number is needed")
+            raise FormatError(f"{self.source}: {name} is {quoted(self.of[name])}; expected a number")
         return value
 
     def whole(self, name: str, default: int) -> int:
         value = self.number(name, default)
         if value != int(value):
-            raise FormatError(f"{self.source}: {name} is {quoted(self.of[name])}; a whole number is needed")
+            raise FormatError(f"{self.source}: {name} is {quoted(self.of[name])}; expected a whole number")
         return int(value)
 
 
 def _model(source: InputFile, gb: _Values, program: str) -> SolventModel:
     igb = gb.whole("igb", 5)
     if igb not in _GB:
-        raise InputError(f"{source}: igb={igb} is not done here; choose {', '.join(map(str, _GB))}")
+        raise InputError(f"{source}: igb={igb} is not supported; choose {', '.join(map(str, _GB))}")
     changes: dict[str, float | str | None] = {"gb": _GB[igb], "ionic_strength": gb.number("saltcon", 0.0)}
     constants = {
         "saltcon": "ionic_strength", "surften": "surface_tension", "intdiel": "solute_dielectric",
@@ -359,9 +359,9 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
         ("inp", inp, "none and areas of the surface"), ("radiopt", radiopt, "radii of topologies and of Tan and Luo")
     ):  # fmt: skip
         if value not in (0, 1):
-            raise InputError(f"{source}: {name}={value} of &pb is not done here; {name}=0 and 1 ({what}) can be done")
+            raise InputError(f"{source}: {name}={value} of &pb is not supported; {name}=0 and 1 ({what}) can be done")
     if "inp" not in pb.of and not of_gromacs:
-        notes.append("inp=1 (surface areas) stands in for MMPBSA.py's default, which is not done here")
+        notes.append("inp=1 (surface areas) is used instead of MMPBSA.py's default, which is not supported")
     tension, offset = pb.number("cavity_surften", _OF_VOLUMES[0]), pb.number("cavity_offset", _OF_VOLUMES[1])
     if inp and (tension, offset) != (of := _for_areas(tension, offset)):
         tension, offset = of
@@ -416,8 +416,8 @@ def _entropies(source: InputFile, general: _Values, of_gromacs: bool) -> Entropi
     segment = general.number("ie_segment", general.number("entropy_seg", 25))
     if temperature <= 0 or not 0 < segment <= 100:
         raise InputError(
-            f"{source}: temperature={temperature:g}, ie_segment={segment:g}; a temperature above 0 K and 1 to 100 "
-            "percent are needed"
+            f"{source}: temperature={temperature:g}, ie_segment={segment:g}; expected a temperature above 0 K and 1 "
+            "to 100 percent"
         )
     return Entropies(interaction, c2, temperature, segment) if interaction or c2 else None
 

@@ -60,7 +60,7 @@ def printed_residues(
         chain, _, item = item.rpartition("/") if "/" in item else (chain, "", item)
         numbers = re.fullmatch(r"(\d+)(?:-(\d+))?", item)
         if numbers is None:
-            raise InputError(f"print_res: {item!r} is no number or range of residues")
+            raise InputError(f"print_res: {item!r} is not a number or range of residues")
         low, high = int(numbers[1]), int(numbers[2] or numbers[1])
         if chain:
             named = (labels.chains[first] == chain_called(chain, labels)) & (labels.residue_numbers[first] >= low)
@@ -120,7 +120,7 @@ def mutated_residue(wild: Atoms, mutant: Atoms) -> int | None:
     if len(differ) > 1 or str(after[differ[0]])[-3:] != "ALA":
         raise InputError(
             f"{len(differ)} residues of the mutant differ from the complex, the first of them {before[differ[0]]} "
-            f"{differ[0] + 1} to {after[differ[0]]}; one that becomes ALA is done here"
+            f"{differ[0] + 1} to {after[differ[0]]}; only mutations to ALA are supported"
         )
     return int(differ[0])
 
@@ -144,7 +144,9 @@ def mutant_of(wild: Atoms, topology: Atoms, residue: int) -> Mutant:
         elif name.lstrip("123").startswith("HB") and free:
             order.append(free.pop(0))
         else:
-            raise InputError(f"the mutant's residue {residue + 1} has the atom {name}, which the cut residue lacks")
+            raise InputError(
+                f"the mutant's residue {residue + 1} has the atom {name}, which the cut residue does not have"
+            )
     before = np.arange(site.own[0])
     kept = np.concatenate([before, np.array(order, np.intp), np.arange(site.own[-1] + 1, len(wild))])
     rest = np.concatenate([np.arange(starts[residue]), np.arange(end, len(topology))])
@@ -172,7 +174,7 @@ def residue_named(word: str, labels: Labels) -> int:
     """
     found = re.fullmatch(r"(\w*)[:/](-?\d+)(?::(\w))?", word)
     if found is None:
-        raise InputError(f"mutant_res={word}: CHAIN:NUMBER is needed there")
+        raise InputError(f"mutant_res={word}: expected CHAIN:NUMBER")
     first = labels.residue_starts
     chain, number, code = chain_called(found[1], labels), int(found[2]), found[3] or ""
     named = (labels.chains[first] == chain) & (labels.residue_numbers[first] == number)

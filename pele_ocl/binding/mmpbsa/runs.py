@@ -101,7 +101,7 @@ def mmpbsa(
     if complex_topology is None:
         raise KeywordError(
             "the topology of the complex is missing: name it by `complex_topology`. gmx_MMPBSA makes one of structures "
-            "by tleap where it has none, which is not done here"
+            "by tleap where it has none, which is not supported"
         )
     paths = _files("trajectory", trajectory)
     if not paths:
@@ -210,7 +210,7 @@ def _with_notes(wanted: MmpbsaInput, systems: Systems) -> MmpbsaInput:
     if wanted.decomp is not None and wanted.alanine is not None and wanted.alanine.mutant_only:
         raise InputError("mutant_only=1 leaves out the wild type, which &decomp is of; leave out one of the two")
     if wanted.entropies is not None and side is None:
-        notes.append("entropies of binding are left out, as there is no receptor and no ligand")
+        notes.append("entropies of binding are omitted, because there is no receptor and no ligand")
         return replace(wanted, notes=tuple(notes), entropies=None)
     if wanted.entropies is not None and len(systems.sources) > 1:
         raise InputError("interaction_entropy and c2_entropy need receptor and ligand from frames of the complex")

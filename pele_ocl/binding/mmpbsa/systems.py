@@ -60,7 +60,7 @@ def layout_of(
 def _with_names_of(own: Labels, found: Labels, path: Path) -> tuple[Labels, tuple[str, ...]]:
     """Take chains and residue numbers from the matching residues of a structure; their atoms may differ."""
     matched = correspondence(_residues(own), _residues(found), str(path), "the topology",
-                             advice="the residues of receptor and ligand are needed, in their order")  # fmt: skip
+                             advice="expected the residues of receptor and ligand, in their order")  # fmt: skip
     first = found.residue_starts[matched.order][_residue_places(own)]
     layout = replace(own, chains=found.chains[first], residue_numbers=found.residue_numbers[first],
                      insertion_codes=found.insertion_codes[first])  # fmt: skip
@@ -97,7 +97,7 @@ def _in_our_words(error: FormatError | InputError) -> FormatError | InputError:
     if error.code == OTHER_ATOMS:
         return type(error)(f"{error.fields['what']}; {_TOPOLOGIES}")
     if error.code == "no_frames":
-        return type(error)(f"{error.fields['what']}; frames are needed here")
+        return type(error)(f"{error.fields['what']}; expected frames")
     return type(error)(worded(str(error), _spelled))
 
 
@@ -143,7 +143,7 @@ class Source:
             if start < total:
                 raise _in_our_words(error) from None
             raise InputError(
-                f"startframe={start + 1} is behind the last frame, {total:,}, of {self.paths[-1]}"
+                f"startframe={start + 1} is after the last frame, {total:,}, of {self.paths[-1]}"
             ) from None
 
     def _n_frames(self) -> int:
@@ -258,7 +258,7 @@ def amber_systems(
     atoms = {name: read_topology(path).parameters for name, path in topologies.items()}
     if len(paths) > 1 and len(atoms) < 3:
         raise InputError(
-            "frames of a part need topologies of both: give `receptor_topology` and `ligand_topology` beside "
+            "frames of a part need topologies of both: give `receptor_topology` and `ligand_topology` in addition to "
             "`receptor_trajectory` or `ligand_trajectory`"
         )
     is_ligand = None
@@ -266,7 +266,7 @@ def amber_systems(
         is_receptor, is_ligand = (masked(atoms["complex"], mask) for mask in wanted.masks)
         for mask, chosen in zip(wanted.masks, (is_receptor, is_ligand), strict=True):
             if not chosen.any():
-                raise InputError(f"the mask {mask!r} takes no atom of {topologies['complex']}")
+                raise InputError(f"the mask {mask!r} selects no atoms of {topologies['complex']}")
         if (is_receptor == is_ligand).any():
             raise InputError(
                 f"the masks {wanted.masks[0]!r} and {wanted.masks[1]!r} do not share out the atoms of "
@@ -316,7 +316,7 @@ def _source(
     if len(chosen) != len(atoms):
         raise InputError(
             f"{solvated} has {len(chosen):,} atoms without {wanted.strip_mask!r}, {topology} {len(atoms):,}; set "
-            "strip_mask in &general to what the topology lacks"
+            "strip_mask in &general to the atoms that are not in the topology"
         )
     assert whole.labels is not None
     assert atoms.labels is not None
@@ -370,7 +370,10 @@ def gromacs_systems(
     if taken is not None:
         absent = np.ones(len(everything), bool)
         absent[taken] = False
-        notes = (*notes, f"{paths[0]}: its frames lack {counted_names(names_of(everything, absent))} of {topology}")
+        notes = (
+            *notes,
+            f"{paths[0]}: its frames do not contain {counted_names(names_of(everything, absent))} of {topology}",
+        )
     is_ligand = np.isin(complex_, ligand)
     sources = {"complex": Source(atoms, paths, whole, complex_)}
     for name, chosen in (("receptor", ~is_ligand), ("ligand", is_ligand)):
@@ -448,7 +451,7 @@ def _group(
         raise InputError(f"{index}: has no group {number}; its groups are 0 to {len(found) - 1}")
     name, group = found[number]
     if not len(group):
-        raise InputError(f"{index}: the group {number}, {name}, holds no atom")
+        raise InputError(f"{index}: the group {number}, {name}, contains no atom")
     return name, group
 
 
@@ -474,7 +477,7 @@ def read_index(path: Path) -> list[Group]:
                 raise FormatError(f"{path}:{number}: {quoted(words)}; an index file begins with [ a name ]")
             wrong = [word for word in words.split() if not (word.isascii() and word.isdigit() and len(word) < 10)]
             if wrong or 0 in (of := [int(word) for word in words.split()]):
-                raise FormatError(f"{path}:{number}: {quoted(words)}; numbers of atoms, from 1, are needed")
+                raise FormatError(f"{path}:{number}: {quoted(words)}; expected numbers of atoms, from 1")
             values[-1] += [atom - 1 for atom in of]
     for name, of in zip(names, values, strict=True):
         found.append((name, np.array(of, np.intp)))

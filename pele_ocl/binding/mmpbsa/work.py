@@ -338,7 +338,7 @@ def _amber(
     """Return the terms (m,) by AMBER's names; terms of `everything` that a system lacks are 0."""
     order = tuple(everything or names)
     if strange := set(names) - set(order):
-        raise InputError(f"a part has the term {sorted(strange)[0]}, which the complex lacks")
+        raise InputError(f"a part has the term {sorted(strange)[0]}, which the complex does not have")
     aligned = np.zeros((len(values), len(order)))
     aligned[:, [order.index(name) for name in names]] = values
     if surface_offset and "nonpolar" in order:

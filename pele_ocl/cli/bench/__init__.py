@@ -14,7 +14,7 @@ from .solvent import solvent
 @click.group()
 @debug_option
 def bench() -> None:
-    """Time the variants beside each other."""
+    """Compare the speed of all variants."""
 
 
 bench.add_command(solvent)

@@ -17,21 +17,21 @@ HEAD = f"{'ladder':9s}{'rung':15s}{'ms':>12s}{'G evals/s':>11s}{'roots':>9s}{'mu
 @click.option(
     "--chart", "charts", type=OUTPUT, multiple=True, metavar="FILE", help="Draw a roofline: .png, .svg, .pdf."
 )
-@click.option("--dark", is_flag=True, help="Draw it for pages with a dark background.")
-@click.option("--why", "is_why", is_flag=True, help="Say in a sentence what limits each rung.")
+@click.option("--dark", is_flag=True, help="Draw the roofline for pages with a dark background.")
+@click.option("--why", "is_why", is_flag=True, help="Print a sentence about what limits each rung.")
 @device_option()
 @runs_option(default=3)
-@json_option(" a line")
+@json_option(" per line")
 @debug_option
 def ladders(
     charts: tuple[Path, ...], dark: bool, is_why: bool, device: str | None, runs: int, as_json: bool
 ) -> None:  # fmt: skip
-    """All ladders in float32 beside the most that the device does.
+    """Compare all ladders in float32 with the highest rates of the device.
 
     The ceilings are measured first: reciprocal roots, multiply-adds and bytes per second, each by a kernel that does
     nothing else. An evaluation is an atom at a point, or a pair of atoms. The last columns are the shares of the
     ceilings that a rung reaches. A simulator counted the work for an evaluation. A share of bytes above 100 %
-    comes from caches; of other work it means that a rung leaves some out.
+    is due to caches; for other work it means that a rung needs fewer operations than were counted.
     """
     from ...bench.ceilings import measure_ceilings
     from ...bench.ladders import KINDS, measure_ladders, why

@@ -34,10 +34,10 @@ def nonbond(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool, cutoff: float, orders: tuple[str, ...], group: int | None,
 ) -> None:  # fmt: skip
-    """Energy and gradient over pair lists by every variant: the thesis' tables 4.2 to 4.9 again.
+    """Compare all variants of energy and gradient over pair lists, as in tables 4.2 to 4.9 of the thesis.
 
-    With and without gradient, on lists in the order of their atoms and on shuffled ones. "prepare" is what is done once
-    for a list, "ms" an evaluation, both device times. The fastest and the slowest run are dropped and the others
+    With and without gradient, on lists in the order of their atoms and on shuffled ones. "prepare" is done once per
+    list, "ms" is an evaluation; both are device times. The fastest and the slowest run are dropped and the others
     averaged. Speed-ups are over the first variant of a list, `sequential` if that is timed. The last columns are errors
     against the float64 reference, of the worst energy and of the gradient by norm. One ten times larger than the tests
     allow is marked "wrong", and the exit code is 1. `naive` shows what a race costs and is "inexact" by design.

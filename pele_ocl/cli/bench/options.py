@@ -31,7 +31,7 @@ def variants_option(variants: Iterable[str]) -> Callable[[Command], Command]:
 
 def group_option(kernels: str) -> Callable[[Command], Command]:
     """Add --group, passed as `group`. kernels : the kernels concerned, for the help text"""
-    text = f"Work-items of a group in {kernels}, such as 64, 128 or 256."
+    text = f"Work-items per work-group in {kernels}, such as 64, 128 or 256."
     return click.option("--group", type=click.IntRange(min=1), metavar="N", help=text)
 
 

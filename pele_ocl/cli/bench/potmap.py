@@ -40,7 +40,7 @@ def _numbers(context: click.Context, option: click.Parameter, given: str | None)
     if given is None:
         return ()
     if not re.fullmatch(r"[1-9]\d?(,[1-9]\d?)*", given):
-        raise click.BadParameter(f"{given!r} is no list of numbers up to 99, as 1,2,4 is")
+        raise click.BadParameter(f"{given!r} is not a list of numbers up to 99, such as 1,2,4")
     return tuple(map(int, given.split(",")))
 
 
@@ -50,7 +50,7 @@ def _sizes(context: click.Context, option: click.Parameter, given: str | None) -
         return ()
     sizes = given.split(",")
     if not all(re.fullmatch(r"[1-9]\d{0,3}(x[1-9]\d{0,3}){0,2}", size) for size in sizes):
-        raise click.BadParameter(f"{given!r} is no list of groups, as 8x4,64x1x1 is")
+        raise click.BadParameter(f"{given!r} is not a list of work-group sizes, such as 8x4,64x1x1")
     padded = ((*map(int, size.split("x")), 1, 1) for size in sizes)
     return tuple((x, y, z) for x, y, z, *_ in padded)
 
@@ -67,27 +67,27 @@ def _sizes(context: click.Context, option: click.Parameter, given: str | None) -
 )
 @variants_option(TIMED)
 @precisions_option("float32")
-@device_option("choices", multiple=True, more=" 0,1 share the map.")
+@device_option("choices", multiple=True, more=" 0,1 computes the map on both.")
 @runs_option()
 @click.option(
     "--group",
     "groups",
     metavar="SIZES",
     callback=_sizes,
-    help="Table of these groups instead, such as 8x4,32x4,64x1x1.",
+    help="Print a table for these work-group sizes instead, such as 8x4,32x4,64x1x1.",
 )
 @click.option(
     "--points-per-item", "points_per_item", metavar="NUMBERS", callback=_numbers,
-    help="Table of so many points a work-item instead, such as 1,2,4,8.",
+    help="Print a table for these numbers of points per work-item instead, such as 1,2,4,8.",
 )  # fmt: skip
-@json_option(" a line")
+@json_option(" per line")
 @click.option("--no-peers", is_flag=True, hidden=True, expose_value=False, callback=_say_gone)
 @debug_option
 def potmap(
     points: int, n_atoms: int, system: str | None, variants: tuple[str, ...], precisions: tuple[str, ...],
     choices: tuple[str, ...], runs: int, groups: tuple[Group, ...], points_per_item: tuple[int, ...], as_json: bool,
 ) -> None:  # fmt: skip
-    """A potential map by every variant: the ladder of the textbooks, and methods with less work.
+    """Compare all variants on a potential map: the ladder of the textbooks, and faster methods.
 
     Times are the kernels' own, with the middle runs averaged. A variant that would take many seconds is timed on slices
     from the middle of the map and scaled, marked *. Rates are atoms times points per second. "sequential" and "gather"
@@ -97,10 +97,11 @@ def potmap(
     atoms within 12 A, like its reference.
     "books" is what the textbooks measured on a GeForce 8800 in 2007.
 
-    With --group or --points-per-item there is a table for each rung that has them. It has rates in G evaluations
-    per second, one row per group.
+    --group and --points-per-item print a table for each rung that supports them, with rates in G evaluations per
+    second, one row per work-group size.
 
-    With several --device, such as --device 0 --device 0,1, each has a table; "first" compares it with the first one.
+    If --device is given several times, such as --device 0 --device 0,1, a table is printed for each; "first" compares
+    with the first one.
     """
     from ...bench.potmap import BOOKS, measure, random_system
     from ...bench.sizes import SIZED, measure_sizes

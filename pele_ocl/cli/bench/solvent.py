@@ -27,14 +27,14 @@ BASES = {"sequential": "sequential on one core of the CPU"}
 @click.command(cls=EachOnce)
 @bench_options(VARIANTS)
 @click.option(
-    "--why", "is_why", is_flag=True, help="Say in a sentence what limits each float32 row, and what was seen."
+    "--why", "is_why", is_flag=True, help="Print a sentence about what limits each float32 row, and what was measured."
 )
 @group_option("`pair`; by default 256, as in the thesis")
 def solvent(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool, is_why: bool, group: int | None,
 ) -> None:  # fmt: skip
-    """Born radii by every variant on structures from 96 to 30,211 atoms: the thesis' tables 3.2 and 3.3 again.
+    """Compare all variants of Born radii on 96 to 30,211 atoms, as in tables 3.2 and 3.3 of the thesis.
 
     Times are device times from the first kernel's start to the last one's end. The fastest and the slowest run are
     dropped and the others averaged. Beyond 5,000 atoms `sequential` is timed on a sample of rows and scaled, marked *.

@@ -51,7 +51,7 @@ class Axis:
             return cls(n, -variable.period / 2, variable.period / n, True)
         if bounds is None or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
             name = type(variable).__name__
-            raise InputError(f"bounds of a {name} are {bounds}; two rising numbers of {variable.unit} are needed")
+            raise InputError(f"bounds of a {name} are {bounds}; expected two rising numbers of {variable.unit}")
         n = n or max(2, int(np.ceil((bounds[1] - bounds[0]) / spacing)) + 1)
         return cls(n, float(bounds[0]), (bounds[1] - bounds[0]) / (n - 1), False)
 
@@ -187,7 +187,7 @@ class GridBias(Interpolated):
             object.__setattr__(self, "bounds", [None if of.period else (0.0, 1.0) for of in found])
         grid = np.zeros((*[2] * d, 1 << d)) if self.grid is None else numbers("grid", self.grid)
         if grid.ndim != d + 1 or grid.shape[-1] != 1 << d or min(grid.shape) < 2 or not np.isfinite(grid).all():
-            raise InputError(f"grid has shape {grid.shape}; finite numbers ({'n, ' * d}{1 << d}) are needed")
+            raise InputError(f"grid has shape {grid.shape}; expected finite numbers ({'n, ' * d}{1 << d})")
         object.__setattr__(self, "grid", read_only(grid, np.float64))
         _ = self.axes
 
@@ -234,11 +234,11 @@ class Growing(Interpolated):
         widths = np.atleast_1d(numbers("widths", self.widths))
         if widths.shape != (len(found),) or not (np.isfinite(widths) & (widths >= 1e-4)).all():
             raise InputError(
-                f"widths are {widths.tolist()}; {len(found)} numbers of 0.0001 or more are needed, one a variable"
+                f"widths are {widths.tolist()}; expected {len(found)} numbers of 0.0001 or more, one per variable"
             )
         for variable, width in zip(found, widths.tolist(), strict=True):
             if variable.period and width > variable.period / 2:
-                raise InputError(f"a torsion's width is {width:g}; radians are needed, at most pi")
+                raise InputError(f"a torsion's width is {width:g}; expected radians, at most pi")
         object.__setattr__(self, "widths", read_only(widths, np.float64))
         whole_number("pace", self.pace, least=1)
         if self.bias_factor is not None:
@@ -247,7 +247,7 @@ class Growing(Interpolated):
         flag("shared", self.shared)
         n_nodes = np.prod([axis.n for axis in self.axes])
         if n_nodes > MOST_NODES:
-            raise InputError(f"the bias has {n_nodes:,} nodes; take wider hills, or narrower bounds")
+            raise InputError(f"the bias has {n_nodes:,} nodes; use wider hills, or narrower bounds")
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
@@ -293,7 +293,7 @@ class Metadynamics(Growing):
     name: str = "metadynamics"
 
     def __post_init__(self) -> None:
-        number("height", self.height, "a number of kcal/mol, 0 or more,", least=0)
+        number("height", self.height, "a number of kcal/mol, 0 or more", least=0)
         self._check_growth()
 
     @property
@@ -310,7 +310,7 @@ class Metadynamics(Growing):
         if temperatures.shape not in ((), energies.shape):
             raise InputError(f"energies have shape {energies.shape} and temperatures {temperatures.shape}")
         if not (temperatures > 0).all() or not np.isfinite(energies).all():
-            raise InputError("finite energies and temperatures above 0 K are needed")
+            raise InputError("expected finite energies and temperatures above 0 K")
         if self.bias_factor is None:
             return np.full(np.shape(energies), float(self.height))
         with np.errstate(over="ignore", under="ignore"):
@@ -324,12 +324,12 @@ def bounds_of(variables: Sequence[Variable], given: Sequence[Range | None] | Non
         return [None] * len(variables)
     if not isinstance(given, list | tuple) or len(given) != len(variables):
         n = len(variables)
-        raise InputError(f"bounds are {described(given)}; a list of {n} pairs of numbers, or None, is needed")
+        raise InputError(f"bounds are {described(given)}; expected a list of {n} pairs of numbers, or None")
     found: list[Range | None] = []
     for of in given:
         pair = np.array([np.nan, np.nan]) if of is None else numbers("bounds", of)
         if pair.shape != (2,):
-            raise InputError(f"bounds are {described(of)}; two rising numbers are needed")
+            raise InputError(f"bounds are {described(of)}; expected two rising numbers")
         found.append(None if of is None else (float(pair[0]), float(pair[1])))
     return found
 

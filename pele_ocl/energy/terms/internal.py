@@ -42,7 +42,7 @@ class InternalRestraint(Term):
     def __post_init__(self) -> None:
         atoms = array("atoms to restrain", self.atoms, "iu", "indices")
         if atoms.ndim != 2 or atoms.shape[1] != self.members or not len(atoms):
-            raise InputError(f"atoms to restrain have shape {atoms.shape}; (m, {self.members}) is needed")
+            raise InputError(f"atoms to restrain have shape {atoms.shape}; expected (m, {self.members})")
         twice = np.flatnonzero(names_twice(atoms))
         if len(twice):
             raise InputError(f"atoms to restrain must be {self.members} different ones; {atoms[twice[0]]} are not")

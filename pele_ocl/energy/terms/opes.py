@@ -66,7 +66,7 @@ class OPES(Growing):
 
     def _check_array(self, name: str, values: Floats) -> None:
         if name == self.grown and (values[..., 0] < 0).any():
-            raise InputError("a density is negative; 0 or more is needed")
+            raise InputError("a density is negative; expected 0 or more")
 
     @property
     def further_arrays(self) -> dict[str, Floats]:

@@ -44,8 +44,8 @@ class PositionalRestraint(Term):
     name: str = "restraint"
 
     def __post_init__(self) -> None:
-        number("force_constant", self.force_constant, "a number of kcal/mol/A^2, 0 or more,", least=0)
-        number("flat", self.flat, "a number of Angstrom, 0 or more,", least=0)
+        number("force_constant", self.force_constant, "a number of kcal/mol/A^2, 0 or more", least=0)
+        number("flat", self.flat, "a number of Angstrom, 0 or more", least=0)
         # Copied, since a plan makes its buffers at first use, and again for each thread.
         if self.reference is not None:
             object.__setattr__(self, "reference", read_only(positions_of(self.reference, "reference"), np.float64))
@@ -93,7 +93,9 @@ class PositionalRestraint(Term):
         try:
             constants[slice(None) if self.atoms is None else np.asarray(self.atoms)] = self.force_constant
         except (IndexError, TypeError, ValueError):
-            raise InputError(f"atoms to restrain are no mask of {len(atoms)} atoms and no indices of them") from None
+            raise InputError(
+                f"atoms to restrain are neither a mask of {len(atoms)} atoms nor indices of them"
+            ) from None
         return constants
 
 
@@ -124,8 +126,8 @@ class CenterRestraint(Term):
     name: str = "center_restraint"
 
     def __post_init__(self) -> None:
-        number("force_constant", self.force_constant, "a number of kcal/mol/A^2, 0 or more,", least=0)
-        number("flat", self.flat, "a number of Angstrom, 0 or more,", least=0)
+        number("force_constant", self.force_constant, "a number of kcal/mol/A^2, 0 or more", least=0)
+        number("flat", self.flat, "a number of Angstrom, 0 or more", least=0)
         chosen = atoms_chosen("atoms to restrain", self.atoms)
         object.__setattr__(self, "atoms", read_only(chosen, chosen.dtype))
         for name, shape in (("target", (3,)), ("weights", None)):
@@ -133,7 +135,7 @@ class CenterRestraint(Term):
                 continue
             values = numbers(name, getattr(self, name))
             if not np.isfinite(values).all() or (shape and values.shape != shape):
-                raise InputError(f"{name} has shape {values.shape}; finite numbers {shape or ''} are needed")
+                raise InputError(f"{name} has shape {values.shape}; expected finite numbers {shape or ''}")
             object.__setattr__(self, name, read_only(values, np.float64))
 
     def check(self, atoms: Atoms) -> None:

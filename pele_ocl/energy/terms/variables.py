@@ -65,12 +65,12 @@ class TorsionVariable(Variable):
         given = self.atoms
         if isinstance(given, list | tuple) and any(isinstance(of, str) for of in given):
             if len(given) != 4 or not all(isinstance(of, str | int | np.integer) for of in given):
-                raise InputError(f"atoms of a torsion are {list(given)}; four indices or selections are needed")
+                raise InputError(f"atoms of a torsion are {list(given)}; expected four indices or selections")
             object.__setattr__(self, "atoms", tuple(given))
             return
         four = array("atoms of a torsion", given, "iu", "indices or four selections")
         if four.shape != (4,) or len(np.unique(four)) < 4:
-            raise InputError(f"atoms of a torsion are {four.tolist()}; four different indices are needed")
+            raise InputError(f"atoms of a torsion are {four.tolist()}; expected four different indices")
         object.__setattr__(self, "atoms", read_only(four, np.int64))
 
     def groups(self, atoms: Atoms) -> list[Ints]:
@@ -79,10 +79,10 @@ class TorsionVariable(Variable):
         found = [_chosen(of if isinstance(of, str) else np.array([of]), atoms) for of in self.atoms]
         for given, of in zip(self.atoms, found, strict=True):
             if len(of) != 1:
-                raise InputError(f"{given!r} takes {len(of)} atoms; each selection of a torsion must take one")
+                raise InputError(f"{given!r} selects {len(of)} atoms; each selection of a torsion must select one")
         four = np.concatenate(found)
         if len(np.unique(four)) < 4:
-            raise InputError(f"atoms of a torsion are {four.tolist()}; four different ones are needed")
+            raise InputError(f"atoms of a torsion are {four.tolist()}; expected four different ones")
         return [four]
 
     def value(self, positions: Floats, atoms: Atoms) -> tuple[float, Floats]:
@@ -142,7 +142,7 @@ class GyrationVariable(Variable):
     def groups(self, atoms: Atoms) -> list[Ints]:
         found = _chosen(self.atoms, atoms)
         if len(found) < 2:
-            raise InputError(f"a radius of gyration has {len(found)} atom; 2 or more are needed")
+            raise InputError(f"a radius of gyration has {len(found)} atom; expected 2 or more")
         return [found]
 
     def value(self, positions: Floats, atoms: Atoms) -> tuple[float, Floats]:
@@ -175,7 +175,7 @@ class RMSDVariable(Variable):
     def groups(self, atoms: Atoms) -> list[Ints]:
         found = _chosen(self.atoms, atoms)
         if len(found) < 3:
-            raise InputError(f"an RMSD has {len(found)} atoms; 3 or more are needed")
+            raise InputError(f"an RMSD has {len(found)} atoms; expected 3 or more")
         return [found]
 
     def traits(self, atoms: Atoms) -> Floats:
@@ -206,7 +206,7 @@ def _keep(variable: Variable, name: str) -> None:
 def _within(chosen: Ints, atoms: Atoms) -> Ints:
     """Check indices. Raises InputError if the molecule does not have them."""
     if not len(chosen):
-        raise InputError("a collective variable has no atoms; one or more are needed")
+        raise InputError("a collective variable has no atoms; expected one or more")
     if chosen.min() < 0 or chosen.max() >= len(atoms):
         raise InputError(f"atoms of a collective variable must be of 0 to {len(atoms) - 1}")
     return chosen.astype(np.int32)
@@ -218,7 +218,7 @@ def _chosen(given: ArrayLike | str, atoms: Atoms) -> Ints:
     require_no_numbers_as_mask("atoms of a collective variable", of, len(atoms))
     if of.dtype == bool:
         if of.shape != (len(atoms),):
-            raise InputError(f"a mask of atoms has shape {of.shape}; ({len(atoms)},) is needed")
+            raise InputError(f"a mask of atoms has shape {of.shape}; expected ({len(atoms)},)")
         of = np.flatnonzero(of)
     return _within(np.unique(of), atoms)
 

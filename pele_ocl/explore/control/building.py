@@ -76,7 +76,7 @@ class MetricMaker:
     def _one(self, block: MetricBlock, name: str) -> int:
         chosen = np.flatnonzero(self._mask(block, name))
         if len(chosen) != 1:
-            raise InputError(f"{self._file}: {block.place}.{name} selects {len(chosen)} atoms; one is needed")
+            raise InputError(f"{self._file}: {block.place}.{name} selects {len(chosen)} atoms; expected one")
         return int(chosen[0])
 
     def _binding(self, block: MetricBlock) -> Metric:
@@ -95,7 +95,7 @@ class MetricMaker:
         hydrogens = self._flag(block, "includeHydrogens", False)
         there = beside(self._file, path)
         if not os.path.exists(there):
-            raise FormatError(f"{self._file}: {block.place}.Native.path names {there}, which is not there")
+            raise FormatError(f"{self._file}: {block.place}.Native.path names {there}, which does not exist")
         found = Rmsd(self._atoms, there, chosen, superposed, hydrogens)
         if found.n_compared < found.n_chosen:
             self.notes.append(
@@ -114,7 +114,7 @@ class MetricMaker:
     def _to_point(self, block: MetricBlock) -> Metric:
         point = block.settings.get("point")
         if not isinstance(point, list) or len(point) != 3 or not all(isinstance(x, int | float) for x in point):
-            raise FormatError(f"{self._file}: {block.place}.point is no list of three numbers")
+            raise FormatError(f"{self._file}: {block.place}.point is not a list of three numbers")
         return DistanceToPoint(self._atoms, self._mask(block, "atoms"), (point[0], point[1], point[2]))
 
     def _angle(self, block: MetricBlock) -> Metric:
@@ -127,7 +127,7 @@ class MetricMaker:
         given = block.settings.get("selection_group_1")
         identities = given.get("atoms", {}).get("ids", []) if isinstance(given, Mapping) else []
         if len(identities) != 4:
-            raise FormatError(f"{words} names {len(identities)} atoms; four are needed")
+            raise FormatError(f"{words} names {len(identities)} atoms; expected four")
         a, b, c, d = (atom_of(self._atoms, identity, words) for identity in identities)
         return Dihedral((a, b, c, d))
 

@@ -87,17 +87,17 @@ class _Parser:
     def _comparison(self) -> Test:
         name = self._token()
         if name in _WORDS or name in _COMPARISONS:
-            raise self._fault(f"the name of a metric is needed in place of {quoted(name)}")
+            raise self._fault(f"expected the name of a metric in place of {quoted(name)}")
         self._sensors[name] = None
         if self._next(EVERY):
             period = self._number()
             offset = self._number() if self._next(OFFSET) else 0.0
             if period < 1 or period != int(period):
-                raise self._fault(f"the period {period:g} is no whole number from 1")
+                raise self._fault(f"the period {period:g} is not a whole number from 1")
             return lambda values: values[name] >= 1 + offset and (values[name] - 1 - offset) % period == 0
         sign = self._token()
         if sign not in _COMPARISONS:
-            raise self._fault(f"one of {' '.join(_COMPARISONS)} is needed in place of {quoted(sign)}")
+            raise self._fault(f"expected one of {' '.join(_COMPARISONS)} in place of {quoted(sign)}")
         compare, bound = _COMPARISONS[sign], self._number()
         return lambda values: compare(values[name], bound)
 
@@ -119,7 +119,7 @@ class _Parser:
         try:
             return float(token)
         except ValueError:
-            raise self._fault(f"a number is needed in place of {quoted(token)}") from None
+            raise self._fault(f"expected a number in place of {quoted(token)}") from None
 
     def _fault(self, why: str) -> FormatError:
         return FormatError(f"{self._words}: the condition {quoted(self._text)} cannot be read: {why}")

@@ -168,7 +168,7 @@ class Block:
     def fault(self, name: str, found: object, needed: str) -> FormatError:
         """Build the error for an invalid value."""
         what = needed_for(found, self._unread.words, needed)
-        return FormatError(f"{self.file}: {self.place}.{name} is {quoted(found)}; {what} is needed")
+        return FormatError(f"{self.file}: {self.place}.{name} is {quoted(found)}; expected {what}")
 
     def _value(self, name: str, default: Any, about: Mapping[str, Any]) -> Any:
         """Return a value of the default's type. Raises FormatError for another type, and if it is out of bounds."""

@@ -32,7 +32,7 @@ def selected(atoms: Atoms | Labels, given: object, words: str) -> Bools:
     if given == "empty":
         return np.zeros(len(labels), bool)
     if not isinstance(given, Mapping):
-        raise InputError(f"{words} is {quoted(given)}; a selection of atoms, links or chains is needed")
+        raise InputError(f"{words} is {quoted(given)}; expected a selection of atoms, links or chains")
     omitted = given.get("omit", {})
     found = np.zeros(len(labels), bool)
     for level, marks in _LEVELS.items():
@@ -50,7 +50,7 @@ def atom_of(atoms: Atoms | Labels, identity: object, words: str) -> int:
     """Return the index of the atom named by e.g. `A:16:_CA_`. Raises InputError unless there is exactly one."""
     chosen = np.flatnonzero(selected(atoms, {"atoms": {"ids": [identity]}}, words))
     if len(chosen) != 1:
-        raise InputError(f"{words}: {quoted(identity)} names {len(chosen)} atoms; one is needed")
+        raise InputError(f"{words}: {quoted(identity)} names {len(chosen)} atoms; expected one")
     return int(chosen[0])
 
 
@@ -65,11 +65,11 @@ def _of_level(labels: Labels, given: object, marks: Marks, words: str, must_be: 
     if isinstance(given, str):
         return _whole(labels, given, words)
     if not isinstance(given, Mapping) or set(given) - set(marks):
-        raise InputError(f"{words} is {quoted(given)}; {' or '.join(marks)} are needed")
+        raise InputError(f"{words} is {quoted(given)}; expected {' or '.join(marks)}")
     for kind, names in given.items():
         for name in names if isinstance(names, list) else [names]:
             if not isinstance(name, str):
-                raise InputError(f"{words}.{kind} holds {quoted(name)}; texts are needed")
+                raise InputError(f"{words}.{kind} contains {quoted(name)}; expected texts")
             mask = marks[kind](labels, name)
             if must_be and kind != "names" and not mask.any():
                 raise InputError(f"{words}: no atom of the structure is in {quoted(name)}")
@@ -84,7 +84,7 @@ def _whole(labels: Labels, word: str, words: str) -> Bools:
     if word in (LIGANDS, NO_LIGANDS):
         is_ligand = ligand_chains(labels)
         return is_ligand if word == LIGANDS else ~is_ligand
-    raise InputError(f"{words} is {quoted(word)}; all, {LIGANDS} or {NO_LIGANDS} is needed")
+    raise InputError(f"{words} is {quoted(word)}; expected all, {LIGANDS} or {NO_LIGANDS}")
 
 
 def ligand_chains(labels: Labels) -> Bools:

@@ -166,7 +166,7 @@ class Simulation:
     def require_done(self) -> None:
         """Raise FormatError if the file uses unsupported features; the message lists them."""
         if self.refused:
-            raise FormatError(f"{self.path}: not done here: {'; '.join(self.refused)}. Take it out of the file")
+            raise FormatError(f"{self.path}: not supported: {'; '.join(self.refused)}. Remove it from the file")
 
 
 def read_simulation(path: str | PathLike[str], words: Mapping[str, str] | None = None) -> Simulation:
@@ -211,7 +211,7 @@ class _Reader:
         log, saved = whole.text("simulationLogPath"), whole.text("controlFileSavingPath")
         commands = whole.blocks("commands")
         if not commands:
-            raise FormatError(f"{self.file}: names no commands; one of the type {SIMULATION} is needed")
+            raise FormatError(f"{self.file}: names no commands; expected one of the type {SIMULATION}")
         command = commands[0]
         kinds = [each.text("commandType") for each in commands]
         for k, kind in enumerate(kinds):
@@ -226,9 +226,7 @@ class _Reader:
         output.take("simulationLogPath")
         output.finish()
         if written.controller_events_log_path:
-            self.notes.append(
-                f"{self.file}: PELE_Output.controllerEventsLogPath is not followed; there is no controller"
-            )
+            self.notes.append(f"{self.file}: PELE_Output.controllerEventsLogPath is ignored; there is no controller")
         self.refuse(written.use_inter_step_logger, "PELE_Output.useInterStepLogger")
         self.refuse(written.saving_mode != "savingTrajectory", f"PELE_Output.savingMode {written.saving_mode}")
         ligand = command.take("selectionToPerturb")
@@ -337,7 +335,7 @@ class _Reader:
             self.refuse(True, f"{found.place}.type {kind}")
         if radii and not radii[-1] > (radii[0] if len(radii) > 1 else 0):
             name = "radius" if len(radii) == 1 else "outerRadius"
-            raise found.fault(name, radii[-1], "a positive radius, of a shell more than innerRadius,")
+            raise found.fault(name, radii[-1], "a positive radius, of a shell more than innerRadius")
         if not (radii or edges) and kind == "prismaticBox":
             raise found.fault("x_y_z", None, "a list of three numbers")
         box = BoxBlock(kind, radii, edges, found.point("fixedCenter"), found.take("selectionOfAtomsForCOM"))

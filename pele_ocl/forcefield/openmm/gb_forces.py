@@ -62,7 +62,7 @@ def gb_parameters(
         return GBParameters(*radii_set(radii, labels, bonds), radii)
     found = [*forces.of("GBSAOBCForce"), *forces.of("CustomGBForce")]
     if len(found) > 1:
-        raise InputError(f"the System has {len(found)} Generalized Born forces; one is needed, or none")
+        raise InputError(f"the System has {len(found)} Generalized Born forces; expected one, or none")
     if not found:
         try:
             default = DefaultRadii(DEFAULT_SET, labels, bonds)

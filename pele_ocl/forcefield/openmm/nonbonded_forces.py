@@ -76,7 +76,7 @@ def nonbonded_parameters(forces: Forces, n: int) -> Nonbonded:
     """
     of_class = forces.of("NonbondedForce")
     if len(of_class) != 1:
-        raise InputError(f"the System has {len(of_class)} forces of the class NonbondedForce; exactly one is needed")
+        raise InputError(f"the System has {len(of_class)} forces of the class NonbondedForce; expected exactly one")
     force = of_class[0]
     if force.getNumParticleParameterOffsets() or force.getNumExceptionParameterOffsets():
         raise InputError("the System's NonbondedForce has parameter offsets, which are not computed here; remove them")
@@ -114,7 +114,7 @@ def _custom(customs: list[CustomNonbondedForce], particles: Floats) -> _LennardJ
     force = customs[0]
     if len(customs) > 1 or particles[:, 2].any() or force.getNumInteractionGroups():
         raise InputError(
-            f"the System has a CustomNonbondedForce ({force.getName()}) beside other Lennard-Jones terms; "
+            f"the System has a CustomNonbondedForce ({force.getName()}) in addition to other Lennard-Jones terms; "
             "remove what is not part of the force field"
         )
     energy = form(force.getEnergyFunction())
@@ -132,7 +132,7 @@ def _custom(customs: list[CustomNonbondedForce], particles: Floats) -> _LennardJ
         return _from_tables(a**2 if energy in _ROOT_TABLES else a, b, types)
     raise InputError(
         f"the System has a CustomNonbondedForce ({force.getName()}) of energy {force.getEnergyFunction()!r}, which is "
-        "not computed here; a NonbondedForce, or Lennard-Jones terms as openmm.app writes them, are needed"
+        "not computed here; expected a NonbondedForce, or Lennard-Jones terms as openmm.app writes them"
     )
 
 
@@ -159,8 +159,8 @@ def _from_tables(a: Floats, b: Floats, types: NDArray[np.intp]) -> _LennardJones
     if len(other_energies):
         i, j = (int(np.flatnonzero(types == used[t])[0]) for t in other_energies[0])
         raise InputError(
-            f"the coefficients of the pair of atoms {i} and {j} are no Lennard-Jones energy: both 0, or both positive, "
-            "are needed"
+            f"the coefficients of the pair of atoms {i} and {j} are not those of a Lennard-Jones energy: expected "
+            "both 0, or both positive"
         )
     rule, own = rule_of(sigma[among], epsilon[among])
     return _LennardJones(sigma.diagonal()[types], epsilon.diagonal()[types], rule, types, (sigma, epsilon), used[own])
@@ -185,8 +185,8 @@ def _exceptions(rows: Floats, forces: Forces) -> Floats:
                 k = place.get(_pair(int(i), int(j)))
                 if k is None or rows[k, 4]:
                     raise InputError(
-                        f"the CustomBondForce ({force.getName()}) acts on atoms {int(i)} and {int(j)}, which are no "
-                        "1-4 pair without Lennard-Jones energy of the NonbondedForce; remove that force"
+                        f"the CustomBondForce ({force.getName()}) acts on atoms {int(i)} and {int(j)}, which are not "
+                        "a 1-4 pair without Lennard-Jones energy of the NonbondedForce; remove that force"
                     )
                 rows[k, 3:] = sigma, epsilon
     rows[rows[:, 4] == 0, 3] = 0.0

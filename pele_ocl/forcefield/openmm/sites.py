@@ -41,7 +41,7 @@ def _rules(system: System) -> Iterator[SiteRule]:
         else:
             raise InputError(
                 f"particle {k} is a virtual site of the type {type(site).__name__} with {len(parents)} parents, which "
-                "is not supported; take averages of two or three particles, OutOfPlaneSite, or LocalCoordinatesSite "
+                "is not supported; use averages of two or three particles, OutOfPlaneSite, or LocalCoordinatesSite "
                 f"of up to {MOST_PARENTS}"
             )
 

@@ -155,7 +155,7 @@ class XmlFiles:
         more = f" ({len(unmatched) - 1} more {'fail' if len(unmatched) > 2 else 'fails'}, too)" if unmatched[1:] else ""
         return (
             f"{structure.where(int(structure.labels.residue_starts[unmatched[0]]))}: {self.name} has no residue "
-            f"{residue} of these atoms{why}{more}; {way} an XML file that has it behind a comma: "
+            f"{residue} of these atoms{why}{more}; {way} an XML file that has it after a comma: "
             f"{self.name},residue.xml"
         )
 
@@ -171,11 +171,9 @@ def _files(name: str) -> tuple[str, ...]:
     if brought:
         return brought
     if not name.lower().endswith(".xml"):
-        raise InputError(
-            f"there is no force field {quoted(name)}; OpenMM brings {', '.join(names())}, or give an XML file"
-        )
+        raise InputError(f"unknown force field {quoted(name)}; OpenMM brings {', '.join(names())}, or give an XML file")
     if not Path(name).is_file() and not (_brought() / name).is_file():
-        raise InputError(f"{name}: there is no such file; give the path of an XML file of OpenMM")
+        raise InputError(f"{name}: no such file; give the path of an XML file of OpenMM")
     return (name,)
 
 
@@ -203,7 +201,7 @@ def _refuse_scripts(files: tuple[str, ...]) -> None:
         for kind in _SCRIPTS:
             if root.find(f".//{kind}") is not None:
                 raise InputError(
-                    f"{file}: holds Python code in <{kind}>, which OpenMM would run; read it, and allow it with "
+                    f"{file}: contains Python code in <{kind}>, which OpenMM would run; read it, and allow it with "
                     "`allow_scripts=True` where you trust the file"
                 )
         included = [each.get("file", "") for each in root.iter("Include")]

@@ -41,7 +41,7 @@ def place(topology: Topology, path: str | PathLike[str], frame: int | None = Non
             positions, notes = _netcdf_positions(topology, str(file), stream, frame)
         else:
             if frame not in (None, 1):
-                raise FormatError(f"{file}: holds no frame {frame}; a restart has one")
+                raise FormatError(f"{file}: contains no frame {frame}; a restart has one")
             stream.seek(0)
             positions, notes = _text_positions(file, stream.read(), topology), ()
     try:
@@ -79,7 +79,7 @@ def _text_positions(file: InputFile | Path, data: bytes, topology: Topology | No
     while lines and not lines[-1]:
         lines.pop()
     if len(lines) < _HEADS:
-        raise FormatError(f"{file}: ends before the number of atoms, which stands on the second line")
+        raise FormatError(f"{file}: ends before the number of atoms, which is on the second line")
     n_atoms = _number_of_atoms(file, lines[1])
     if topology is not None:
         _refuse_other_number(topology, f"{file}:2", n_atoms)
@@ -94,7 +94,7 @@ def _text_positions(file: InputFile | Path, data: bytes, topology: Topology | No
     behind = len(lines) - _HEADS - n_lines
     if behind not in (0, 1, n_lines, n_lines + 1):
         raise FormatError(
-            f"{file}:{_HEADS + n_lines + 1}: {behind:,} lines behind the coordinates; velocities take {n_lines:,}, "
+            f"{file}:{_HEADS + n_lines + 1}: {behind:,} lines after the coordinates; velocities take {n_lines:,}, "
             "a box 1"
         )
     return fields.numbers().reshape(n_atoms, 3)
@@ -143,8 +143,8 @@ def _chosen(where: str, frame: int | None, n_frames: int) -> tuple[int, tuple[st
     """Return the number of the frame to read, and a note if there are other frames."""
     number = 1 if frame is None else frame
     if not 1 <= number <= n_frames:
-        raise FormatError(f"{where}: holds no frame {number}; the frames are 1 to {n_frames:,}")
-    note = f"{where} holds {n_frames:,} frames; the first was read, and `model` reads another"
+        raise FormatError(f"{where}: contains no frame {number}; the frames are 1 to {n_frames:,}")
+    note = f"{where} contains {n_frames:,} frames; the first was read, and `model` reads another"
     return number, (note,) * (frame is None and n_frames > 1)
 
 

@@ -135,9 +135,9 @@ def read_frames(where: str, stream: BinaryIO) -> Frames:
     stride = records[0].record_size if len(records) == 1 else sum(-(-v.record_size // 4) * 4 for v in records)
     found = variables.get("coordinates")
     if found is None:
-        raise FormatError(f"{where}: holds no variable 'coordinates'; a restart or trajectory of AMBER is needed")
+        raise FormatError(f"{where}: contains no variable 'coordinates'; expected a restart or trajectory of AMBER")
     if len(found.shape) not in (2, 3) or found.shape[-1] != 3 or not found.shape[-2] or found.dtype.kind != "f":
-        raise FormatError(f"{where}: the coordinates have shape {found.shape}; (atoms, 3) is needed")
+        raise FormatError(f"{where}: the coordinates have shape {found.shape}; expected (atoms, 3)")
     factor, n_atoms = _factor(where, found), found.shape[-2]
     if found.is_record:
         begin = min(v.begin for v in records)
@@ -167,7 +167,7 @@ def _factor(where: str, found: Variable) -> float:
     """Return the conversion factor to A."""
     unit = found.attributes.get("units", "angstrom")
     if str(unit).strip("\0 ").lower() not in ("angstrom", "angstroms", "a"):
-        raise FormatError(f"{where}: the coordinates are in {quoted(str(unit))}; angstrom are needed")
+        raise FormatError(f"{where}: the coordinates are in {quoted(str(unit))}; expected angstrom")
     factor = found.attributes.get("scale_factor", 1.0)
     if not isinstance(factor, float) or not 0 < factor < np.inf:
         raise FormatError(f"{where}: the scale factor of the coordinates is {quoted(str(factor))}; the file is damaged")
@@ -231,7 +231,7 @@ class _Reader:
         indices = [self.size() for _ in range(self.size())]
         stray = [index for index in indices if index >= len(dimensions)]
         if stray:
-            raise FormatError(f"{self.where}: variable {quoted(name)}: there is no dimension {stray[0]}")
+            raise FormatError(f"{self.where}: variable {quoted(name)} has an unknown dimension {stray[0]}")
         shape = tuple(dimensions[index][1] or None for index in indices)
         attributes, dtype = self.attributes(), self.dtype()
         self.size()  # size in bytes, redundant, and it overflows for large variables
@@ -276,7 +276,7 @@ class Coordinates:
         unit = values.attrs.get("unit", values.attrs.get("units", "angstrom"))
         unit = unit.decode("utf-8", "replace") if isinstance(unit, bytes) else str(unit)
         if unit.lower() not in _ANGSTROM:
-            raise FormatError(f"{self.where}: its positions are in {unit!r}; angstrom or nanometers are needed")
+            raise FormatError(f"{self.where}: its positions are in {unit!r}; expected angstrom or nanometers")
         self._cell = [self._file.get(name) for name in ("cell_lengths", "cell_angles")]
         self.factor = _ANGSTROM[unit.lower()] * float(np.ravel(values.attrs.get("scale_factor", 1.0))[0])
 

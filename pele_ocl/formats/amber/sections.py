@@ -137,7 +137,7 @@ class Fields:
         if set(text.strip()) == {ord("*")}:
             raise FormatError(f"{place} is {quoted(text.decode())}: its number was too large for the columns")
         if not text.strip():
-            raise FormatError(f"{place} is blank; {wanted} in {self.width} columns is needed")
+            raise FormatError(f"{place} is blank; expected {wanted} in {self.width} columns")
         if is_fine(text.strip()):
             raise FormatError(f"{place}, {quoted(text.decode())}, does not end in the last of its {self.width} columns")
         raise FormatError(f"{place}, {quoted(text.decode('latin-1'))}, is not {wanted} in {self.width} columns")
@@ -233,9 +233,9 @@ class Sections:
         section = self.section(name)
         where = f"{self.file}:{section.line}: section {name}"
         if section.kind != kind:
-            raise FormatError(f"{where}: its %FORMAT is missing or of another kind; {_KINDS[kind]} are needed")
+            raise FormatError(f"{where}: its %FORMAT is missing or of another kind; expected {_KINDS[kind]}")
         if count is not None and len(section.fields) != count:
-            raise FormatError(f"{where} holds {len(section.fields):,} values; by POINTERS there are {count:,}")
+            raise FormatError(f"{where} contains {len(section.fields):,} values; by POINTERS there are {count:,}")
         return section.fields
 
 
@@ -296,13 +296,13 @@ def _refuse(file: InputFile, data: bytes) -> NoReturn:
     if not data.strip():
         raise FormatError(f"{file}: the file is empty")
     if data.lstrip().startswith(b"<"):
-        raise FormatError(f"{file}: holds HTML, not an AMBER topology; was the download an error page?")
+        raise FormatError(f"{file}: contains HTML, not an AMBER topology; was the download an error page?")
     if _GROMACS.search(data):
         raise FormatError(
             f"{file}: a GROMACS topology; load it with OpenMM's GromacsTopFile and give its system to "
             "pele_ocl.from_openmm"
         )
-    raise FormatError(f"{file}: holds no %FLAG; an AMBER topology of version 7 or later (prmtop, parm7) is needed")
+    raise FormatError(f"{file}: contains no %FLAG; expected an AMBER topology of version 7 or later (prmtop, parm7)")
 
 
 # Names of the values in POINTERS, in order.
@@ -338,7 +338,7 @@ def read_counts(sections: Sections) -> tuple[SectionCounts, tuple[str, ...]]:
     values = sections.whole_numbers("POINTERS")
     if len(values) < _LEAST:
         where = sections.at("POINTERS", len(values))
-        raise FormatError(f"{where} holds {len(values)} values; {_LEAST} or more are needed")
+        raise FormatError(f"{where} contains {len(values)} values; expected {_LEAST} or more")
     pointers = dict(zip(_ORDER, values.tolist(), strict=False))
     for k, (name, value) in enumerate(pointers.items()):
         if value < (name in ("NATOM", "NRES", "NTYPES")) or value >= 2**31:
@@ -381,9 +381,7 @@ def _refuse_kinds(sections: Sections, pointers: dict[str, int]) -> None:
 def _notes(file: str, pointers: dict[str, int]) -> list[str]:
     notes = list[str]()
     if pointers["IFBOX"]:
-        notes.append(
-            Note(f"{file}: its periodic box is left out: the molecule stands alone, without images", code="cell")
-        )
+        notes.append(Note(f"{file}: its periodic box is ignored: the molecule has no periodic images", code="cell"))
     if pointers["IFCAP"]:
         notes.append(f"{file}: its cap of water has no force that holds it")
     return notes

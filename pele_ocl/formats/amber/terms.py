@@ -89,7 +89,7 @@ def _indices(sections: Sections, counts: SectionCounts, used: NDArray[np.bool_])
     wrong = (flat > most) | (flat < -counts.hbond_types)
     if wrong.any():
         k = int(np.argmax(wrong))
-        raise FormatError(f"{sections.at('NONBONDED_PARM_INDEX', k)}: {flat[k]} is no number of a pair of types")
+        raise FormatError(f"{sections.at('NONBONDED_PARM_INDEX', k)}: {flat[k]} is not a number of a pair of types")
     index = flat.reshape(counts.types, counts.types)
     for name in ("HBOND_ACOEF", "HBOND_BCOEF"):
         for i, j in np.argwhere((index < 0) & used[:, None] & used[None, :]).tolist():
@@ -110,7 +110,7 @@ def _refuse_values(sections: Sections, index: Integers, *columns: tuple[str, Flo
         if wrong.any():
             k = int(np.argmax(wrong))
             raise FormatError(
-                f"{sections.at(name, k)}: A {a[k]:g} and B {b[k]:g}; both 0, or both positive, are needed for a "
+                f"{sections.at(name, k)}: A {a[k]:g} and B {b[k]:g}; expected both 0, or both positive, for a "
                 "Lennard-Jones energy"
             )
 
@@ -176,8 +176,8 @@ def _read_table(
     stray = (atoms < 0) | (atoms >= n_atoms) | (~np.bool_(numbered) & (size % 3 != 0))
     stray |= negative & (np.arange(n_members) < (2 if n_members == 4 and not numbered else n_members))
     for wrong, fault in (
-        (stray, f"an atom that is not there; there are {n_atoms:,}"),
-        ((types < 1) | (types > n_types), f"parameters that are not there; there are {n_types:,} sets"),
+        (stray, f"an atom that does not exist; there are {n_atoms:,}"),
+        ((types < 1) | (types > n_types), f"parameters that do not exist; there are {n_types:,} sets"),
         (names_twice(atoms), "an atom twice"),
     ):
         if wrong.any():
@@ -233,8 +233,8 @@ def read_cmaps(sections: Sections, counts: SectionCounts) -> tuple[CMaps, tuple[
     if wrong.any():
         k = int(np.argmax(wrong))
         raise FormatError(
-            f"{sections.at(f'{prefix}CMAP_RESOLUTION', k)}: map {k + 1} has {sizes[k]} points a side; an even number "
-            f"of 2 to {_LARGEST_MAP} is needed"
+            f"{sections.at(f'{prefix}CMAP_RESOLUTION', k)}: map {k + 1} has {sizes[k]} points a side; expected an "
+            f"even number, 2 to {_LARGEST_MAP}"
         )
     maps = tuple(_map(sections, f"{prefix}CMAP_PARAMETER_{k:02d}", size) for k, size in enumerate(sizes.tolist(), 1))
     terms = read_topology_terms(sections, counts, [(f"{prefix}CMAP_INDEX", n_terms)], 5, n_maps, numbered=True)
@@ -323,8 +323,8 @@ def _refuse_periods(sections: Sections, counts: SectionCounts) -> None:
     if wrong.any():
         k = int(np.argmax(wrong))
         raise FormatError(
-            f"{sections.at('DIHEDRAL_PERIODICITY', k)}: torsion type {k + 1} has {periods[k]:g} periods; a whole "
-            "number is needed"
+            f"{sections.at('DIHEDRAL_PERIODICITY', k)}: torsion type {k + 1} has {periods[k]:g} periods; expected a "
+            "whole number"
         )
 
 
@@ -378,8 +378,8 @@ def _excluded(sections: Sections, counts: SectionCounts) -> Ints:
     if wrong.any():
         k = int(np.argmax(wrong))
         raise FormatError(
-            f"{sections.at('EXCLUDED_ATOMS_LIST', k)}: atom {own[k] + 1} excludes atom {others[k] + 1}; an atom of "
-            f"1 to {counts.atoms}, other than itself, is needed"
+            f"{sections.at('EXCLUDED_ATOMS_LIST', k)}: atom {own[k] + 1} excludes atom {others[k] + 1}; expected "
+            f"another atom of 1 to {counts.atoms}"
         )
     pairs = np.column_stack([own, others])[others >= 0]
     return pairs.astype(np.int32)

@@ -38,7 +38,7 @@ def read_labels(sections: Sections, counts: SectionCounts) -> Labels:
         k = int(np.argmax(wrong))
         raise FormatError(
             f"{sections.at('RESIDUE_POINTER', k)}: residue {k + 1} begins with atom {starts[k]}; the first begins with "
-            f"1, and each behind the one before, up to {counts.atoms:,}"
+            f"1, and each after the one before, up to {counts.atoms:,}"
         )
     index = np.repeat(np.arange(counts.residues, dtype=np.int32), np.diff(starts, append=counts.atoms + 1))
     names = sections.texts("ATOM_NAME", counts.atoms)

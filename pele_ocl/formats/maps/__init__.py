@@ -145,4 +145,4 @@ def _not_finite(map_: Map) -> str:
     if not bad.any():
         return ""
     k, j, i = np.unravel_index(int(bad.argmax()), bad.shape)
-    return f"the value at point ({i}, {j}, {k}) is {map_.values[k, j, i]}; finite numbers are needed"
+    return f"the value at point ({i}, {j}, {k}) is {map_.values[k, j, i]}; expected finite numbers"

@@ -43,7 +43,7 @@ def read_cube(file: InputFile) -> Map:
     first = _fields(path, 3, next(text, ""), (4, 5))
     n_atoms = _count(path, 3, first[0])
     if n_atoms < 0 or first[4:] not in ([], [1.0]):
-        raise FormatError(f"{path}:3: holds orbitals, or several values per point; only maps of one can be read")
+        raise FormatError(f"{path}:3: contains orbitals, or several values per point; only maps of one can be read")
     axes = np.array([_fields(path, at, next(text, ""), (4,)) for at in (4, 5, 6)])
     counts = [_count(path, at, n) for at, n in zip((4, 5, 6), axes[:, 0].tolist(), strict=True)]
     grid = _grid(path, np.array(first[1:4]), axes[:, 1:], counts)
@@ -51,7 +51,7 @@ def read_cube(file: InputFile) -> Map:
         _fields(path, at, next(text, ""), (5,))
     values, rest = read_numbers(text, len(grid), path, 7 + n_atoms)
     if rest or any(line.strip() for line in text):
-        raise FormatError(f"{path}: holds more than the {len(grid):,} values it announces")
+        raise FormatError(f"{path}: contains more than the {len(grid):,} values it announces")
     return Map.owning(grid, np.ascontiguousarray(values.reshape(grid.shape).transpose(2, 1, 0)), **understood(titles))
 
 
@@ -92,15 +92,13 @@ def _fields(path: Path, at: int, line: str, allowed: tuple[int, ...]) -> list[fl
     numbers = [number(word) for word in line.split()]
     if len(numbers) not in allowed or None in numbers:
         wanted = " or ".join(map(str, allowed))
-        raise FormatError(
-            f"{path}:{at}: {wanted} numbers are needed here, not {quoted(line.strip())}; is it a cube file?"
-        )
+        raise FormatError(f"{path}:{at}: expected {wanted} numbers, not {quoted(line.strip())}; is it a cube file?")
     return [value for value in numbers if value is not None]
 
 
 def _count(path: Path, at: int, value: float) -> int:
     if not float(value).is_integer():
-        raise FormatError(f"{path}:{at}: begins with {value:g}; a whole number is needed; is it a cube file?")
+        raise FormatError(f"{path}:{at}: begins with {value:g}; expected a whole number; is it a cube file?")
     return int(value)
 
 

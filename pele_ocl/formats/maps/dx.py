@@ -108,15 +108,15 @@ def _three(words: list[str], path: Path, at: int) -> list[float]:
 
 def _grid(path: Path, at: int, shape: tuple[int, ...], vectors: dict[str, list[list[float]]]) -> Grid:
     if not shape or len(vectors["origin"]) != 1 or len(vectors["delta"]) != 3:
-        raise FormatError(f"{path}:{at}: values before a whole grid: counts, one origin and three deltas are needed")
+        raise FormatError(f"{path}:{at}: values before a whole grid: expected counts, one origin and three deltas")
     return Grid(vectors["origin"][0], orthogonal_spacing(path, np.array(vectors["delta"])), shape)
 
 
 def _check_array(path: Path, at: int, line: str, items: int, form: str, grid: Grid) -> None:
     if "binary" in form or form.split() != ["data", "follows"]:
-        raise FormatError(f"{path}:{at}: holds its values in another form than text; write the map as text")
+        raise FormatError(f"{path}:{at}: contains its values in another form than text; write the map as text")
     if _SHAPED.search(line):
-        raise FormatError(f"{path}:{at}: holds several numbers per point; only maps of one number can be read")
+        raise FormatError(f"{path}:{at}: contains several numbers per point; only maps of one number can be read")
     if items != len(grid):
         shape = " x ".join(map(str, grid.shape))
         raise FormatError(f"{path}:{at}: announces {items:,} values for {shape} points, which are {len(grid):,}")
@@ -125,7 +125,7 @@ def _check_array(path: Path, at: int, line: str, items: int, form: str, grid: Gr
 def _check_end(path: Path, rest: list[str], text: Iterator[str], n: int) -> None:
     following = rest or next((words for words in map(str.split, text) if words), [])
     if following and number(following[0]) is not None:
-        raise FormatError(f"{path}: holds more than the {n:,} values it announces")
+        raise FormatError(f"{path}: contains more than the {n:,} values it announces")
     for _ in text:  # read to the end, where truncated gzip data is detected
         pass
 

@@ -67,7 +67,7 @@ def _map(file: InputFile, opened: h5py.File, name: str) -> Map:
         return attribute_of(opened, fact, file) if own is None else own
 
     if dataset.dtype.kind not in "iuf":
-        raise FormatError(f"{file}: the dataset {dataset.name} holds no real numbers")
+        raise FormatError(f"{file}: the dataset {dataset.name} contains no real numbers")
     origin, spacing = (_lengths(file, dataset.name, fact, attribute(fact)) for fact in ("origin", "spacing"))
     kind = np.float64 if dataset.dtype.itemsize > 4 else np.float32
     grid = Grid(origin, spacing, dataset.shape[::-1])
@@ -84,7 +84,7 @@ def _map(file: InputFile, opened: h5py.File, name: str) -> Map:
 
 def _lengths(file: InputFile, dataset: str, fact: str, value: NDArray[Any] | str | None) -> NDArray[Any]:
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf":
-        raise FormatError(f"{file}: the dataset {dataset} lacks the attribute {fact}, in Angstrom")
+        raise FormatError(f"{file}: the dataset {dataset} has no attribute {fact}, in Angstrom")
     return value
 
 

@@ -63,10 +63,10 @@ def read_mrc(file: InputFile) -> Map:
     reals = words.view(f"{order}f4").astype(np.float64)
     axes = words[16:19].tolist()
     if sorted(axes) != [1, 2, 3]:
-        raise FormatError(f"{path}: MAPC, MAPR and MAPS are {axes}; 1, 2 and 3 in some order are needed")
+        raise FormatError(f"{path}: MAPC, MAPR and MAPS are {axes}; expected 1, 2 and 3 in some order")
     mode = int(words[3])
     if mode not in _MODES:
-        raise FormatError(f"{path}: holds numbers of mode {mode}; modes {', '.join(map(str, _MODES))} can be read")
+        raise FormatError(f"{path}: contains numbers of mode {mode}; modes {', '.join(map(str, _MODES))} can be read")
     values = _values(file, words, np.dtype(order + _MODES[mode]))
     # The axes of the file are sections, rows, columns; those of the map are z, y, x.
     values = values.transpose([2 - axes.index(axis) for axis in (3, 2, 1)])

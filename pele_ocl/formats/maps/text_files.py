@@ -76,9 +76,7 @@ def _carefully(block: list[str], left: int, n: int, path: Path, line: int) -> Fl
             value = number(word)
             if value is None:
                 which = n - left + len(values) + 1
-                raise FormatError(
-                    f"{path}:{number_of_line}: {quoted(word)} stands where value {which:,} of {n:,} should"
-                )
+                raise FormatError(f"{path}:{number_of_line}: expected value {which:,} of {n:,}, not {quoted(word)}")
             values.append(value)
     return np.array(values)
 

@@ -143,19 +143,19 @@ def _integer(digits: str) -> int:
 
 
 def _refused(name: str) -> Json:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _object(value: Json, name: str) -> dict[str, Json]:
     if not isinstance(value, dict):
-        raise ValueError(f"{name} is no JSON object")
+        raise ValueError(f"{name} is not a JSON object")
     return value
 
 
 def _list(item: dict[str, Json], name: str) -> list[Json]:
     value = item.get(name)
     if not isinstance(value, list):
-        raise ValueError(f"{name} is no list")
+        raise ValueError(f"{name} is not a list")
     return value
 
 
@@ -163,7 +163,7 @@ def _text(item: dict[str, Json], name: str) -> str:
     """Return text without control characters, which could affect a terminal."""
     value = item.get(name)
     if not isinstance(value, str) or not value.isprintable():
-        raise ValueError(f"{name} is no plain text")
+        raise ValueError(f"{name} is not plain text")
     return value
 
 
@@ -176,12 +176,12 @@ def _setting(value: Json) -> Setting:
 def _whole(value: Json, least: int, most: int, name: str) -> int:
     """Return an integer; 32.0 and true are invalid."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ValueError(f"{name} is no whole number from {least} to {most:,}")
+        raise ValueError(f"{name} is not a whole number from {least} to {most:,}")
     return value
 
 
 def _milliseconds(item: dict[str, Json], name: str) -> float:
     value = item.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST_TIME:
-        raise ValueError(f"{name} is no time in ms")
+        raise ValueError(f"{name} is not a time in ms")
     return float(value)

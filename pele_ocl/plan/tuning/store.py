@@ -40,7 +40,7 @@ def require_path() -> Path:
     """Return the path of the file. Raises InputError if PELE_OCL_TUNING is off."""
     path = tuning_path()
     if path is None:
-        raise InputError(f"{VARIABLE} is off, so there is no tuning file; unset it, or set it to a path")
+        raise InputError(f"{VARIABLE} is off, so no tuning file is used; unset it, or set it to a path")
     return path
 
 
@@ -67,7 +67,7 @@ def _read_now(path: Path) -> tuple[Entry, ...]:
     """Read the current file; empty if there is none. Raises ValueError with the reason."""
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):  # reading might never end
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         with open(path, "rb") as file:
             content = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
@@ -83,7 +83,7 @@ def _read_now(path: Path) -> tuple[Entry, ...]:
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8 text") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"it is no JSON: {error}") from None
+        raise ValueError(f"it is not JSON: {error}") from None
     except RecursionError:
         raise ValueError("it is nested too deep") from None
 

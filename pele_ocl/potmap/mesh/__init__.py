@@ -1,4 +1,4 @@
-"""Maps whose cost grows as atoms plus points: a near part summed up, a far part from a mesh (docs/theory/mesh.md)."""
+"""Maps with a cost linear in atoms plus points: near atoms directly, the others by a mesh (docs/theory/mesh.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mesh on a device: charges onto its nodes, and the potential there."""
+"""Mesh on a device: spreading of charges to nodes, potential at the nodes, and interpolation."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ EVERYWHERE: Box = np.full(3, -np.inf), np.full(3, np.inf)
 
 @dataclass(frozen=True, eq=False)
 class SortedCharges:
-    """Charges on a device in the order of the blocks of nodes that each begins in.
+    """Charges on a device, sorted by the block that contains the first of their nodes.
 
-    blocks : along x, y, z; starts : (n_blocks + 1,) the first charge of each
-    first : (n, 4) the first node of each charge; weights : of the nodes around it, cl/potmap/mesh/spread.clh
+    blocks : number along x, y, z; starts : (n_blocks + 1,) first charge of each block
+    first : (n, 4) first node of each charge; weights : of the nodes around it, see cl/potmap/mesh/spread.clh
     """
 
     blocks: tuple[int, int, int]
@@ -41,7 +41,7 @@ class SortedCharges:
 
 
 class Spreading:
-    """Spreads charges by one kind of weights."""
+    """Spreads charges to nodes with the weights of a window."""
 
     def __init__(self, queue: Queue, window: NodeWeights, scratch: Scratch) -> None:
         self._window, self._scratch, self._pieces = window, scratch, queue.table(window.pieces)
@@ -49,9 +49,10 @@ class Spreading:
     def onto(
         self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, nodes: Buffer, box: Box = EVERYWHERE
     ) -> None:
-        """Fill nodes (nz, ny, nx).
+        """Compute the charges of nodes (nz, ny, nx).
 
-        box : low and high corner, A; only atoms inside count, and the geometry has their nodes
+        box : lowest and highest corner, A; atoms outside are ignored, and the geometry must contain the nodes of all
+            others
         """
         charges = self.sorted(queue, geometry, atoms, box)
         items, doubles = 1 if queue.device.kind == "CPU" else BLOCK * BLOCK, int(queue.device.has_float64)
@@ -68,7 +69,7 @@ class Spreading:
     def sorted(
         self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, box: Box = EVERYWHERE
     ) -> SortedCharges:  # fmt: skip
-        """Sort the charges of the atoms in a box by blocks, and compute their weights. box : of `onto`"""
+        """Sort the charges in a box by block and compute their weights. box : as in `onto`"""
         window, spacing = self._window, float(queue.dtype.type(geometry.spacing))
         bx, by, bz = blocks_of(geometry)
         first = atoms.scratch(queue, "first nodes", 4 * atoms.n_atoms, np.int32)
@@ -88,12 +89,12 @@ class Spreading:
 
 
 class Interpolation:
-    """Three small sums, an axis at a time, with weights that are made once."""
+    """Interpolation from nodes to points by sums along one axis at a time; weights are computed once."""
 
     def __init__(
         self, queue: Queue, geometry: MeshGeometry, window: NodeWeights, axes: Sequence[Floats], has_slopes: bool
     ) -> None:
-        """axes : coordinates of the points along x, y, z, A; has_slopes : whether the field is taken, too"""
+        """axes : coordinates of the points along x, y, z, A; has_slopes : whether to also interpolate the field"""
         self._nodes, self._shape = window.nodes, geometry.shape.tolist()
         placed = [geometry.placed(points, axis) for axis, points in enumerate(axes)]
         fractions = np.concatenate([each for _, each in placed])
@@ -108,9 +109,9 @@ class Interpolation:
     def add(
         self, queue: Queue, scratch: Scratch, nodes: Buffer, to: Buffer, first: int = 0, component: int = 0
     ) -> None:
-        """Add what the points take from nodes (nz, ny, nx) to their own (pz, py, px), which begin at number `first`.
+        """Interpolate from nodes (nz, ny, nx), and add the values to points (pz, py, px), which begin at index `first`.
 
-        component : 0, the potential; 1 to 3, the field along x, y, z
+        component : 0 for the potential; 1 to 3 for the field along x, y, z
         """
         nx, ny, _ = self._shape
         px, py, pz = (each.n_points for each in self._along)
@@ -126,8 +127,9 @@ class Interpolation:
         self._sum(queue, "along_planes", width, (py * px, pz, 1), {"from": planes, "to": to, **sizes, **along_z})
 
     def _sum(self, queue: Queue, name: str, width: int, shape: tuple[int, ...], arguments: Arguments) -> None:
-        """Interpolate along one axis. shape : numbers that are made, along the first axis `width` at a time if that
-        fits
+        """Interpolate along one axis.
+
+        shape : numbers to compute; vectors of `width` are used if it divides the first dimension
         """
         width = width if shape[0] % width == 0 else 1
         kernel = queue.kernel("potmap/mesh/interpolate.cl", name, width, NODES=self._nodes)
@@ -136,47 +138,47 @@ class Interpolation:
 
 
 class _Along:
-    """Weights with which points take from the nodes along an axis, on a device.
+    """Interpolation weights along an axis, on a device.
 
-    low : the first node of all; count : nodes from that on
+    low : lowest node; count : number of nodes from there
     """
 
     def __init__(self, queue: Queue, window: NodeWeights, first: Ints, weights: Floats, slopes: Floats | None) -> None:
-        """first : (n,) the first node of each point; weights : (n, P); slopes : minus their derivatives, if any"""
+        """first : (n,) first node of each point; weights : (n, P); slopes : minus their derivatives, if needed"""
         self.n_points, self.low = len(first), int(first.min())
         self.count = int(first.max()) - self.low + window.nodes
         self._first, self._weights = queue.table(first, np.int32), queue.table(weights)
         self._slopes = self._weights if slopes is None else queue.table(slopes)
 
     def tables(self, slopes: bool) -> dict[str, Buffer]:
-        """(n,) the first node of each point, and (n, P) its weights for the potential, or for minus its derivative."""
+        """Return (n,) first nodes and (n, P) weights, for the potential or for minus its derivative."""
         return dict(first=self._first, weights=self._slopes if slopes else self._weights)
 
 
 class DeviceMesh:
-    """Meshes of one shape with one window and one table, the Fourier transform of a potential.
+    """Meshes of the same shape with one window and one table, the Fourier transform of a potential.
 
-    name : of the memory of the nodes in the scratch
+    name : of the buffer for the nodes in the scratch
     """
 
     def __init__(
         self, queue: Queue, name: str, geometry: MeshGeometry, window: Window, scratch: Scratch, kind: Hashable,
         table: Callable[[], Floats],
     ) -> None:  # fmt: skip
-        """kind : which of the tables for meshes of this shape it is; the device keeps it for further maps"""
+        """kind : distinguishes tables for meshes of the same shape; the device caches them"""
         self._name, self._scratch = name, scratch
         self._convolution, self._spreading = Convolution(queue, geometry), Spreading(queue, window, scratch)
         self._key = queue.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), kind
-        # A new table is made while kernels are built and the near part is launched.
+        # A new table is computed while kernels are built and the near part is launched.
         self._make: Callable[[], Floats] = table if self._key in queue.device.cached else in_new_thread(table)
         self._table: Buffer | None = None
 
     def potential(
         self, queue: Queue, geometry: MeshGeometry, atoms: DeviceAtoms, box: Box = EVERYWHERE
     ) -> Buffer:  # fmt: skip
-        """Compute the potential at the nodes (nz, ny, nx), to be taken through the window.
+        """Compute the potential at the nodes (nz, ny, nx), to be interpolated with the window.
 
-        geometry : of the mesh's shape, anywhere; box : of Spreading.onto
+        geometry : of the mesh's shape, at any position; box : as in Spreading.onto
         """
         nodes = self._scratch(queue, self._name, int(np.prod(geometry.shape)))
         self._spreading.onto(queue, geometry, atoms, nodes, box)

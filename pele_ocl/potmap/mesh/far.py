@@ -1,4 +1,4 @@
-"""Far part of a map on a device: from one mesh around everything, or also from finer sheets."""
+"""Far part of a map on a device, from one mesh or from two levels of meshes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class Nodes(ABC):
-    """Nodes that are ready on a device, for the atoms of a problem wherever there is room for them.
+    """Nodes on a device, prepared for the atoms of a problem at any positions within them.
 
-    near : the near part of the problem; window : by which charges and points share in the nodes around them
-    scratch : memory of the nodes and of the atoms
-    sheets : finer nodes between these and the points, if there are any
+    near : near part of the problem; window : weights of the nodes around charges and points
+    scratch : memory for nodes and atoms
+    sheets : finer nodes between these and the points, or None
     """
 
     sheets: Sheets | None = None
@@ -41,14 +41,14 @@ class Nodes(ABC):
         """Compute the far potential of atoms at the nodes (nz, ny, nx)."""
 
     def holds(self, problem: MapProblem) -> bool:
-        """Return whether the mesh has all nodes around the atoms of a problem."""
+        """Return whether the mesh contains all nodes around the atoms of a problem."""
         if not problem.n_atoms:
             return True
         first = self.geometry.placed(np.array(problem.ends))[0]
         return bool((first >= 0).all() and (first + self.window.nodes <= self.geometry.shape).all())
 
     def interpolation(self, queue: Queue, slab: MapSlab) -> Interpolation:
-        """Make the way from the nodes to the points of a slab, kept for further maps of the slab."""
+        """Return the interpolation from the nodes to the points of a slab; cached for the same slab."""
         if self._slab != (slab.first, *slab.shape):
             axes = slab_axes(slab, slab.first, slab.first + slab.shape[2])
             self._interpolation = Interpolation(queue, self.geometry, self.window, axes, slab.problem.field)
@@ -57,7 +57,7 @@ class Nodes(ABC):
 
 
 class FarMesh(Nodes):
-    """Nodes of a mesh, whose potential comes by Fourier transforms; with two levels beside the sheets."""
+    """Nodes of a mesh, whose potential is computed by Fourier transforms; with two levels, also sheets."""
 
     def __init__(self, queue: Queue, problem: MapProblem) -> None:
         parameters = mesh_for(problem)
@@ -77,15 +77,15 @@ class FarMesh(Nodes):
 
 
 class FarPart:
-    """Far potential at nodes, which lie on a device, and its interpolation to a slab of the map."""
+    """Far potential at nodes on a device, and its interpolation to slabs of the map."""
 
     def __init__(self, queue: Queue, problem: MapProblem, nodes: Nodes, atoms: DeviceAtoms) -> None:
-        """nodes : of this problem, or of one with the atoms at other positions; atoms : of the problem"""
+        """nodes : of this problem, or of one with other positions; atoms : of the problem"""
         self._nodes, self._potential = nodes, nodes.potential(queue, atoms)
         self._sheets = None if nodes.sheets is None else SheetsPart(nodes.sheets, problem, atoms, self._potential)
 
     def add_to(self, queue: Queue, slab: MapSlab) -> None:
-        """Add the far potential, and the field where that is wanted, to a slab of the map."""
+        """Add the far potential, and the field if requested, to a slab of the map."""
         if self._sheets is not None:
             self._sheets.add_to(queue, slab)
             return

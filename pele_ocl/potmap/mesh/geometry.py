@@ -1,4 +1,4 @@
-"""Places of the nodes of a mesh."""
+"""Positions of mesh nodes."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ...atoms import Floats, Ints
 from ..problem import MapProblem
 from ..slabs import MapSlab
 
-Box = tuple[Floats, Floats]  # the lowest and the highest corner, A
-BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh
-FACTORS = (2, 3, 5, 7)  # of the lengths that are transformed
-OFF = 1e-6  # spacings, by which rounding may take a point that stands on a node to either side of it, at most
-MOST_NODES = 1 << 28  # of a sheet, which in float32 takes 3.4 GiB with its transforms
-WHOLE_VECTORS = 16  # nodes along x, of which they are multiples: CPUs take whole vectors of them
+Box = tuple[Floats, Floats]  # lowest and highest corner, A
+BLOCK = 8  # nodes per block along each axis, as in cl/potmap/mesh/spread.clh
+FACTORS = (2, 3, 5, 7)  # allowed prime factors of transform lengths
+OFF = 1e-6  # in spacings; maximum rounding error of a point's position
+MOST_NODES = 1 << 28  # per sheet; in float32, this needs 3.4 GiB including transforms
+WHOLE_VECTORS = 16  # the number of nodes along x is a multiple of this, for vectors on CPUs
 
 
 @dataclass(frozen=True, eq=False)
 class MeshGeometry:
     """Nodes corner + spacing * (i, j, k) around all atoms and all points of a map.
 
-    corner : (3,) A, from the origin of the problem; shape : (3,) nodes along x, y, z
-    lengths : (3,) of the transforms, at least twice as many, so that no period is seen
+    corner : (3,) A, relative to the origin of the problem; shape : (3,) nodes along x, y, z
+    lengths : (3,) of the transforms, at least 2 n - 1, so that periodic images do not contribute
     """
 
     corner: Floats
@@ -44,12 +44,12 @@ class MeshGeometry:
 
     @property
     def low(self) -> NDArray[np.int64]:
-        """Index of the first node along each axis, (3,), counted from the origin of the problem."""
+        """Index of the first node along each axis, (3,), relative to the origin of the problem."""
         found: NDArray[np.int64] = np.rint(self.corner / self.spacing).astype(np.int64)
         return found
 
     def placed(self, positions: Floats, axis: int | slice = slice(None)) -> tuple[Ints, Floats]:
-        """Find the first of the P nodes of positions [A] along axes, and the fraction of a spacing less 1/2."""
+        """Return the first of the P nodes around positions [A] along axes, and the fraction of a spacing minus 1/2."""
         fractions = positions - self.corner[axis]
         fractions /= self.spacing
         base = np.floor(fractions)
@@ -61,13 +61,13 @@ class MeshGeometry:
 
 
 def blocks_of(geometry: MeshGeometry) -> tuple[int, int, int]:
-    """Count the blocks of a mesh along x, y, z, by which charges are sorted."""
+    """Return the number of blocks of a mesh along x, y, z."""
     x, y, z = (-(-n // BLOCK) for n in geometry.shape.tolist())
     return x, y, z
 
 
 def nodes_around(box: Box, spacing: float, window_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find (3,) the first node around all contents of a box, and count the nodes from it along x, y, z."""
+    """Return the first node around a box, (3,), and the number of nodes along x, y, z."""
     low, high = (np.floor(end / spacing + off).astype(np.int64) for end, off in zip(box, (-OFF, OFF), strict=True))
     low, high = low - window_nodes // 2 + 1, high + window_nodes // 2
     return low, high - low + 1
@@ -75,7 +75,7 @@ def nodes_around(box: Box, spacing: float, window_nodes: int) -> tuple[NDArray[n
 
 @cache
 def transform_length(least: int) -> int:
-    """Find the smallest even number of at least `least` with no prime factors but FACTORS."""
+    """Return the smallest even number of at least `least` with no prime factors other than FACTORS."""
     length = least + least % 2
     while not is_smooth(length):
         length += 2
@@ -83,7 +83,7 @@ def transform_length(least: int) -> int:
 
 
 def is_smooth(n: int) -> bool:
-    """Return whether a length has no prime factors but FACTORS."""
+    """Return whether a length has no prime factors other than FACTORS."""
     for factor in FACTORS:
         while n % factor == 0:
             n //= factor
@@ -92,11 +92,11 @@ def is_smooth(n: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SheetGeometry:
-    """Sheets of one shape, each of `depth` slices of a map; the last one may reach out of it.
+    """Sheets of the same shape, each for `depth` slices of a map; the last one may extend beyond the map.
 
-    first, steps : (3,) A, the first point of the map, and how far its last one is from that
+    first : (3,) first point of the map, A; steps : (3,) vector from there to the last point, A
     slice_spacing : A; n_slices : of the map
-    spacing : of the nodes, A; reach : A, beyond which no atom counts; window_nodes : P of the window
+    spacing : of the nodes, A; reach : distance beyond which atoms are ignored, A; window_nodes : P of the window
     shape : (3,) nodes of a sheet along x, y, z; lengths : (3,) of their transforms
     """
 
@@ -113,7 +113,7 @@ class SheetGeometry:
 
     @classmethod
     def of(cls, problem: MapProblem, spacing: float, reach: float, window_nodes: int) -> SheetGeometry | None:
-        """Sheets as deep as memory allows; None where not even one slice has room."""
+        """Return sheets as deep as memory allows; None if there is not enough for one slice."""
         n_slices, slice_spacing = problem.grid.shape[2], float(problem.grid.spacing[2])
         steps: Floats = (np.array(problem.grid.shape) - 1) * problem.grid.spacing
         across = _nodes_along(steps[:2], spacing, reach, window_nodes)
@@ -125,7 +125,7 @@ class SheetGeometry:
         depth = -(-n_slices // -(-n_slices // most))
         along = _nodes_along(np.array([(depth - 1) * slice_spacing]), spacing, reach, window_nodes)
         shape = np.concatenate([across, along])
-        # A node meets itself in the next period only beyond where the middle part, divided by the window, ends.
+        # Periodic images are beyond the range of the middle part divided by the window.
         lengths = np.array([transform_length(int(n) + window_nodes) for n in shape])
         return cls(problem.corner, steps, slice_spacing, n_slices, spacing, reach, window_nodes, depth, shape, lengths)
 
@@ -134,24 +134,24 @@ class SheetGeometry:
         return -(-self.n_slices // self.depth)
 
     def sheets_of(self, slab: MapSlab) -> range:
-        """List the sheets that the slices of a slab belong to."""
+        """Return the sheets that contain the slices of a slab."""
         return range(slab.first // self.depth, -(-slab.last // self.depth))
 
     def slices_of(self, sheet: int, slab: MapSlab) -> range:
-        """List the slices of a sheet that belong to a slab."""
+        """Return the slices of a sheet that belong to a slab."""
         return range(max(slab.first, sheet * self.depth), min(slab.last, (sheet + 1) * self.depth))
 
     def nodes_of(self, sheet: int) -> MeshGeometry:
-        """Make the mesh of a sheet."""
+        """Return the mesh of a sheet."""
         below = np.floor(self._box(sheet, self.reach)[0] / self.spacing - OFF).astype(np.int64)
         low = below - self.window_nodes // 2 + 1
         corner: Floats = np.asarray(low * self.spacing, np.float64)
         return MeshGeometry(corner, self.spacing, self.shape, self.lengths, self.window_nodes)
 
     def node_axes(self, sheet: int) -> list[Floats]:
-        """Return coordinates of the nodes along x, y, z, A.
+        """Return the coordinates of the nodes along x, y, z, A.
 
-        None is farther from the map than nodes that its points use.
+        Coordinates are clipped to the range of nodes used by points of the map.
         """
         corner, (low, high) = self.nodes_of(sheet).corner, self._box(sheet, self.spacing * self.window_nodes / 2)
         return [
@@ -160,18 +160,18 @@ class SheetGeometry:
         ]
 
     def box_of_atoms(self, sheet: int) -> Box:
-        """Return the box of the atoms that count for the points of a sheet."""
+        """Return the box of the atoms that contribute to the points of a sheet."""
         return self._box(sheet, self.reach)
 
     def _box(self, sheet: int, margin: float) -> Box:
-        """Return the box around the points of the map that a sheet has, and so much more on all sides."""
+        """Return the box around the points of a sheet, extended by a margin on all sides."""
         start = sheet * self.depth * self.slice_spacing
-        end = min(start + (self.depth - 1) * self.slice_spacing, float(self.steps[2]))  # the map's, of the last sheet
+        end = min(start + (self.depth - 1) * self.slice_spacing, float(self.steps[2]))  # the last one is shorter
         low, high = np.array([0.0, 0.0, start]), np.array([*self.steps[:2], end])
         return self.first + low - margin, self.first + high + margin
 
 
 def _nodes_along(steps: Floats, spacing: float, reach: float, window_nodes: int) -> NDArray[np.int64]:
-    """Nodes around points so far apart, A, and around atoms within reach of them, wherever they are between nodes."""
+    """Return the number of nodes around points over a distance `steps`, A, and around atoms within reach of them."""
     found: NDArray[np.int64] = np.floor((steps + 2 * reach) / spacing + 2 * OFF).astype(np.int64) + 1 + window_nodes
     return found

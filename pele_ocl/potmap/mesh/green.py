@@ -1,4 +1,4 @@
-"""Fourier transform of the far part between the nodes of a mesh, with free space around."""
+"""Fourier transform of the far part between mesh nodes, with free boundary conditions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ...common.threads import copiers
 from .geometry import MeshGeometry
 from .split import Middle, Split, Window
 
-AT_ONCE = 1 << 17  # wave numbers of the fine table that a thread computes at a time, in a cache
-ONE_THREAD = 1 << 18  # multiplications of a matrix product that OpenBLAS leaves to the calling thread
-SMALL = 1e-7  # wave number times distance, below which the spectrum is that of 0
+AT_ONCE = 1 << 17  # wave numbers of the fine table per step of a thread, to fit in a cache
+ONE_THREAD = 1 << 18  # largest matrix product that OpenBLAS computes in the calling thread, in multiplications
+SMALL = 1e-7  # wave number times distance, below which the wave number is treated as 0
 
 
 def green_table(geometry: MeshGeometry, split: Split, window: Window, finer: float = 0.0) -> Floats:
-    """Return _green_table's factors, kept for further maps of a size."""
+    """Return the factors of _green_table; cached for maps of the same size."""
     return _green_table(
         geometry.spacing, tuple(geometry.shape.tolist()), tuple(geometry.lengths.tolist()), split, window, finer
     )
@@ -30,14 +30,14 @@ def green_table(geometry: MeshGeometry, split: Split, window: Window, finer: flo
 def _green_table(
     h: float, nodes: tuple[int, ...], lengths: tuple[int, ...], split: Split, window: Window, finer: float
 ) -> Floats:
-    """Compute the factor (nz/2 + 1, ny/2 + 1, nx/2 + 1) on each wave number of the padded mesh; docs/theory/mesh.md,
-    eq. 6.
+    """Compute the factors (nz/2 + 1, ny/2 + 1, nx/2 + 1) for the wave numbers of the padded mesh.
 
-    The Green function is cut off beyond all distances of nodes (Vico, Greengard and Ferrando, J. Comput. Phys. 323, 191
-    (2016)). Cosine sums over a finer table of wave numbers bring it to the distances of nodes. It is taken back for the
-    lengths of the transforms. Both sums are one matrix an axis.
+    See docs/theory/mesh.md, eq. 6. The Green function is truncated beyond all distances between nodes (Vico, Greengard
+    and Ferrando, J. Comput. Phys. 323, 191 (2016)). Cosine sums over a finer table of wave numbers transform it to the
+    distances between nodes, from which it is transformed to the wave numbers of the padded mesh. Both sums are combined
+    in one matrix per axis.
 
-    finer : spacing of the mesh between, through whose window points take the potential, A; 0 without one
+    finer : spacing of the intermediate mesh, A, whose window is used to interpolate at points; 0 without one
     """
     shape = np.array(nodes)
     farthest = _farthest(shape, h, split.cutoff)
@@ -50,16 +50,16 @@ def _green_table(
         _product(_to_lengths(n, length), _to_distances(n, int(m)))
         for n, m, length in zip(nodes, fine, lengths, strict=True)
     ]
-    kept = [int(np.count_nonzero(k < split.largest_k)) for k in waves]  # beyond, the far part has nothing
+    kept = [int(np.count_nonzero(k < split.largest_k)) for k in waves]  # the far part is 0 beyond
     x, y, z = (matrix[:, :n] for matrix, n in zip(to_lengths, kept, strict=True))
     kx, ky, kz = (k[:n] for k, n in zip(waves, kept, strict=True))
     fx, fy, fz = (f[:n] for f, n in zip(factors, kept, strict=True))
     planes, table = np.empty((len(y), len(kz), len(x))), np.empty((len(z), len(y), len(x)))
-    split.spectrum_of_many(np.zeros(1))  # tabulates the spectrum once, not in each thread
+    split.spectrum_of_many(np.zeros(1))  # tabulates the spectrum before threads use it
 
     def sum_planes(part: slice) -> None:
         across = split.largest_k**2 - kz[part.start] ** 2
-        ny, nx = (int(np.count_nonzero(k * k < across)) for k in (ky, kx))  # beyond them the spectrum is 0
+        ny, nx = (int(np.count_nonzero(k * k < across)) for k in (ky, kx))  # the spectrum is 0 beyond
         k2 = kz[part, None, None] ** 2 + ky[:ny, None] ** 2 + kx[:nx] ** 2
         values = _truncated(k2, split, farthest)
         values *= fz[part, None, None] * fy[:ny, None] * fx[:nx]
@@ -74,15 +74,15 @@ def _green_table(
 
 
 def _by_threads(work: Callable[[slice], None], count: int, size: int) -> None:
-    """Let threads work on parts of `count` planes of `size` numbers."""
+    """Run `work` in threads, on parts of `count` planes of `size` numbers."""
     step = max(1, AT_ONCE // size)
     list(copiers().map(work, [slice(first, first + step) for first in range(0, count, step)]))
 
 
 def _product(a: Floats, b: Floats) -> Floats:
-    """a @ b, of one matrix and a stack of them, in blocks so small that BLAS computes them in this thread.
+    """Return a @ b for a matrix and a stack of matrices, in blocks so small that BLAS uses only this thread.
 
-    Its own threads wait for each other actively, which takes several times as long while copiers have the cores.
+    BLAS threads wait actively for each other, which takes several times as long if other threads use the cores.
     """
     side = max(2, math.isqrt(ONE_THREAD // a.shape[-1]))
     found = np.empty((*(a if a.ndim > b.ndim else b).shape[:-2], a.shape[-2], b.shape[-1]))
@@ -93,9 +93,9 @@ def _product(a: Floats, b: Floats) -> Floats:
 
 
 def middle_table(geometry: MeshGeometry, near: Split, far: Split, window: Window) -> Floats:
-    """Compute the factor (nz/2 + 1, ny/2 + 1, nx/2 + 1) of the middle part; docs/theory/mesh.md, section 7.
+    """Compute the factors (nz/2 + 1, ny/2 + 1, nx/2 + 1) of the middle part; see docs/theory/mesh.md, section 7.
 
-    It ends where the near part of `far` does, so that its spectrum serves as it is.
+    The middle part ends at a finite distance, so its spectrum is used without truncation.
     """
     h, middle = geometry.spacing, Middle(near, far)
     kx, ky, kz = (2 * np.pi * np.arange(n // 2 + 1) / (n * h) for n in geometry.lengths.tolist())
@@ -108,18 +108,18 @@ def middle_table(geometry: MeshGeometry, near: Split, far: Split, window: Window
 
 
 def _farthest(shape: NDArray[np.int64], h: float, cutoff: float) -> float:
-    """Return the distance at which the Green function is cut off, A."""
+    """Return the distance at which the Green function is truncated, A."""
     return float(np.linalg.norm(shape * h)) + cutoff
 
 
 def fine_waves(shape: NDArray[np.int64], h: float, cutoff: float) -> NDArray[np.int64]:
-    """(3,) wave numbers of the fine table, half a period of it, for so many nodes along x, y, z."""
+    """Return (3,) wave numbers of the fine table, half its period, for `shape` nodes along x, y, z."""
     waves: NDArray[np.int64] = np.ceil((shape + (_farthest(shape, h, cutoff) + cutoff) / h) / 2).astype(np.int64)
     return waves
 
 
 def _truncated(k2: Floats, split: Split, farthest: float) -> Floats:
-    """Spectrum of the far part whose Green function is cut off at a distance, at squared wave numbers."""
+    """Return the spectrum of the far part with a truncated Green function at squared wave numbers."""
     k2 = np.maximum(k2, (SMALL / farthest) ** 2)  # avoids 0 / 0
     k, kappa = np.sqrt(k2), split.kappa
     if kappa:
@@ -136,14 +136,14 @@ def _truncated(k2: Floats, split: Split, farthest: float) -> Floats:
 
 
 def _to_distances(n: int, fine: int) -> Floats:
-    """(n, fine + 1) the sums over wave numbers of either sign that give the values at distances of 0 to n - 1 nodes."""
+    """Return the matrix (n, fine + 1) from wave numbers of either sign to distances of 0 to n - 1 nodes."""
     matrix = 2 * np.cos(np.pi * np.outer(np.arange(n), np.arange(fine + 1)) / fine)
     matrix[:, [0, -1]] /= 2
     return matrix
 
 
 def _to_lengths(n: int, length: int) -> Floats:
-    """(length / 2 + 1, n) the transform of values at distances of 0 to n - 1 nodes of either sign."""
+    """Return the matrix (length / 2 + 1, n) from distances of 0 to n - 1 nodes of either sign to wave numbers."""
     matrix = 2 * np.cos(2 * np.pi * np.outer(np.arange(length // 2 + 1), np.arange(n)) / length)
     matrix[:, 0] = 1
     return matrix

@@ -1,4 +1,4 @@
-"""Parameters of a mesh for a map."""
+"""Choice of mesh parameters for a map."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from .geometry import BLOCK, Box, MeshGeometry, SheetGeometry, blocks_of, nodes_
 from .green import fine_waves
 from .split import Split, Window
 
-FEW_REALS = 30e3  # numbers of tables that no size of a map changes much: of bins, pieces of windows and transforms
+FEW_REALS = 30e3  # size of tables that hardly depends on the map: bins, window polynomials and transforms
 
 Three = tuple[int, int, int]
-CUTOFFS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0)  # A, of the near part
-# Costs on a CPU, in near pairs: of a node of the padded mesh with all its transforms, and of a node that a charge is
-# spread onto. Their ratios are much the same on GPUs.
+CUTOFFS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0)  # A, for the near part
+# Costs on a CPU, in near pairs: per node of the padded mesh including all transforms, and per node that a charge is
+# spread to. Their ratios are similar on GPUs.
 NODE_COST, SPREAD_COST = 12.0, 0.7
-WAVE_COST = 5.0  # of a wave number of the host's table, a part of what it takes there, since it serves further maps
-# The same in evaluations of the direct sum, as measured on two cores: of a near pair, a node of the padded mesh, a node
-# that a charge is spread onto, a point and component of the map, and an atom in the sums that measure the error.
+WAVE_COST = 5.0  # per wave number of the host's table; reduced, because other maps reuse the table
+# Costs in evaluations of the direct sum, measured on two cores: per near pair, node of the padded mesh, node that a
+# charge is spread to, point and component of the map, and atom in the sums that measure the error.
 PAIR_EVALUATIONS, NODE_EVALUATIONS, SPREAD_EVALUATIONS = 27.0, 40.0, 9.0
 POINT_EVALUATIONS, ERROR_EVALUATIONS = 45.0, 11e3
-SHEET_COST = 2.7  # of a wave number of a sheet, in those of the padded mesh, most of whose lines are zero
-RATIOS = (2, 4)  # of the cutoffs of two levels, the least and the largest
+SHEET_COST = 2.7  # per wave number of a sheet, relative to the padded mesh, where most lines are zero
+RATIOS = (2, 4)  # smallest and largest ratio of the cutoffs of two levels
 MOST_CHOSEN = 64
-LARGEST_SCREENING = 7.0  # kappa times the cutoff; beyond, cosh has more terms than kernels take
-MOST_WAVES = 2e8  # of the Green function's fine table, which the host makes; a cube of 420 nodes has as many
+LARGEST_SCREENING = 7.0  # kappa times the cutoff; above this, cosh needs more terms than kernels support
+MOST_WAVES = 2e8  # in the fine table of the Green function, computed by the host; corresponds to a cube of 420 nodes
 
 
 @dataclass(frozen=True)
 class MeshPreset:
-    """Parameters of the split and of the window; docs/theory/mesh.md.
+    """Parameters of the split and the window; see docs/theory/mesh.md.
 
-    accuracy : the error by norm that it keeps around molecules
-    c : bandwidth of the split, so that the mesh's spacing is pi cutoff / c
-    nodes : P, of the mesh that a charge is spread onto along each axis; even
-    width : bandwidth of the window over pi P / 2
-    near_degree : of the near part's polynomial in the squared distance
-    window_degree : of the window's polynomial between two nodes
+    accuracy : error by norm around molecules
+    c : bandwidth of the split; the spacing of the mesh is pi cutoff / c
+    nodes : P, number of nodes per axis that a charge is spread to; even
+    width : bandwidth of the window divided by pi P / 2
+    near_degree : degree of the near part's polynomial in the squared distance
+    window_degree : degree of the window's polynomial between two nodes
     """
 
     accuracy: float
@@ -60,20 +60,20 @@ PRESETS = (
     MeshPreset(1e-7, 17, 12, 1.1, 13, 14),
 )
 FINEST = PRESETS[-1].accuracy
-FLOAT32_ACCURACY = 1e-6  # the best that float32 maps can have
+FLOAT32_ACCURACY = 1e-6  # best accuracy of float32 maps
 
 
 def preset_for(accuracy: float) -> MeshPreset:
-    """Return the cheapest preset that keeps an accuracy, which is at least FINEST."""
+    """Return the cheapest preset for an accuracy, which must be at least FINEST."""
     return next(preset for preset in PRESETS if preset.accuracy <= accuracy * (1 + 1e-9))
 
 
 @dataclass(frozen=True)
 class NodeNeeds:
-    """Memory of nodes on a device.
+    """Memory for nodes on a device.
 
-    reals : numbers of nodes and tables, and of the weights of charges
-    n_blocks : by which charges are sorted, at most; cutoff : of the near part, A
+    reals : number of reals for nodes, tables and weights of charges
+    n_blocks : maximum number of blocks for sorting charges; cutoff : of the near part, A
     """
 
     reals: float
@@ -82,12 +82,12 @@ class NodeNeeds:
 
 
 def weight_reals(problem: MapProblem, window_nodes: int) -> int:
-    """Count the weights of all charges: cl/potmap/mesh/spread.clh."""
+    """Return the number of weights of all charges; see cl/potmap/mesh/spread.clh."""
     return problem.n_atoms * (3 * window_nodes + 2 * BLOCK)
 
 
 def mesh_needs(problem: MapProblem, slab: Three) -> NodeNeeds:
-    """Estimate the memory of the mesh for a problem; slab : points along x, y, z, computed at a time"""
+    """Estimate the memory of the mesh for a problem. slab : points along x, y, z that are computed together"""
     chosen, n_nodes = cheapest(problem), preset_for(problem.accuracy).nodes
     coarse, slice_spacing = coarse_geometry(problem, chosen), float(problem.grid.spacing[2])
     sheets = sheets_of(problem, chosen) if chosen.two else None
@@ -106,7 +106,7 @@ def mesh_needs(problem: MapProblem, slab: Three) -> NodeNeeds:
 
 
 class _Taken:
-    """A mesh and the points (px, py, pz) that take from it at a time, whose planes are `step` A apart."""
+    """Memory needed to interpolate from a mesh to points (px, py, pz), whose planes are `step` A apart."""
 
     def __init__(self, geometry: MeshGeometry, points: Three, step: float) -> None:
         self.geometry, self._points, self._step = geometry, points, step / geometry.spacing
@@ -115,23 +115,23 @@ class _Taken:
         self._pitch: float = self._lengths[0] / 2 + 8  # numbers of a row of a spectrum
 
     def own_reals(self, window_nodes: int) -> float:
-        """Count the reals of nodes, table and weights."""
+        """Return the number of reals for nodes, table and weights."""
         _, length_y, length_z = self._lengths
         table = self._pitch * (length_y / 2 + 1) * (length_z / 2 + 1)
         return float(np.prod(np.array(self._shape, float))) + table + 2 * window_nodes * sum(self._points)
 
     def narrow(self, window_nodes: int) -> float:
-        """Count the reals of a spectrum; rows of points between nodes and map later use its memory."""
+        """Return the number of reals of a spectrum; later used for rows of points between nodes and map."""
         _, ny, nz = self._shape
         return max(2 * self._pitch * ny * nz, float(self._points[0] * ny * self._reached(window_nodes)))
 
     def wide(self, window_nodes: int) -> float:
-        """Count the reals of a spectrum of whole columns, and of planes of points."""
+        """Return the number of reals of a spectrum with padded columns; later used for planes of points."""
         (px, py, _), nz = self._points, self._shape[2]
         return max(2 * self._pitch * self._lengths[1] * nz, float(px * py * self._reached(window_nodes)))
 
     def _reached(self, window_nodes: int) -> int:
-        """Planes of nodes that the points take from."""
+        """Return the number of planes of nodes used by the points."""
         return min(self._shape[2], int(self._points[2] * self._step) + window_nodes + 1)
 
 
@@ -139,8 +139,8 @@ class _Taken:
 class MeshParameters:
     """Parameters of the mesh, or meshes, for a problem.
 
-    near, far : the split at which the near part ends, and the split at which the far part becomes Coulomb's. They are
-        one unless there are two levels, whose middle part lies between them
+    near, far : split at the end of the near part, and split at the beginning of the Coulomb part. They are equal for
+        one level; with two levels, the middle part is between them
     """
 
     preset: MeshPreset
@@ -150,13 +150,13 @@ class MeshParameters:
 
     @property
     def has_sheets(self) -> bool:
-        """True if the middle part has meshes of its own."""
+        """True if the middle part has separate meshes."""
         return self.far != self.near
 
 
 @dataclass(frozen=True)
 class Levels:
-    """End of the near part, and of the middle part if there is one, A; equal if there is none."""
+    """Cutoffs of the near part and of the middle part, A; equal without a middle part."""
 
     cutoff: float
     reach: float
@@ -167,9 +167,9 @@ class Levels:
 
 
 def levels(problem: MapProblem) -> list[Levels]:
-    """List the levels that a problem's screening allows and whose meshes have room; none may.
+    """List the possible levels, given the screening of a problem and the memory for meshes; the list may be empty.
 
-    Two levels are among them where the mesh of one is large, or has no room.
+    Two levels are included if a single mesh is large or does not fit.
     """
     allowed = [cutoff for cutoff in CUTOFFS if problem.model.kappa * cutoff <= LARGEST_SCREENING]
     fitting = [each for each in allowed or [LARGEST_SCREENING / problem.model.kappa] if _fits(problem, each)]
@@ -182,7 +182,7 @@ def levels(problem: MapProblem) -> list[Levels]:
 
 
 def _fits(problem: MapProblem, cutoff: float) -> bool:
-    """Return whether a cutoff's mesh is small enough for the devices, and its table for the host."""
+    """Return whether the mesh of a cutoff fits the devices, and its table the host."""
     sizes = _sizes(problem, cutoff)
     if sizes.waves > MOST_WAVES or math.prod(sizes.shape) > problem.most_nodes:
         return False
@@ -190,7 +190,7 @@ def _fits(problem: MapProblem, cutoff: float) -> bool:
 
 
 def sheets_of(problem: MapProblem, chosen: Levels) -> SheetGeometry | None:
-    """Plan the sheets of two levels; None if they, or the coarse mesh beside them, have no room."""
+    """Return the sheets of two levels; None if they do not fit in memory together with the coarse mesh."""
     preset = preset_for(problem.accuracy)
     if math.prod(_sizes(problem, chosen.reach).shape) > problem.most_nodes / 2:
         return None
@@ -200,24 +200,24 @@ def sheets_of(problem: MapProblem, chosen: Levels) -> SheetGeometry | None:
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Sizes of a mesh: nodes along x, y, z, and wave numbers of its table in all."""
+    """Sizes of a mesh: nodes along x, y, z, and total wave numbers of its table."""
 
     shape: tuple[int, ...]
     waves: float
 
     @cached_property
     def lengths(self) -> tuple[int, ...]:
-        """Lengths of the transforms along x, y, z; asked for if the mesh is not far too large."""
+        """Lengths of the transforms along x, y, z; computed only when needed."""
         return tuple(transform_length(2 * n - 1) for n in self.shape)
 
 
 def _sizes(problem: MapProblem, cutoff: float) -> _Sizes:
-    """Compute the sizes of the mesh that goes with a cutoff."""
+    """Return the sizes of the mesh for a cutoff."""
     low, high = (tuple(end.tolist()) for end in problem.box)
     return _sizes_around(low, high, preset_for(problem.accuracy), cutoff)
 
 
-@lru_cache(maxsize=64)  # of all cutoffs and a few presets, which are asked for again and again
+@lru_cache(maxsize=64)  # for all cutoffs and a few presets
 def _sizes_around(low: tuple[float, ...], high: tuple[float, ...], preset: MeshPreset, cutoff: float) -> _Sizes:
     """low, high : ends of the box of all atoms and points, A"""
     spacing = np.pi * cutoff / preset.c
@@ -227,7 +227,7 @@ def _sizes_around(low: tuple[float, ...], high: tuple[float, ...], preset: MeshP
 
 
 def mesh_for(problem: MapProblem) -> MeshParameters:
-    """Choose the split, or splits, and the window of least cost that keep the accuracy of a problem."""
+    """Choose the cheapest splits and window for the accuracy of a problem."""
     preset, chosen = preset_for(problem.accuracy), cheapest(problem)
     near, far = (_split(preset.c, cutoff, problem.model.kappa) for cutoff in (chosen.cutoff, chosen.reach))
     return MeshParameters(preset, near, far, _window(preset))
@@ -235,7 +235,7 @@ def mesh_for(problem: MapProblem) -> MeshParameters:
 
 @lru_cache(maxsize=16)
 def _split(c: float, cutoff: float, kappa: float) -> Split:
-    """A split, kept with all that it has computed of itself."""
+    """Return a split; cached with its tables."""
     return Split(c, cutoff, kappa)
 
 
@@ -245,7 +245,7 @@ def _window(preset: MeshPreset) -> Window:
 
 
 def mesh_evaluations(problem: MapProblem) -> float:
-    """Estimate the cost of the kernels of the mesh for a problem, in evaluations of the direct sum."""
+    """Estimate the kernel cost of the mesh for a problem, in evaluations of the direct sum."""
     preset, chosen = preset_for(problem.accuracy), cheapest(problem)
     sheets = sheets_of(problem, chosen) if chosen.two else None
     finer = 0.0 if sheets is None else NODE_EVALUATIONS * SHEET_COST * _sheet_nodes(sheets)
@@ -259,12 +259,12 @@ def mesh_evaluations(problem: MapProblem) -> float:
 
 
 def table_waves(problem: MapProblem) -> float:
-    """Count the wave numbers in the table of a problem's Green function; many if the mesh is long and thin."""
+    """Return the number of wave numbers in the table of the Green function; large for long, thin meshes."""
     return _sizes(problem, cheapest(problem).reach).waves
 
 
 def cheapest(problem: MapProblem) -> Levels:
-    """Choose the levels of least cost, which are kept for further problems of a size."""
+    """Choose the cheapest levels; cached for problems of the same size."""
     (low, high), grid = problem.box, problem.grid
     key = (
         *low.tolist(), *high.tolist(), *grid.shape, *grid.spacing.tolist(), problem.n_atoms, problem.n_near,
@@ -273,7 +273,7 @@ def cheapest(problem: MapProblem) -> Levels:
     chosen = _chosen.get(key)
     if chosen is None:
         chosen = min(levels(problem), key=lambda each: cost(problem, preset_for(problem.accuracy), each))
-        if len(_chosen) >= MOST_CHOSEN:  # to look a key up again would race with other threads
+        if len(_chosen) >= MOST_CHOSEN:  # a second lookup of the key would race with other threads
             _chosen.clear()
         _chosen[key] = chosen
     return chosen
@@ -283,19 +283,19 @@ _chosen: dict[tuple[object, ...], Levels] = {}
 
 
 def forget() -> None:
-    """Choose again, as scripts want it that change what there is to choose from."""
+    """Clear cached choices, for scripts that change the parameters."""
     _chosen.clear()
 
 
 def tighter(problem: MapProblem) -> float | None:
-    """Find the next smaller accuracy that a mesh for this problem may have; None if there is none."""
+    """Return the next smaller accuracy for which a mesh is possible; None if there is none."""
     finest = FLOAT32_ACCURACY if problem.precision == "float32" else 0.0
     finer = [each.accuracy for each in PRESETS if finest <= each.accuracy < preset_for(problem.accuracy).accuracy]
     return max((each for each in finer if levels(replace(problem, accuracy=each))), default=None)
 
 
 def cost(problem: MapProblem, preset: MeshPreset, chosen: Levels) -> float:
-    """Estimate the cost of the near part and the mesh or meshes, in near pairs."""
+    """Estimate the cost of near part and meshes, in near pairs."""
     waves, nodes = _sizes(problem, chosen.reach).waves, _padded_nodes(problem, chosen)
     found = _near_pairs(problem, chosen.cutoff) + WAVE_COST * waves + NODE_COST / 4 * nodes
     spread = SPREAD_COST * preset.nodes**3
@@ -306,7 +306,7 @@ def cost(problem: MapProblem, preset: MeshPreset, chosen: Levels) -> float:
 
 
 def coarse_geometry(problem: MapProblem, chosen: Levels) -> MeshGeometry:
-    """Make the mesh that goes around everything."""
+    """Return the mesh around all atoms and points."""
     preset = preset_for(problem.accuracy)
     return MeshGeometry.of(problem.box, np.pi * chosen.reach / preset.c, preset.nodes)
 
@@ -316,24 +316,24 @@ def _padded_nodes(problem: MapProblem, chosen: Levels) -> int:
 
 
 def _sheet_nodes(sheets: SheetGeometry) -> float:
-    """Wave numbers of all sheets of a map."""
+    """Return the total wave numbers of all sheets."""
     return sheets.n_sheets * float(np.prod(sheets.lengths.astype(float)))
 
 
 def far_box(problem: MapProblem, parameters: MeshParameters) -> Box:
-    """Find the box inside the mesh of the far part: all atoms and points, or the nodes they take from."""
+    """Return the box for the mesh of the far part: all atoms and points, and with sheets also their nodes."""
     margin = parameters.near.spacing * (parameters.window.nodes / 2) if parameters.has_sheets else 0.0
     low, high = problem.box
     return low - margin, high + margin
 
 
 def _near_pairs(problem: MapProblem, cutoff: float) -> float:
-    """Pairs of points and atoms within the cutoff, about."""
+    """Estimate the number of pairs of points and atoms within the cutoff."""
     in_reach = 4 / 3 * np.pi * cutoff**3 / float(np.prod(problem.grid.spacing))
     return float(min(in_reach, len(problem.grid)) * problem.n_near)
 
 
 def near_problem(problem: MapProblem, split: Split) -> MapProblem:
-    """Return the near part of a problem."""
+    """Return the problem with only the near part."""
     near = split.near_polynomials(preset_for(problem.accuracy).near_degree)
     return replace(problem, model=replace(problem.model, cutoff=split.cutoff), near=near)

@@ -1,4 +1,4 @@
-"""Finer of two levels: meshes around some slices of a map each, which the middle part needs no farther."""
+"""Sheets: the finer of two levels of meshes, each around some slices of a map, for the middle part."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class Sheets:
-    """Sheets of a map, all of one shape, which a device makes one after another; docs/theory/mesh.md, section 7.
+    """Sheets of a map with the same shape, computed one after another; see docs/theory/mesh.md, section 7.
 
-    Their cuts depend on the problem alone, so that slabs change no bit.
+    Their boundaries depend only on the problem, so that slabs do not affect results.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class Sheets:
         self._slab: tuple[int, ...] = ()
 
     def from_coarse(self, queue: Queue, sheet: int) -> Interpolation:
-        """Make the way from the coarse mesh to the nodes of a sheet; nodes that no point uses get anything."""
+        """Return the interpolation from the coarse mesh to the nodes of a sheet; unused nodes are undefined."""
         if sheet not in self._to_nodes:
             axes = self.geometry.node_axes(sheet)
             self._to_nodes[sheet] = Interpolation(queue, self._coarse, self._window, axes, False)
         return self._to_nodes[sheet]
 
     def to_points(self, queue: Queue, sheet: int, slab: MapSlab) -> Interpolation:
-        """Make the way from the nodes of a sheet to its slices of a slab."""
+        """Return the interpolation from the nodes of a sheet to its slices in a slab."""
         if self._slab != (slab.first, *slab.shape):
             self._to_points, self._slab = {}, (slab.first, *slab.shape)
         if sheet not in self._to_points:
@@ -61,15 +61,15 @@ class Sheets:
 
 
 class SheetsPart:
-    """Middle part at the nodes of sheets, and far part from a coarse mesh, for the points of a map."""
+    """Sum of middle part and far part at the nodes of sheets, and interpolation to the points of a map."""
 
     def __init__(self, sheets: Sheets, problem: MapProblem, atoms: DeviceAtoms, coarse_nodes: Buffer) -> None:
-        """atoms : of the problem; coarse_nodes : the far potential there"""
+        """atoms : of the problem; coarse_nodes : far potential on the coarse mesh"""
         self._sheets, self._problem, self._atoms, self._coarse_nodes = sheets, problem, atoms, coarse_nodes
-        self._ready, self._nodes = -1, coarse_nodes  # the sheet whose nodes these are, the last one that was wanted
+        self._ready, self._nodes = -1, coarse_nodes  # index and nodes of the last sheet computed
 
     def add_to(self, queue: Queue, slab: MapSlab) -> None:
-        """Add to a slab of the map."""
+        """Add the potential, and the field if requested, to a slab of the map."""
         sheets, plane = self._sheets, slab.shape[0] * slab.shape[1]
         for sheet in sheets.geometry.sheets_of(slab):
             if sheet != self._ready:
@@ -81,7 +81,7 @@ class SheetsPart:
                 )
 
     def _potential(self, queue: Queue, sheet: int) -> Buffer:
-        """Compute the middle and the far potential at the nodes of a sheet."""
+        """Compute the sum of middle and far potential at the nodes of a sheet."""
         geometry = self._sheets.geometry
         nodes = self._sheets.mesh.potential(queue, geometry.nodes_of(sheet), self._atoms, geometry.box_of_atoms(sheet))
         self._sheets.from_coarse(queue, sheet).add(queue, self._sheets.scratch, self._coarse_nodes, nodes)
@@ -89,9 +89,9 @@ class SheetsPart:
 
 
 def slab_axes(slab: MapSlab, first: int, last: int) -> list[Floats]:
-    """Return coordinates of the points of slices `first` to `last` - 1 along x, y, z, A.
+    """Return the coordinates of points along x, y, z in slices `first` to `last` - 1, A.
 
-    Padding lies on the map's edge.
+    Padding points are placed on the edge of the map.
     """
     problem, axes = slab.problem, []
     for axis, (start, stop) in enumerate(((0, slab.shape[0]), (0, slab.shape[1]), (first, last))):

@@ -1,4 +1,4 @@
-"""exp(-kappa r)/r as a near part, which ends at a cutoff, and a far part, which a mesh holds."""
+"""Split of exp(-kappa r)/r into a near part, which ends at a cutoff, and a far part for a mesh."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from numpy.polynomial import Chebyshev, Legendre, Polynomial
 
 from ...atoms import Floats
 
-QUADRATURE = 100  # points of integrals over the spectrum, exact to rounding where k r is below 200
+QUADRATURE = 100  # points for integrals over the spectrum, exact to rounding for k r below 200
 SPECTRUM_STEPS = 1 << 17
 
 
 @cache
 def prolate(c: float) -> Legendre:
-    """psi_c on [-1, 1] with psi_c(0) = 1, as a Legendre series.
+    """Return psi_c on [-1, 1] with psi_c(0) = 1, as a Legendre series.
 
-    c : bandwidth; outside [-1, 1] psi_c is taken as 0, and its Fourier transform is psi_c again, stretched by c
+    c : bandwidth; outside [-1, 1] psi_c is defined as 0, and its Fourier transform is psi_c scaled by c
 
-    It is an eigenvector of the tridiagonal matrix over even degrees, of the smallest eigenvalue (Xiao, Rokhlin and
-    Yarvin, Inverse Problems 17, 805 (2001), eq. 67).
+    The coefficients are the eigenvector of a tridiagonal matrix over even degrees with the smallest eigenvalue (Xiao,
+    Rokhlin and Yarvin, Inverse Problems 17, 805 (2001), eq. 67).
     """
     k = np.arange(0.0, 2 * int(c) + 60, 2)
     diagonal = k * (k + 1) + (2 * k * (k + 1) - 1) / ((2 * k + 3) * (2 * k - 1)) * c * c
@@ -35,28 +35,29 @@ def prolate(c: float) -> Legendre:
 
 
 def within(function: Legendre, x: Floats) -> Floats:
-    """A function on [-1, 1] at x, 0 beyond."""
+    """Evaluate a function on [-1, 1] at x; 0 outside."""
     values: Floats = np.where(np.abs(x) <= 1, function(np.clip(x, -1, 1)), 0.0)
     return values
 
 
 class NodeWeights(ABC):
-    """Weights of the P nodes around a charge or a point, as polynomials of its place between two of them."""
+    """Weights of the P nodes around a charge or a point, as polynomials of its position between two of them."""
 
     nodes: int
 
     @property
     @abstractmethod
     def pieces(self) -> Floats:
-        """(P, degree + 1) the weight of each node as powers, lowest first, of the fraction of a spacing less 1/2.
+        """Polynomial coefficients (P, degree + 1) of the node weights, lowest first.
 
-        The first node stands P/2 - 1 before the one to the left of the charge.
+        The argument is the fraction of a spacing minus 1/2. The first node is P/2 - 1 nodes to the left of the last
+        node before the charge.
         """
 
     def at(self, fractions: Floats, has_slopes: bool = True) -> tuple[Floats, Floats]:
-        """(n, P) weights of the nodes around n points, and their derivatives, from `pieces`.
+        """Return (n, P) weights of the nodes around n points, and their derivatives, from `pieces`.
 
-        has_slopes : whether derivatives are wanted; else they are 0
+        has_slopes : whether to compute derivatives; else they are 0
         """
         weights = np.zeros((len(fractions), self.nodes))
         slopes, x = np.zeros_like(weights), fractions[:, None]
@@ -71,9 +72,9 @@ class NodeWeights(ABC):
 
 @dataclass(frozen=True)
 class Window(NodeWeights):
-    """A prolate function over P nodes, of integral 1; docs/theory/mesh.md, eq. 5.
+    """Prolate function over P nodes, with integral 1; see docs/theory/mesh.md, eq. 5.
 
-    nodes : P; width : bandwidth over pi P / 2; degree : of the polynomials of `pieces`
+    nodes : P; width : bandwidth divided by pi P / 2; degree : of the polynomials in `pieces`
     """
 
     nodes: int
@@ -90,15 +91,15 @@ class Window(NodeWeights):
         return float(self.nodes / 2 * (integral(1) - integral(-1)))
 
     def weight(self, x: Floats) -> Floats:
-        """Weight of a node x spacings away."""
+        """Return the weight of a node at a distance of x spacings."""
         return within(self._psi, 2 * x / self.nodes) / self._area
 
     def slope(self, x: Floats) -> Floats:
-        """Derivative of `weight`."""
+        """Return the derivative of `weight`."""
         return within(self._psi.deriv(), 2 * x / self.nodes) * (2 / self.nodes / self._area)
 
     def transformed(self, share: Floats) -> Floats:
-        """Fourier transform at wave numbers of this share of pi / spacing."""
+        """Return the Fourier transform at wave numbers `share` times pi / spacing."""
         return within(self._psi, share / self.width)
 
     @cached_property
@@ -115,9 +116,9 @@ class Window(NodeWeights):
 
 @dataclass(frozen=True)
 class Split:
-    """docs/theory/mesh.md, eq. 1 to 4.
+    """Split of the potential; see docs/theory/mesh.md, eq. 1 to 4.
 
-    c : bandwidth; cutoff : A, where the near part ends; kappa : inverse Debye length, 1/A
+    c : bandwidth; cutoff : of the near part, A; kappa : inverse Debye length, 1/A
     """
 
     c: float
@@ -126,40 +127,40 @@ class Split:
 
     @property
     def largest_k(self) -> float:
-        """Wave number beyond which the far part has nothing, 1/A."""
+        """Wave number beyond which the far part is 0, 1/A."""
         return self.c / self.cutoff
 
     @property
     def spacing(self) -> float:
-        """Spacing of the mesh that just holds these wave numbers, A."""
+        """Largest mesh spacing for these wave numbers, A."""
         return float(np.pi / self.largest_k)
 
     @cached_property
     def _nodes(self) -> tuple[Floats, Floats]:
-        """Points in [0, 1] and weights of the integrals."""
+        """Points in [0, 1] and weights of the quadrature."""
         t, weights = np.polynomial.legendre.leggauss(QUADRATURE)
         return (t + 1) / 2, weights / 2
 
     @cached_property
     def scale(self) -> float:
-        """1 / psi(i kappa cutoff / c), from psi's own Fourier integral; makes the far part exact beyond the cutoff."""
+        """1 / psi(i kappa cutoff / c), from the Fourier integral of psi; makes the far part exact beyond the cutoff."""
         t, weights = self._nodes
         psi = prolate(self.c)(t)
         return float((weights * psi).sum() / (weights * psi * np.cosh(self.kappa * self.cutoff * t)).sum())
 
     def spectrum(self, share2: Floats) -> Floats:
-        """Compute the factor on the Green function at wave numbers of this squared share of the largest, 0 to 1."""
+        """Return the factor of the Green function. share2 : squared wave numbers relative to the largest, 0 to 1"""
         factor: Floats = prolate(self.c)(np.sqrt(share2)) * self.scale
         return factor
 
     @cached_property
     def _spectrum_steps(self) -> tuple[Floats, Floats]:
-        """Spectrum at shares so close that a straight line between two is right to 1e-9, and its steps."""
+        """Table of the spectrum with its differences, fine enough for linear interpolation with an error below 1e-9."""
         values = self.spectrum(np.linspace(0, 1, SPECTRUM_STEPS + 1))
         return values, np.diff(values)
 
     def spectrum_of_many(self, share2: Floats) -> Floats:
-        """Compute `spectrum`, sooner for millions."""
+        """Interpolate `spectrum` from a table, which is faster for millions of values."""
         values, steps = self._spectrum_steps
         place = share2 * SPECTRUM_STEPS
         before = np.minimum(place.astype(np.int32), SPECTRUM_STEPS - 1)
@@ -167,18 +168,18 @@ class Split:
         return factor
 
     def far(self, r: Floats) -> Floats:
-        """Compute the far part at distances r [A], 1/A."""
+        """Return the far part at distances r [A], 1/A."""
         t, weights = self._nodes
         k = t * self.largest_k
         density = weights * self.largest_k * self.spectrum(t * t) * k**2 / (k**2 + self.kappa**2)
         values: Floats = 2 / np.pi * (np.sinc(np.outer(r, k) / np.pi) @ density)
         return values
 
-    @lru_cache(maxsize=16)  # noqa: B019  # splits are kept anyway
+    @lru_cache(maxsize=16)  # noqa: B019  # splits are cached anyway
     def near_polynomials(self, degree: int) -> tuple[Floats, Floats]:
-        """Coefficients of A and B, lowest first, in s = 2 r^2/cutoff^2 - 1: the near part is A/r - B.
+        """Return coefficients of A and B, lowest first, in s = 2 r^2/cutoff^2 - 1: the near part is A/r - B.
 
-        degree : of B; A's follows from the screening
+        degree : of B; the degree of A follows from the screening
         """
 
         def outer(share2: Floats) -> Floats:
@@ -196,14 +197,14 @@ class Split:
 
 @dataclass(frozen=True)
 class Middle:
-    """Far part of a split less that with a longer cutoff, where it ends; docs/theory/mesh.md, eq. 7."""
+    """Difference between the far parts of two splits, which ends at the longer cutoff; docs/theory/mesh.md, eq. 7."""
 
     near: Split
     far: Split
 
     @cached_property
     def _steps(self) -> tuple[Floats, Floats]:
-        """Spectrum at shares of the largest wave number as close as Split's, and its steps."""
+        """Table of the spectrum with its differences, as fine as that of Split."""
         k = np.linspace(0, self.near.largest_k, SPECTRUM_STEPS + 1)
         shares = [np.minimum(k / split.largest_k, 1) for split in (self.near, self.far)]
         near, far = (
@@ -218,7 +219,7 @@ class Middle:
         return values, np.diff(values)
 
     def spectrum(self, k2: Floats) -> Floats:
-        """Compute the Fourier transform at squared wave numbers, A^2."""
+        """Return the Fourier transform at squared wave numbers, A^2."""
         values, steps = self._steps
         place = np.sqrt(k2) * (SPECTRUM_STEPS / self.near.largest_k)
         before = np.minimum(place, SPECTRUM_STEPS - 1).astype(np.int32)
@@ -227,6 +228,6 @@ class Middle:
 
 
 def _in_powers(function: Callable[[Floats], Floats], degree: int) -> Floats:
-    """Coefficients of a function of [0, 1] in powers of the argument taken to [-1, 1], where they keep their digits."""
+    """Return polynomial coefficients of a function on [0, 1], in the argument mapped to [-1, 1] for accuracy."""
     series = Chebyshev.interpolate(function, degree, domain=[0, 1])
     return np.asarray(series.convert(kind=Polynomial, domain=[0, 1], window=[-1, 1]).coef, np.float64)

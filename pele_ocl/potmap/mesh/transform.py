@@ -1,4 +1,4 @@
-"""Transforms of the lines of a mesh on a device."""
+"""Fourier transforms of mesh lines on a device."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 
 
 RADICES = (8, 7, 5, 4, 3, 2)
-GPU_LINES, GPU_ROWS = 8, 4  # beside each other, for whole transactions of memory: along y and z, and along x
-GPU_ITEMS = 64  # that share a line, at most; each has a butterfly of eight
+GPU_LINES, GPU_ROWS = 8, 4  # lines per group, for coalesced memory access: along y and z, and along x
+GPU_ITEMS = 64  # maximum work-items per line; each computes a radix-8 butterfly
 LEAST_ROOM = 128
-CPU_LOCAL = 1 << 18  # bytes of lines that stay in a core's cache
+CPU_LOCAL = 1 << 18  # bytes of lines that fit in a core's cache
 Three = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class LineLayout:
-    """Work-items of a transform: cl/potmap/mesh/line.clh.
+    """Work-items of a transform; see cl/potmap/mesh/line.clh.
 
-    length : of the lines; width : lines of a work-item; lines : work-items beside each other; items : that share a line
+    length : of the lines; width : lines per work-item; lines : work-items for different lines per group; items :
+        work-items per line
     """
 
     length: int
@@ -44,13 +45,13 @@ class LineLayout:
 
     @classmethod
     def of(cls, device: Device, precision: str, length: int, *, is_row: bool, wide: bool = True) -> LineLayout:
-        """Choose the layout for lines of this length on a device.
+        """Choose the layout for lines of a length on a device.
 
-        is_row : whether the numbers of a line stand side by side; wide : whether a work-item of a CPU has several lines
+        is_row : whether a line is contiguous in memory; wide : whether a work-item of a CPU may process several lines
 
-        Raises DeviceError if not even one line fits into local memory.
+        Raises DeviceError if a line does not fit in local memory.
         """
-        size = 2 * 2 * room(length) * np.dtype(precision).itemsize  # of a line, there and back
+        size = 2 * 2 * room(length) * np.dtype(precision).itemsize  # per line, in two buffers
         most = int(device.handle.local_mem_size)
         if size > most:
             raise DeviceError(f"lines of {length:,} numbers do not fit into the local memory of {device}")
@@ -67,33 +68,33 @@ class LineLayout:
 
     @property
     def narrower(self) -> LineLayout:
-        """Layout with half as many lines of a work-item."""
+        """Layout with half as many lines per work-item."""
         return replace(self, width=self.width // 2)
 
     @property
     def bundle(self) -> int:
-        """Lines of a group."""
+        """Number of lines per group."""
         return self.width * self.lines
 
     def kernel(self, queue: Queue, file: str, name: str, **defines: int) -> Kernel:
-        """A kernel of a file that includes line.clh, for these lines."""
+        """Build a kernel of a file that includes line.clh, for these lines."""
         return queue.kernel(
             file, name, self.width, ROOM=room(self.length), LINES=self.lines, ITEMS=self.items, **defines
         )
 
     def arguments(self, queue: Queue, allowed: Sequence[int] = RADICES) -> dict[str, Any]:
-        """Length, radices and roots of the kernels' lines. allowed : radices of the passes"""
+        """Return length, radices and roots of unity for the kernels. allowed : radices of the passes"""
         digits = "".join(map(str, radices(self.length, allowed))) or "0"
         return dict(length=self.length, radices=int(digits), roots=queue.table(roots(self.length)))
 
 
 def room(length: int) -> int:
-    """Numbers of a line that kernels are built for: a power of two, so that they are built seldom."""
+    """Return the line length that kernels are built for: a power of two, to limit the number of builds."""
     return max(LEAST_ROOM, 1 << (length - 1).bit_length())
 
 
 def radices(length: int, allowed: Sequence[int] = RADICES) -> list[int]:
-    """Factor a length into allowed ones, the larger first."""
+    """Factor a length into allowed radices, the largest first."""
     found = []
     for radix in allowed:
         while length % radix == 0:
@@ -105,15 +106,15 @@ def radices(length: int, allowed: Sequence[int] = RADICES) -> list[int]:
 
 @lru_cache(maxsize=16)
 def roots(length: int) -> Floats:
-    """(length, 2) real and imaginary parts of exp(-2 pi i k / length)."""
+    """Return the real and imaginary parts of exp(-2 pi i k / length), (length, 2)."""
     angles = 2 * np.pi * np.arange(length) / length
     return np.stack([np.cos(angles), -np.sin(angles)], axis=1)
 
 
 class Convolution:
-    """Transforms along x, y and z, a table's factors, and the way back; cl/potmap/mesh/transform.cl.
+    """Transforms along x, y and z, multiplication by a table, and inverse transforms; see cl/potmap/mesh/transform.cl.
 
-    pitch : numbers of a row of a spectrum, half a length and 1 of them in use
+    pitch : row length of a spectrum, of which length / 2 + 1 numbers are used
     """
 
     def __init__(self, queue: Queue, geometry: MeshGeometry) -> None:
@@ -127,7 +128,7 @@ class Convolution:
         self._lines = [dict(pitch=self.pitch, **layout.arguments(queue)) for layout in self._layouts]
 
     def padded(self, table: Floats) -> NDArray[np.float64]:
-        """A table (nz / 2 + 1, ny / 2 + 1, nx / 2 + 1) with rows of `pitch`, over the number of wave numbers."""
+        """Pad a table (nz / 2 + 1, ny / 2 + 1, nx / 2 + 1) to rows of `pitch`, and divide by the number of waves."""
         scaled = table / np.prod(np.array(self._lengths, float))
         return np.pad(scaled, ((0, 0), (0, 0), (0, self.pitch - table.shape[2])))
 
@@ -153,6 +154,6 @@ class Convolution:
         queue.launch(back, *self._over(0, -(-ny * nz // 2), 1), rows)
 
     def _over(self, axis: int, count: int, third: int) -> tuple[Three, Three]:
-        """Work-items and groups for so many lines along an axis."""
+        """Return the work-items and groups for `count` lines along an axis."""
         layout = self._layouts[axis]
         return (-(-count // layout.bundle) * layout.lines, layout.items, third), (layout.lines, layout.items, 1)

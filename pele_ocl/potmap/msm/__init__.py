@@ -1,4 +1,4 @@
-"""Multilevel summation, as in the textbooks: lattices, each twice as coarse (docs/theory/msm.md)."""
+"""Multilevel summation on lattices with doubling spacings (docs/theory/msm.md)."""
 
 from __future__ import annotations
 

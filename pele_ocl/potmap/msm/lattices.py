@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from ...opencl.memory import Buffer
     from ...opencl.queue import Queue
 
-GPU_GROUP, GPU_POINTS = (16, 8), (1, 1)  # work-items along x and y that share a plane; vectors along x and rows of each
+GPU_GROUP, GPU_POINTS = (16, 8), (1, 1)  # work-items along x and y per plane; vectors along x and rows per work-item
 ROOM_STEP = 1024
-CPU_POINTS = (2, 4)  # vectors along x, and rows, of the only work-item of a group
+CPU_POINTS = (2, 4)  # vectors along x and rows per work-item; groups have one work-item
 
 
 class Lattices(Nodes):
-    """Lattices that are ready on a device, for the atoms of a problem wherever they have room for them.
+    """Lattices on a device, prepared for the atoms of a problem at any positions within them.
 
     levels : from the finest, which atoms and points use, to the coarsest
     """
@@ -54,9 +54,9 @@ class Lattices(Nodes):
         return self.potential_of(queue, on_nodes)
 
     def potential_of(self, queue: Queue, charges: Buffer) -> Buffer:
-        """Compute the potential on the finest lattice of the charges there.
+        """Compute the potential on the finest lattice from its charges.
 
-        Down the lattices with the charges, a sum on each, and up again with the potentials.
+        Charges are restricted to successively coarser lattices, summed on each, and the potentials interpolated back.
         """
         levels, of_levels = self.levels, [charges]
         for k in range(1, len(levels)):
@@ -68,7 +68,7 @@ class Lattices(Nodes):
         return found[0]
 
     def _restrict(self, queue: Queue, fine: LatticeLevel, coarse: LatticeLevel, source: Buffer, target: Buffer) -> None:
-        """Charges onto the next coarser lattice: along x, then along y, then along z."""
+        """Restrict charges to the next coarser lattice: along x, then y, then z."""
         kernel = queue.kernel("potmap/msm/restrict.cl", "msm_restrict", NODES=self.window.nodes)
         shape, first = fine.shape.tolist(), fine.first_of(coarse).tolist()
         for axis, name in enumerate(("narrow", "wide", "")):
@@ -80,7 +80,7 @@ class Lattices(Nodes):
             source = to
 
     def _prolong(self, queue: Queue, coarse: LatticeLevel, fine: LatticeLevel, source: Buffer, target: Buffer) -> None:
-        """Add potentials to the next finer lattice's: along z, then along y, then along x."""
+        """Interpolate potentials to the next finer lattice and add them: along z, then y, then x."""
         kernel = queue.kernel("potmap/msm/prolong.cl", "msm_prolong", NODES=self.window.nodes)
         shape, first = coarse.shape.tolist(), fine.first_of(coarse).tolist()
         for axis, name in ((2, "narrow"), (1, "wide"), (0, "")):
@@ -93,7 +93,7 @@ class Lattices(Nodes):
             source = to
 
     def _summed(self, queue: Queue, k: int, charges: Buffer) -> Buffer:
-        """Sum the potentials on lattice k of its own charges."""
+        """Compute the potentials on lattice k from its charges."""
         level, stencil = self.levels[k], self._stencils[k == len(self.levels) - 1]
         found = self.scratch(queue, f"potentials {k}", level.n_points)
         nx, ny, nz = level.shape.tolist()
@@ -108,10 +108,10 @@ class Lattices(Nodes):
 
 @dataclass(frozen=True)
 class LatticeLayout:
-    """Work-items of the sums on lattices: cl/potmap/msm/lattice.cl.
+    """Work-items of the sums on lattices; see cl/potmap/msm/lattice.cl.
 
-    width : reals in a vector; points : vectors along x and rows of a work-item; group : work-items along x and y
-    room : charges of a plane that a group's points reach, rounded up, so that kernels are built seldom
+    width : reals per vector; points : vectors along x and rows per work-item; group : work-items along x and y
+    room : charges per plane within reach of a group, rounded up to limit the number of kernels built
     """
 
     width: int
@@ -130,11 +130,11 @@ class LatticeLayout:
 
     @property
     def defines(self) -> dict[str, int]:
-        """Macros of the kernel."""
+        """Macros for the kernel."""
         (x, y), (items_x, items_y) = self.points, self.group
         return {"ITEMS_X": items_x, "ITEMS_Y": items_y, "POINTS_X": x, "POINTS_Y": y, "ROOM": self.room}
 
     def items(self, nx: int, ny: int, nz: int) -> tuple[int, int, int]:
-        """Work-items for a lattice."""
+        """Return the work-items for a lattice."""
         block_x, block_y = self.width * self.points[0] * self.group[0], self.points[1] * self.group[1]
         return -(-nx // block_x) * self.group[0], -(-ny // block_y) * self.group[1], nz

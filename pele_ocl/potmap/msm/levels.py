@@ -1,4 +1,4 @@
-"""Places of the points of the lattices, and the weights of the sums on them."""
+"""Positions of lattice points, and stencils of the sums on lattices."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ...atoms import Floats, Ints
 
-LONGEST = 34  # points of the last lattice along an axis, whose planes are to fit into 48 KiB of local memory in float64
+LONGEST = 34  # maximum points per axis of the last lattice; its planes must fit in 48 KiB of local memory in float64
 
 
 @dataclass(frozen=True, eq=False)
 class LatticeLevel:
-    """Points of a lattice, counted along each axis in its own spacings from one origin for all lattices.
+    """Lattice points, with indices in units of the spacing; all lattices have the same origin.
 
     low : (3,) the first point; shape : (3,) points along x, y, z
     """
@@ -25,28 +25,28 @@ class LatticeLevel:
     shape: NDArray[np.int64]
 
     def coarser(self, nodes: int) -> LatticeLevel:
-        """Make the lattice of twice the spacing on which all of these points find the `nodes` around them."""
+        """Return the lattice with twice the spacing that contains the `nodes` around each of these points."""
         high = self.low + self.shape - 1
         low = self.low // 2 - (nodes // 2 - 1)
         return LatticeLevel(low, (high + 1) // 2 + (nodes // 2 - 1) - low + 1)
 
     def first_of(self, coarse: LatticeLevel) -> NDArray[np.int64]:
-        """(3,) the point of this lattice on which the first of a coarser one stands, counted from this one's first."""
+        """Return the first point of the next coarser lattice as an index in this one, (3,)."""
         found: NDArray[np.int64] = 2 * coarse.low - self.low
         return found
 
     @property
     def n_points(self) -> int:
-        """Number of points in all."""
+        """Total number of points."""
         return math.prod(self.shape.tolist())
 
 
 def levels_from(finest: LatticeLevel, nodes: int, n_terms: int) -> list[LatticeLevel]:
-    """Lattices, the finest first. In the last one all charges meet all points.
+    """Return the lattices from the finest to the coarsest, where all charges interact with all points.
 
-    It is the one with the fewest terms, or a later one that is at most LONGEST.
+    The coarsest lattice minimizes the number of terms, unless it exceeds LONGEST and can be reduced further.
 
-    n_terms : of a point's sum on the others
+    n_terms : terms per point on the other lattices
     """
     levels = [finest]
     while True:
@@ -73,12 +73,12 @@ class Stencil:
 
     @property
     def n_terms(self) -> int:
-        """Weights that are not 0."""
+        """Number of nonzero weights."""
         return int(np.count_nonzero(self.weights))
 
     @classmethod
     def of(cls, potential: Callable[[Floats], Floats], spacing: float, reach: NDArray[np.int64]) -> Stencil:
-        """potential : at distances [A]"""
+        """potential : function of distances [A]"""
         squares = [np.arange(-n, n + 1, dtype=float) ** 2 for n in reach]
         r2 = squares[2][:, None, None] + squares[1][:, None] + squares[0]
         weights = potential(spacing * np.sqrt(r2))

@@ -1,4 +1,4 @@
-"""Parameters of multilevel summation for a map."""
+"""Choice of parameters for multilevel summation."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..problem import MapProblem
 from .levels import LatticeLevel, Stencil, levels_from
 from .splitting import Splitting
 
-CUTOFFS = (4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 19.0, 24.0)  # A, of the near part; the text books have 12
-# Costs in near pairs: of a term of a lattice's sum, and of a point that a charge is spread onto.
+CUTOFFS = (4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 19.0, 24.0)  # A, for the near part; 12 in textbooks
+# Costs in near pairs: per term of a lattice sum, and per point that a charge is spread to.
 TERM_COST, SPREAD_COST = 0.08, 2.0
-ALL_LEVELS = 8 / 7  # points of all lattices, over those of the finest
+ALL_LEVELS = 8 / 7  # ratio of the points of all lattices to those of the finest
 
 
 @dataclass(frozen=True)
 class MsmPreset:
-    """docs/theory/msm.md, section 4.
+    """Parameters of multilevel summation; see docs/theory/msm.md, section 4.
 
-    accuracy : the error by norm that it keeps around molecules
+    accuracy : error by norm around molecules
     nodes : P of the interpolant; order : of the splitting
     ratio : of the cutoff to the spacing of the finest lattice
     """
@@ -46,12 +46,12 @@ FINEST = PRESETS[-1].accuracy
 
 
 def preset_for(accuracy: float) -> MsmPreset:
-    """Return the cheapest preset that keeps an accuracy, which is at least FINEST."""
+    """Return the cheapest preset for an accuracy, which must be at least FINEST."""
     return next(preset for preset in PRESETS if preset.accuracy <= accuracy * (1 + 1e-9))
 
 
 def lattice_needs(problem: MapProblem, slab: Three) -> NodeNeeds:
-    """Estimate the memory of the lattices for a problem; slab : points along x, y, z, computed at a time"""
+    """Estimate the memory of the lattices for a problem. slab : points along x, y, z that are computed together"""
     plan = LatticePlan.of(problem)
     nodes, levels = plan.preset.nodes, plan.levels
     narrow, wide = _of_points(plan, nodes, slab, float(problem.grid.spacing[2]))
@@ -65,13 +65,16 @@ def lattice_needs(problem: MapProblem, slab: Three) -> NodeNeeds:
 
 
 def _on_the_way(fine: LatticeLevel, coarse: LatticeLevel) -> tuple[float, float]:
-    """Count points that are along x as in the one lattice, along z as in the other, along y either."""
+    """Return the number of points after restriction along x, and after restriction along x and y."""
     (_, fine_y, fine_z), (coarse_x, coarse_y, _) = fine.shape.tolist(), coarse.shape.tolist()
     return coarse_x * fine_y * fine_z, coarse_x * coarse_y * fine_z
 
 
 def _of_points(plan: LatticePlan, nodes: int, slab: Three, step: float) -> tuple[float, float]:
-    """Rows and planes of points (x, y, z), whose planes are `step` A apart, on the way from the lattice to the map."""
+    """Return the number of points after interpolation along x, and after interpolation along x and y.
+
+    step : distance between planes of points, A
+    """
     px, py, pz = slab
     _, ny, nz = plan.levels[0].shape.tolist()
     reached = min(nz, int(pz * step / plan.geometry.spacing) + nodes + 1)
@@ -80,10 +83,10 @@ def _of_points(plan: LatticePlan, nodes: int, slab: Three, step: float) -> tuple
 
 @dataclass(frozen=True, eq=False)
 class LatticePlan:
-    """Lattices for a problem, and the weights of the sums on them.
+    """Lattices for a problem, and the stencils of the sums on them.
 
-    geometry : of the finest lattice; levels : from that to the coarsest
-    between : weights on all lattices but the last; coarsest : on that
+    geometry : of the finest lattice; levels : from the finest to the coarsest
+    between : stencil of all lattices but the last; coarsest : of the last
     """
 
     splitting: Splitting
@@ -95,7 +98,7 @@ class LatticePlan:
 
     @classmethod
     def of(cls, problem: MapProblem) -> LatticePlan:
-        """Choose the lattices of least cost that keep the accuracy of a problem."""
+        """Choose the cheapest lattices for the accuracy of a problem."""
         splitting, preset = splitting_for(problem)
         spacing = splitting.cutoff / preset.ratio
         geometry = MeshGeometry.of(problem.box, spacing, preset.nodes)
@@ -107,18 +110,18 @@ class LatticePlan:
 
 
 def cutoffs(problem: MapProblem) -> list[float]:
-    """List the cutoffs whose lattices the devices have room for."""
+    """List the cutoffs whose lattices fit in the memory of the devices."""
     preset = preset_for(problem.accuracy)
     return [each for each in CUTOFFS if finest_level(problem, preset, each).n_points <= problem.most_nodes]
 
 
 def finest_level(problem: MapProblem, preset: MsmPreset, cutoff: float) -> LatticeLevel:
-    """Make the lattice that charges are spread onto and points take from."""
+    """Return the lattice used to spread charges and to interpolate at points."""
     return LatticeLevel(*nodes_around(problem.box, cutoff / preset.ratio, preset.nodes))
 
 
 def splitting_for(problem: MapProblem) -> tuple[Splitting, MsmPreset]:
-    """Choose the splitting of least cost that keeps the accuracy of a problem."""
+    """Choose the cheapest splitting for the accuracy of a problem."""
     preset = preset_for(problem.accuracy)
     return Splitting(preset.order, min(cutoffs(problem), key=lambda each: cost(problem, preset, each))), preset
 
@@ -133,11 +136,11 @@ def cost(problem: MapProblem, preset: MsmPreset, cutoff: float) -> float:
 
 
 def tighter(problem: MapProblem) -> float | None:
-    """Find the next smaller accuracy that a problem may have; None if there is none."""
+    """Return the next smaller accuracy that is possible for a problem; None if there is none."""
     finer = [each.accuracy for each in PRESETS if each.accuracy < preset_for(problem.accuracy).accuracy]
     return max((each for each in finer if cutoffs(replace(problem, accuracy=each))), default=None)
 
 
 def near_problem(problem: MapProblem, splitting: Splitting) -> MapProblem:
-    """Return the near part of a problem."""
+    """Return the problem with only the near part."""
     return replace(problem, model=replace(problem.model, cutoff=splitting.cutoff), near=splitting.near)

@@ -1,4 +1,4 @@
-"""1/r as a near part, which ends at the cutoff, and an ever smoother part for each lattice."""
+"""Splitting of 1/r into a near part, which ends at the cutoff, and increasingly smooth parts for the lattices."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..mesh.split import NodeWeights
 
 @dataclass(frozen=True)
 class Interpolant(NodeWeights):
-    """Nodal function phi over P lattice points, 1 at its own and 0 at all others; docs/theory/msm.md, eq. 4.
+    """Nodal function phi over P lattice points, 1 at its node and 0 at all others; see docs/theory/msm.md, eq. 4.
 
-    nodes : P, even. Between two points the polynomials through the P - 1 points around either are blended linearly.
-        Together they have degree P - 1; 4 is the cubic, 6 the quintic one of the textbooks
+    nodes : P, even. Between two points, the interpolating polynomials of the P - 1 points around each are blended
+        linearly. The result has degree P - 1; P = 4 and 6 are the cubic and quintic functions of the textbooks
     """
 
     nodes: int
@@ -27,7 +27,7 @@ class Interpolant(NodeWeights):
     def pieces(self) -> Floats:
         before = self.nodes // 2 - 1
         places = np.arange(self.nodes, dtype=np.int64) - before
-        t = Polynomial([0.5, 1.0])  # from the point on the left, of the fraction less 1/2
+        t = Polynomial([0.5, 1.0])  # distance from the point on the left, in terms of the fraction minus 1/2
         found = np.zeros((self.nodes, self.nodes))
         for j, own in enumerate(places.tolist()):
             left, right = _basis(places[:-1], own, t), _basis(places[1:], own, t)
@@ -36,7 +36,7 @@ class Interpolant(NodeWeights):
         return found
 
     def value(self, x: Floats) -> Floats:
-        """phi at distances x, in spacings."""
+        """Return phi at distances x, in spacings."""
         away = np.abs(np.asarray(x, np.float64))
         left = np.minimum(np.floor(away).astype(int), self.nodes // 2 - 1)
         weights = self.at(away - left - 0.5)[0]
@@ -45,13 +45,13 @@ class Interpolant(NodeWeights):
 
     @cached_property
     def shares(self) -> Floats:
-        """(P + 1,) of a coarse point's function on the points of the next finer lattice: at odd steps, and at none."""
+        """Weights (P + 1,) of a coarse point at the points of the next finer lattice: at odd steps, and at step 0."""
         odd = np.arange(1 - self.nodes, self.nodes, 2)
         return self.value(np.append(odd, 0) / 2)
 
 
 def _basis(places: NDArray[np.int64], own: int, t: Polynomial) -> Polynomial:
-    """Build the polynomial that is 1 at one of the places and 0 at the others. It is 0 if `own` is none of them."""
+    """Return the polynomial that is 1 at `own` and 0 at the other places; 0 if `own` is not among them."""
     found = Polynomial([float(own in places.tolist())])
     for other in places[places != own].tolist():
         found = found * (t - other) / (own - other)
@@ -60,9 +60,9 @@ def _basis(places: NDArray[np.int64], own: int, t: Polynomial) -> Polynomial:
 
 @dataclass(frozen=True)
 class Splitting:
-    """docs/theory/msm.md, eq. 1 to 3.
+    """Splitting of the potential; see docs/theory/msm.md, eq. 1 to 3.
 
-    order : of Taylor's series of the softened potential; cutoff : a, A, where the near part ends
+    order : of the Taylor series of the softened potential; cutoff : a, cutoff of the near part, A
     """
 
     order: int
@@ -70,12 +70,12 @@ class Splitting:
 
     @cached_property
     def _series(self) -> Polynomial:
-        """Series of s^(-1/2) about 1, in s - 1."""
+        """Taylor series of s^(-1/2) about 1, in s - 1."""
         steps = 1 + np.arange(self.order)
         return Polynomial(np.cumprod([1.0, *(-(steps - 0.5) / steps)]))
 
     def softened(self, share: Floats) -> Floats:
-        """gamma at r/a: 1/share beyond 1, finite and smooth within."""
+        """Return gamma at share = r/a: 1/share beyond 1, finite and smooth below."""
         square = share * share
         values: Floats = np.where(
             square < 1, self._series(np.minimum(square, 1) - 1), 1 / np.sqrt(np.maximum(square, 1))
@@ -89,17 +89,17 @@ class Splitting:
         return np.ones(1), np.asarray(inner.coef, np.float64)
 
     def reach(self, spacing: float) -> int:
-        """Count lattice points from a charge to the last one within the lattice's cutoff, twice the atoms'."""
+        """Return the number of lattice points within the cutoff of the finest lattice, 2 a, along an axis."""
         return int(np.ceil(2 * self.cutoff / spacing - 1e-9)) - 1
 
     def between(self, r: Floats) -> Floats:
-        """Compute the potential [1/A] of the finest lattice at distances r.
+        """Return the potential [1/A] of the finest lattice at distances r.
 
-        The next one's is half of it at half of r.
+        On each coarser lattice it is half the value at r/2.
         """
         of_here = self.softened(r / self.cutoff) / self.cutoff
         return of_here - self.softened(r / (2 * self.cutoff)) / (2 * self.cutoff)
 
     def coarsest(self, r: Floats) -> Floats:
-        """Compute the potential of the last lattice, which has no cutoff."""
+        """Return the potential of the coarsest lattice, which has no cutoff."""
         return self.softened(r / self.cutoff) / self.cutoff

@@ -96,7 +96,7 @@ def open_frames(path: Path, n_atoms: int | None = None) -> FrameFile:
         opened = _open(path, n_atoms)
     if not opened.n_frames or not opened.n_atoms:
         opened.close()
-        raise FormatError(f"{path}: holds no whole frame; copy the file again")
+        raise FormatError(f"{path}: contains no whole frame; copy the file again")
     return opened
 
 

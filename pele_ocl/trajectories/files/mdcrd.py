@@ -93,5 +93,5 @@ def _why_not(path: Path, n_atoms: int, n_lines: int) -> FormatError:
         advice = "choose those of the structure by `select`, with `topology`"
         return FormatError(f"{what}; {advice}", code=OTHER_ATOMS, what=what)
     return FormatError(
-        f"{path}: the first {n_lines:,} lines behind the title are not those of {n_atoms:,} atoms in F8.3"
+        f"{path}: the first {n_lines:,} lines after the title are not those of {n_atoms:,} atoms in F8.3"
     )

@@ -34,7 +34,7 @@ class MemoryFile(FrameFile):
 
     def __init__(self, name: str, n_atoms: int, n_frames: int) -> None:
         if not n_atoms or not n_frames:
-            raise InputError(f"{name} holds no frame, or no atom")
+            raise InputError(f"{name} contains no frame, or no atom")
         super().__init__(Path(name), n_atoms, n_frames)
         self.name = name
 
@@ -56,7 +56,7 @@ class ArrayFile(MemoryFile):
         labels: Labels | None = None,
     ) -> None:  # fmt: skip
         if frames.ndim != 3 or frames.shape[2] != 3:
-            raise InputError(f"{name} has shape {frames.shape}; frames (m, n, 3) are needed")
+            raise InputError(f"{name} has shape {frames.shape}; expected frames (m, n, 3)")
         super().__init__(name, frames.shape[1], len(frames))
         self._frames, self._scale, self._cells, self._labels = frames, scale, cells, labels
 
@@ -145,7 +145,7 @@ def held_frames(given: object) -> MemoryFile | None:
             return UniverseFile(given)
         if reader_of(given) is not None:
             return ReaderFile(given)
-        raise InputError(f"the trajectory is {described(given)}; a Universe or an AtomGroup is needed")
+        raise InputError(f"the trajectory is {described(given)}; expected a Universe or an AtomGroup")
     if library == "mdtraj" and name == "Trajectory":
         held: Any = given
         labels = None if held.topology is None else labels_of_mdtraj(held.topology)

@@ -54,7 +54,7 @@ class XdrFile(FrameFile):
             raise FormatError(f"{self.path}: cannot be read beyond frame {frames.start} ({error})") from None
         if len(found) < len(frames):
             raise FormatError(
-                f"{self.path}: ends behind frame {frames.start + len(found) * frames.step - 1}, in the middle of the "
+                f"{self.path}: ends after frame {frames.start + len(found) * frames.step - 1}, in the middle of the "
                 "next; copy the file again, or choose whole frames by `frames`"
             )
         self.cells = None if boxes is None else usable_cells(np.asarray(boxes, np.float64) * float(_NANOMETER))

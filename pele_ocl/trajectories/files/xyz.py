@@ -29,7 +29,7 @@ class XyzFile(FrameFile):
             lines.pop()
         n = whole(lines[0].strip()) if lines else None
         if not n:
-            raise FormatError(f"{path}:1: a number of atoms is needed, with which each frame of XYZ begins")
+            raise FormatError(f"{path}:1: expected a number of atoms, with which each frame of XYZ begins")
         n_frames, rest = divmod(len(lines), n + 2)
         frames = [_frame(path, lines, k * (n + 2), n) for k in range(n_frames)]
         self._species = frames[0][0] if frames else []
@@ -37,8 +37,8 @@ class XyzFile(FrameFile):
             if species != self._species:
                 i = next(i for i in range(n) if species[i] != self._species[i])
                 raise FormatError(
-                    f"{path}:{k * (n + 2) + i + 3}: {quoted(species[i])} stands where the first frame has "
-                    f"{quoted(self._species[i])}; frames of the same atoms are needed"
+                    f"{path}:{k * (n + 2) + i + 3}: {quoted(species[i])} is in the place of the first frame's "
+                    f"{quoted(self._species[i])}; expected frames of the same atoms"
                 )
         self._positions = np.array([positions for _, positions in frames]).reshape(-1, n, 3)
         super().__init__(path, n, n_frames, is_partial=rest > 0)
@@ -69,7 +69,7 @@ def _frame(path: Path, lines: list[str], first: int, n: int) -> tuple[list[str],
     Raises FormatError, with the line.
     """
     if whole(lines[first].strip()) != n:
-        raise FormatError(f"{path}:{first + 1}: is no frame of {n:,} atoms, as the first one is")
+        raise FormatError(f"{path}:{first + 1}: is not a frame of {n:,} atoms, as the first one is")
     named = _PROPERTIES.search(lines[first + 1])
     fields = (named[1] if named else _PLAIN).split(":")
     widths = [whole(width) or 0 for width in fields[2::3]]
@@ -82,7 +82,7 @@ def _frame(path: Path, lines: list[str], first: int, n: int) -> tuple[list[str],
         values = [number(word) for word in words[begin : begin + 3]]
         known = [value for value in values if value is not None]
         if len(known) != 3:
-            raise FormatError(f"{path}:{k + 1}: x, y and z of an atom are needed")
+            raise FormatError(f"{path}:{k + 1}: expected x, y and z of an atom")
         found.append(known)
         species.append(words[begins["species"]] if "species" in begins and begins["species"] < len(words) else "")
     return species, found

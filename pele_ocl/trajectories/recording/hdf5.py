@@ -148,7 +148,7 @@ class Hdf5Recorder(Recorder):
     def _found(self, file: h5py.File) -> FrameResults | None:
         """Read the rows of an earlier run."""
         if "complete" not in file or "frame" not in file:
-            raise FormatError(f"{self.path}: holds something else than results of frames; give another name to -o")
+            raise FormatError(f"{self.path}: contains something other than results of frames; give another name to -o")
         self.require_settings({name: str(value) for name, value in file.attrs.items()})
         self.done = int(file["complete"][()])
         frames = file["frame"][()]

@@ -65,7 +65,7 @@ class Recorder(ABC):
         """Raise FormatError if rows and file have different columns."""
         if list(there) != list(results.columns):
             raise FormatError(
-                f"{self.path}: holds {', '.join(there)}, not {', '.join(results.columns)}; give another name to -o"
+                f"{self.path}: contains {', '.join(there)}, not {', '.join(results.columns)}; give another name to -o"
             )
 
     def require_terms(self, results: FrameResults) -> None:

@@ -113,7 +113,7 @@ class TextRecorder(Recorder):
     def _refuse(self, stream: BinaryIO) -> None:
         stream.seek(0)
         self.require_settings(self.settings_in(stream))
-        raise FormatError(f"{self.path}: holds something else than results of frames; give another name to -o")
+        raise FormatError(f"{self.path}: contains something other than results of frames; give another name to -o")
 
     def _read(self, rows: Iterator[tuple[int, Sequence[float | None], str]], names: list[str]) -> FrameResults | None:
         """Convert rows of frame, values and error to results."""
@@ -155,7 +155,7 @@ class CsvRecorder(TextRecorder):
             table = ((int(row[0]), [_number(word) for word in row[1:-1]], unguarded(row[-1])) for row in found)
             return self._read(table, names)
         except (ValueError, IndexError) as error:
-            raise FormatError(f"{self.path}: holds a row that cannot be read ({error}); start again") from None
+            raise FormatError(f"{self.path}: contains a row that cannot be read ({error}); start again") from None
 
     def settings_in(self, stream: BinaryIO) -> Settings:
         lines = (line.decode("utf-8", "replace").rstrip("\n") for line in stream)
@@ -188,7 +188,7 @@ class JsonLinesRecorder(TextRecorder):
             table = ((row["frame"], [row[name] for name in names], row.get("error", "")) for row in found)
             return self._read(table, names)
         except (ValueError, KeyError, TypeError) as error:
-            raise FormatError(f"{self.path}: holds a row that cannot be read ({error}); start again") from None
+            raise FormatError(f"{self.path}: contains a row that cannot be read ({error}); start again") from None
 
     def settings_in(self, stream: BinaryIO) -> Settings:
         try:
