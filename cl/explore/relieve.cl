@@ -10,9 +10,9 @@
 #define TURNS \
     global const int *group_chains,   /* (n_groups + 1) first side chain */ \
     global const int *chain_torsions, /* (n_chains + 1) first torsion */ \
-    global const int *chain_most,     /* (n_chains) maximum number of torsions changed at a time */ \
+    global const int *chain_most,     /* (n_chains) number of torsions changed at a time */ \
     global const int *axes,           /* (n_torsions, 2) atoms */ \
-    global const int *n_values,       /* (n_torsions) number of rotamer angles */ \
+    global const int *n_values,       /* (n_torsions) number of evenly spaced angles */ \
     global const int *torsion_moved,  /* (n_torsions + 1) first atom */ \
     global const int *moved           /* atoms */
 #define TURNS_PASSED group_chains, chain_torsions, chain_most, axes, n_values, torsion_moved, moved

@@ -2,8 +2,8 @@
 // and SCATTER selects how the gradient of a pair is added. Energies of many pairs cancel, so sums have a higher
 // precision than their terms.
 //
-//   NAIVE    += and -= on the gradients of the atoms: work-items that share an atom race and lose updates. Wrong by
-//   design.
+//   NAIVE    += and -= on the gradients of the atoms: work-items that share an atom race and lose updates. Wrong
+//            by design.
 //   ATOMIC   the same six updates, each atomic (common/atomics.clh)
 //   STORE    the gradient is stored per pair; another kernel adds (nonbond/ladder/segments.cl)
 #include "common/real.clh"
