@@ -323,7 +323,7 @@ def _radii_of(text: str) -> Floats:
 
 
 def area(positions: Floats, radii: Floats, probe: float = 1.4, points: int = 250) -> float:
-    """Return the solvent-accessible area, A^2, from points on spheres (Shrake and Rupley), without radii of 0."""
+    """Return the solvent-accessible area, A^2, by the Shrake-Rupley method; radii of 0 are ignored."""
     positions, reach = positions[radii > 0], radii[radii > 0] + probe
     k = np.arange(points) + 0.5
     polar, turn = np.arccos(1 - 2 * k / points), np.pi * (1 + 5**0.5) * k
