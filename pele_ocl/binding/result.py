@@ -252,7 +252,9 @@ class BindingResult(Reported, Suggests):
 
     def _empty_errors(self) -> list[str]:
         """Say why a column of errors is empty, if it is."""
-        return [] if self.poses is not None else why_no_error(self.energies.statistics()[DELTA]["total"])
+        if self.poses is not None or np.isnan(self.energies.total).all():
+            return []
+        return why_no_error(self.energies.statistics()[DELTA]["total"])
 
     def _facts(self) -> dict[str, object]:
         binding = self.binding

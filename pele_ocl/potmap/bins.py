@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints
 from .problem import MapProblem, packed4
-from .slabs import MapSlab
+from .slabs import MapSlab, Scratch
 from .sorting import BINS, DeviceAtoms
 
 if TYPE_CHECKING:
@@ -84,11 +84,13 @@ class Bins:
 
     starts : (n_bins + 1,) first atom of each bin, x fastest
     atoms, rests : (n, 4) x, y, z, charge, and the rounding errors of x, y, z
+    scratch : memory of the buffers, which other maps reuse once it is deleted
     """
 
     starts: Buffer
     atoms: Buffer
     rests: Buffer
+    scratch: Scratch
 
     @classmethod
     def of(cls, queue: Queue, atoms: DeviceAtoms, grid: BinGrid) -> Bins:
@@ -101,7 +103,7 @@ class Bins:
             queue, starts, BINS, ("count_bins", "sort_bins"), n_bins, {"n_bins": queue.int4(*grid.shape.tolist())},
             {"corner": queue.vector4(*grid.corner, grid.edge)}, {"atoms": sorted_atoms, "atom_rests": rests},
         )  # fmt: skip
-        return cls(starts, sorted_atoms, rests)
+        return cls(starts, sorted_atoms, rests, scratch)
 
 
 def _reach(problem: MapProblem) -> float:
