@@ -1,4 +1,4 @@
-"""Writers of AMBER topologies and coordinates, apart from the package's readers, and bonded energies in NumPy."""
+"""Write AMBER topologies and coordinates without the package's own code, and compute bonded energies in NumPy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ N_MAPS, MAP_SIZE = 2, 24
 
 
 def rendered(content: Content) -> str:
-    """Write the text of a topology."""
+    """Return a topology as text."""
     parts = [f"{'%VERSION  VERSION_STAMP = V0001.000  DATE = 01/02/26  03:04:05':<80}\n"]
     for name, (form, values) in content.items():
         parts += [f"{f'%FLAG {name}':<80}\n{f'%FORMAT({form})':<80}\n", *_lines(form, values)]
@@ -49,7 +49,7 @@ def hexapeptide() -> pele_ocl.Atoms:
 
 @cache
 def _graph() -> dict[str, list[tuple[int, ...]]]:
-    """Atoms of the hexapeptide's bonds, angles, torsions, impropers, CMAP terms, 1-4 and excluded pairs."""
+    """Return bonds, angles, torsions, impropers, CMAP terms, 1-4 pairs and exclusions of the hexapeptide."""
     atoms = hexapeptide()
     near = [set() for _ in range(len(atoms))]
     for i, j in atoms.bonds.tolist():
@@ -78,7 +78,7 @@ def _graph() -> dict[str, list[tuple[int, ...]]]:
 
 
 def content(copies: int = 1) -> Content:
-    """Make the sections of a topology of hexapeptides, with made-up bonded parameters."""
+    """Return the sections of a topology of hexapeptides, with invented bonded parameters."""
     atoms, graph = hexapeptide(), _graph()
     n, n_all = len(atoms), copies * len(atoms)
     labels = atoms.labels
@@ -101,7 +101,7 @@ def content(copies: int = 1) -> Content:
     light = {i for i in range(n) if labels.elements[i] == "H"}
 
     def both(terms: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
-        """Terms with hydrogen and without, of all copies."""
+        """Return the terms with and without hydrogen, of all copies."""
         split = [[], []]
         for term in terms:
             split[not any(abs(p) // 3 in light for p in term[:-1])].append(term)
@@ -179,14 +179,14 @@ def content(copies: int = 1) -> Content:
 
 
 def _coefficients(sigma: np.ndarray, epsilon: np.ndarray) -> tuple[list[float], list[float]]:
-    """A and B of pairs of types, i >= j, by Lorentz and Berthelot."""
+    """Return the Lennard-Jones A and B of pairs of types, i >= j, by the Lorentz-Berthelot rules."""
     i, j = np.tril_indices(len(sigma))
     s, e = (sigma[i] + sigma[j]) / 2, np.sqrt(epsilon[i] * epsilon[j])
     return (4 * e * s**12).tolist(), (4 * e * s**6).tolist()
 
 
 def with_cmap(made: Content, prefix: str = "") -> Content:
-    """Add CMAP terms of two maps to the sections, in the order of angles from -180 degrees."""
+    """Add CMAP terms with two maps to the sections; the maps start at -180 degrees."""
     chains = _graph()["cmaps"]
     rows = [value for k, of in enumerate(chains) for value in (*(i + 1 for i in of), k % N_MAPS + 1)]
     return {
@@ -199,13 +199,13 @@ def with_cmap(made: Content, prefix: str = "") -> Content:
 
 
 def map_values(k: int) -> np.ndarray:
-    """Map k (1 or 2), whose rows and columns begin at -180 degrees."""
+    """Return map k (1 or 2), whose rows and columns start at -180 degrees."""
     angles = -np.pi + 2 * np.pi * np.arange(MAP_SIZE) / MAP_SIZE
     return np.round(k * np.cos(angles[:, None] - 0.5) + np.sin(2 * angles[None, :]) * np.cos(angles[:, None]), 5)
 
 
 def with_charmm(made: Content) -> Content:
-    """Write the sections as ParmEd writes a CHARMM force field's."""
+    """Return the sections in the format that ParmEd uses for a CHARMM force field."""
     a, b = (np.array(made[f"LENNARD_JONES_{of}COEF"][1]) for of in "AB")
     graph = _graph()
     bradley = [
@@ -235,7 +235,7 @@ def with_charmm(made: Content) -> Content:
 
 
 def restart(positions: np.ndarray, velocities: bool = False, box: bool = False) -> str:
-    """A restart as text, 6F12.7."""
+    """Return a restart file as text, format 6F12.7."""
     values = [f"{value:12.7f}" for value in positions.ravel().tolist()]
     lines = ["".join(values[k : k + 6]) + "\n" for k in range(0, len(values), 6)]
     end = ["".join(f"{value:12.7f}" for value in (50, 50, 50, 90, 90, 90)) + "\n"] if box else []
@@ -247,7 +247,7 @@ def restart(positions: np.ndarray, velocities: bool = False, box: bool = False) 
 def netcdf(
     frames: np.ndarray, version: int = 2, trajectory: bool = True, units: str = "angstrom", scale: float | None = None
 ) -> bytes:
-    """A NetCDF file of version 1, 2 or 5: a trajectory of float32 frames (m, n, 3), or a restart of the first."""
+    """Return NetCDF bytes, version 1, 2 or 5: a trajectory of float32 frames (m, n, 3), or a restart of the first."""
     size = ">Q" if version == 5 else ">I"
 
     def number(value: int) -> bytes:
@@ -287,14 +287,14 @@ def netcdf(
 
 
 def dihedrals(x: np.ndarray, atoms: np.ndarray) -> np.ndarray:
-    """Measure the angles (m,) rad of four atoms each."""
+    """Return dihedral angles (m,) in rad, from the positions of four atoms each."""
     b1, b2, b3 = (x[atoms[:, k + 1]] - x[atoms[:, k]] for k in range(3))
     one, other = np.cross(b1, b2), np.cross(b2, b3)
     return np.arctan2((np.cross(one, other) * b2).sum(axis=1) / np.linalg.norm(b2, axis=1), (one * other).sum(axis=1))
 
 
 def bonded_energies(bonded: Bonded, x: np.ndarray, coulomb: float) -> dict[str, float]:
-    """Compute the energies of the tables in plain NumPy, kcal/mol, CMAP apart. x : (n, 3) A"""
+    """Return the energies of the tables, kcal/mol, without CMAP, in plain NumPy. x : (n, 3) A"""
 
     def distances(atoms: np.ndarray) -> np.ndarray:
         return np.linalg.norm(x[atoms[:, 0]] - x[atoms[:, -1]], axis=1)

@@ -1,4 +1,4 @@
-"""A complex for tests of binding energies: two hexapeptides side by side, as an AMBER topology of our own."""
+"""A complex for tests of binding energies: two adjacent hexapeptides, as an AMBER topology."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHIFT = 0.5  # A
 
 
 def positions() -> np.ndarray:
-    """The second peptide stands beside the first, about 3 A away."""
+    """Return positions with the second peptide about 3 A away from the first."""
     x = hexapeptide().positions
     return np.concatenate([x, x + np.array([np.ptp(x[:, 0]) + SHIFT, 2.0, 1.0])])
 
@@ -29,7 +29,7 @@ def frames(m: int = 6) -> np.ndarray:
 
 
 def write_complex(folder: Path, m: int = 6) -> tuple[Path, Path, Path]:
-    """A topology, a restart and a trajectory of m frames."""
+    """Write a topology, a restart and a trajectory of m frames."""
     paths = folder / "complex.parm7", folder / "complex.rst7", folder / "frames.nc"
     paths[0].write_text(rendered(content(copies=2)))
     paths[1].write_text(restart(positions()))
@@ -45,5 +45,5 @@ def complex_atoms() -> Atoms:
 
 
 def mutable_residues(atoms: Atoms) -> list[int]:
-    """Residues that an alanine scan can turn into alanine."""
+    """Return the residues that an alanine scan can mutate."""
     return [k for k, reason in enumerate(reasons_to_stay(atoms)) if not reason]

@@ -1,4 +1,4 @@
-"""Molecules with the bonded terms that OpenMM's force fields give them, and what its Reference platform computes."""
+"""Molecules with bonded terms of OpenMM force fields, and their energies on its Reference platform."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DNA = ("DA5", "DC", "DG", "DT3")
 
 
 def of_every_kind(n: int, seed: int = 0) -> Atoms:
-    """A chain of random atoms with terms of every kind, and 1-4 pairs that are no scaled ones."""
+    """Return a chain of random atoms with terms of every kind, and 1-4 pairs with individual parameters."""
     rng, chain = np.random.default_rng(seed), np.arange(n)
     pairs, threes, fours, fives = (np.column_stack([chain[k : n - m + 1 + k] for k in range(m)]) for m in (2, 3, 4, 5))
 
@@ -72,7 +72,7 @@ def of_every_kind(n: int, seed: int = 0) -> Atoms:
 
 
 def forces_of(atoms: Atoms) -> dict:
-    """OpenMM's forces of the tables of `of_every_kind`, by the name of the term."""
+    """Return OpenMM forces of the tables of `of_every_kind`, by the name of the term."""
     openmm = pytest.importorskip("openmm")
     bonded, forces = atoms.bonded, {}
     for term, table in (("bond", bonded.bonds), ("urey_bradley", bonded.urey_bradley)):
@@ -113,7 +113,7 @@ def forces_of(atoms: Atoms) -> dict:
 
 
 def computed(atoms: Atoms, force) -> tuple[float, Floats]:
-    """Energy, kcal/mol, and gradient, kcal/mol/A, of one force by OpenMM's Reference platform."""
+    """Return energy, kcal/mol, and gradient, kcal/mol/A, of one force on OpenMM's Reference platform."""
     import openmm
 
     system = openmm.System()
@@ -124,7 +124,7 @@ def computed(atoms: Atoms, force) -> tuple[float, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Molecule:
-    """Atoms with bonded terms, and by the names of a force's terms its energy, kcal/mol, and gradient, kcal/mol/A."""
+    """Atoms with bonded terms, and energy, kcal/mol, and gradient, kcal/mol/A, by the names of terms."""
 
     atoms: Atoms
     forces: dict[tuple[str, ...], tuple[float, Floats]]
@@ -132,7 +132,7 @@ class Molecule:
 
 @cache
 def molecule(name: str, force_field: str) -> Molecule:
-    """A structure of data/structures, or "dna", with the parameters of an XML file of OpenMM's."""
+    """Return a structure of data/structures, or "dna", with the parameters of an OpenMM XML file."""
     pytest.importorskip("openmm")
     from openmm import app
 
@@ -179,7 +179,7 @@ def molecule(name: str, force_field: str) -> Molecule:
 
 
 def _read(force, joined, tables) -> None:
-    """Add a force's terms to the tables: rows of atoms and parameters."""
+    """Add the terms of a force to the tables: rows of atoms and parameters."""
     kind = type(force).__name__
     if kind == "HarmonicBondForce":
         for k in range(force.getNumBonds()):
@@ -207,7 +207,7 @@ def _read(force, joined, tables) -> None:
 
 
 def _nonbonded(force, tables) -> tuple[Floats, Floats, list]:
-    """Charges, sigma and epsilon of atoms, and excluded pairs; 1-4 pairs go to the tables."""
+    """Return charges, sigma and epsilon of atoms, and excluded pairs; 1-4 pairs are added to the tables."""
     excluded = []
     particles = np.array(
         [[value._value for value in force.getParticleParameters(k)] for k in range(force.getNumParticles())]
@@ -222,7 +222,7 @@ def _nonbonded(force, tables) -> tuple[Floats, Floats, list]:
 
 
 def _with_own_wells(system, rows) -> list:
-    """1-4 pairs whose wells stand in a CustomBondForce, as CHARMM's do."""
+    """Return 1-4 pairs whose Lennard-Jones terms are in a CustomBondForce, as for CHARMM."""
     (force,) = (force for force in system.getForces() if type(force).__name__ == "CustomBondForce")
     found = {frozenset(atoms): (values[0], 1.0, 0.0) for atoms, values in rows}
     names = [force.getPerBondParameterName(k) for k in range(force.getNumPerBondParameters())]
@@ -235,13 +235,13 @@ def _with_own_wells(system, rows) -> list:
 
 
 def _map(force, k: int) -> Floats:
-    """A map from 0 upwards, the first torsion's axis first."""
+    """Return a map with origin 0, the axis of the first torsion first."""
     size, energy = force.getMapParameters(k)
     return np.array(energy._value).reshape(size, size).T / KJ
 
 
 def _exceptions_alone(force, kept: int):
-    """A NonbondedForce whose exceptions keep their charges (1) or their wells (0), without all else."""
+    """Return a NonbondedForce with only the charges (1) or only the Lennard-Jones terms (0) of its exceptions."""
     alone = copy.deepcopy(force)
     for k in range(alone.getNumParticles()):
         alone.setParticleParameters(k, 0.0, 1.0, 0.0)
@@ -252,7 +252,7 @@ def _exceptions_alone(force, kept: int):
 
 
 def _computed(system, force, positions) -> tuple[float, Floats]:
-    """Energy, kcal/mol, and gradient, kcal/mol/A, of one force."""
+    """Return energy, kcal/mol, and gradient, kcal/mol/A, of one force."""
     import openmm
 
     alone = openmm.System()
@@ -266,7 +266,7 @@ def _computed(system, force, positions) -> tuple[float, Floats]:
 
 
 def _dna(field):
-    """A single strand from the templates of a force field, its atoms strewn."""
+    """Return a single strand from the templates of a force field, with scattered atoms."""
     from openmm import app
 
     topology = app.Topology()
@@ -286,7 +286,7 @@ def _dna(field):
 
 
 def _relaxed(system, positions) -> Floats:
-    """Positions after a minimization of bonds and angles, a few tenths of an Angstrom away."""
+    """Return positions after a minimization of bonds and angles, a few tenths of an Angstrom away."""
     import openmm
 
     bonded = copy.deepcopy(system)

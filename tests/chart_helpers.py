@@ -1,4 +1,4 @@
-"""Texts of a chart: which are cut, and which overlap."""
+"""Text labels of a chart that are cut off or overlap."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 
 
 def boxes(figure) -> dict[str, object]:
-    """Find where each text of a figure stands that is drawn."""
+    """Return the bounding box of each visible text of a figure."""
     from matplotlib.text import Text
 
     figure.draw_without_rendering()
@@ -22,7 +22,7 @@ def boxes(figure) -> dict[str, object]:
 
 
 def unreadable(figure) -> list[str]:
-    """Name texts that the figure cuts, and pairs that overlap."""
+    """Return texts that are cut off by the figure, and pairs that overlap."""
     found, whole = boxes(figure), figure.bbox
     cut = [
         name for name, box in found.items()

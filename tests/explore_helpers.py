@@ -1,4 +1,4 @@
-"""A small complex for explorers: a hexapeptide, and trialanine beside it as its ligand."""
+"""A small complex for explorers: a hexapeptide with trialanine as its ligand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pele_ocl import Atoms, ForceField
 
 @cache
 def small_complex() -> tuple[Atoms, np.ndarray]:
-    """Give the complex, its atoms 3 A apart, and the ligand's atoms."""
+    """Return the complex, whose parts are 3 A apart, and the atoms of the ligand."""
     receptor, ligand = (read_structure(STRUCTURES / name) for name in ("hexapeptide.pdb", "trialanine.pdb"))
     atoms = ForceField.load().assign(joined_structures(receptor, ligand))
     n, x = len(receptor.positions), atoms.positions.copy()

@@ -1,4 +1,4 @@
-"""A small complex with its control file: a peptide of six, and one of three as the ligand, chain L."""
+"""A small complex with its control file: a hexapeptide, and a tripeptide as the ligand, chain L."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ SIMULATION: dict[str, Any] = {
 
 
 def complex_lines(shift: float = 0.0) -> list[str]:
-    """Write the complex, its ligand shifted along x, as lines of a PDB file."""
+    """Return the complex, with its ligand shifted along x, as lines of a PDB file."""
     found = []
     for name, chain, away in (("hexapeptide", "A", 0.0), ("trialanine", "L", 11.0 + shift)):
         lines = (STRUCTURES / f"{name}.pdb").read_text().splitlines()
@@ -97,7 +97,7 @@ def write_complex(path: Path, shift: float = 0.0) -> Path:
 
 
 def settings(**changes: Any) -> dict[str, Any]:
-    """Copy the simulation, and change the command's blocks: `task_metrics=[]`, `ANM={}`; None takes one out."""
+    """Copy the simulation and change blocks of the command: `task_metrics=[]`, `ANM={}`; None removes a block."""
     whole = copy.deepcopy(SIMULATION)
     command = whole["commands"][0]
     for name, value in changes.items():
@@ -110,7 +110,7 @@ def settings(**changes: Any) -> dict[str, Any]:
 
 
 def write_run(folder: Path, whole: dict[str, Any] | None = None) -> Path:
-    """Write complex and control file into a folder, and give the latter."""
+    """Write complex and control file to a folder, and return the path of the control file."""
     folder.mkdir(parents=True, exist_ok=True)
     write_complex(folder / "complex.pdb")
     control = folder / "pele.conf"

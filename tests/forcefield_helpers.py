@@ -1,4 +1,4 @@
-"""Structures for the tests of force fields: from reference arrays, or from bare names."""
+"""Structures for tests of force fields: from reference arrays, or from names only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def arrays_of(name: str) -> dict[str, np.ndarray]:
 
 
 def structure_from(arrays: Mapping[str, np.ndarray]) -> Structure:
-    """Make the Structure that a reader would make of a system's file."""
+    """Return the Structure that a reader would create from a system's file."""
     labels = Labels(
         names=arrays["atom_name"],
         elements=arrays["element"],
@@ -45,9 +45,9 @@ def structure_from(arrays: Mapping[str, np.ndarray]) -> Structure:
 
 
 def chain(residues: Sequence[tuple[str, str]], segments: Sequence[int] | None = None, step: float = 10.0) -> Structure:
-    """Put residues, each a name and its atoms, in a row along x. Only C-N and O3'-P of neighbours are bonded.
+    """Place residues, each a name and its atoms, in a row along x. Only C-N and O3'-P of neighbours are bonded.
 
-    step : A from residue to residue; any other than 10 tears the chain
+    step : distance between residues, A; values other than 10 break the chain
     """
     names = [atoms.split() for _, atoms in residues]
     index = np.repeat(np.arange(len(residues)), [len(atoms) for atoms in names])

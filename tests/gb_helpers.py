@@ -1,4 +1,4 @@
-"""Molecules for the tests of GB models: labels, radii, a prmtop in a few lines, OpenMM's forces."""
+"""Molecules for tests of GB models: labels, radii, a short prmtop, OpenMM forces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RADII = {"H": 1.2, "C": 1.7, "N": 1.55, "O": 1.5, "S": 1.8, "P": 1.85, "Cl": 1.7
 
 
 def labels_of(elements: np.ndarray, names: Sequence[str], residue: int = 10) -> Labels:
-    """Labels of atoms of these elements, in residues of so many atoms that have these names in turn."""
+    """Return labels of atoms of these elements, in residues of equal size with these atom names."""
     n = len(elements)
     number = np.arange(n) // residue
     empty = np.full(n, "")
@@ -25,7 +25,7 @@ def labels_of(elements: np.ndarray, names: Sequence[str], residue: int = 10) -> 
 
 
 def with_mbondi3(atoms: Atoms) -> Atoms:
-    """Give the atoms mbondi3 radii as ParmEd does, by bonds and names; but for oxygens at the C-terminus."""
+    """Return the atoms with mbondi3 radii as in ParmEd, by bonds and names, except oxygens at the C-terminus."""
     symbols, names = atoms.labels.elements.tolist(), atoms.labels.names.tolist()
     oxygens = {"ASP": "OD", "AS4": "OD", "GLU": "OE", "GL4": "OE"}
     near: list[list[int]] = [[] for _ in symbols]
@@ -45,7 +45,7 @@ def with_mbondi3(atoms: Atoms) -> Atoms:
 
 
 def read_parm(topology: Path, coordinates: Path) -> Atoms:
-    """Read the atoms of an AMBER topology, as far as GB needs them."""
+    """Read the atoms of an AMBER topology, as far as GB models need them."""
     sections: dict[str, str] = {}
     for section in topology.read_text().split("%FLAG ")[1:]:
         name, _, rest = section.partition("\n")
@@ -73,7 +73,7 @@ def read_parm(topology: Path, coordinates: Path) -> Atoms:
 
 
 def amber_solvent(atoms: Atoms, gb: str, salt: float) -> tuple[Atoms, SolventModel]:
-    """Make atoms and model with sander's constants: Coulomb's in the charges, kappa by the temperature."""
+    """Return atoms and model with the constants of sander: Coulomb's constant in the charges, kappa by temperature."""
     atoms = replace(atoms, charges=atoms.charges * 18.2223 / np.sqrt(COULOMB_KCAL_A))
     model = SolventModel(gb=gb, ionic_strength=salt, solvent_dielectric=78.5, surface_tension=0)
     if salt:
@@ -86,7 +86,7 @@ OPENMM_COULOMB = 1389.35485 / 4.184  # kcal A/(mol e^2), of its CustomGBForces
 
 
 def openmm_energy(atoms: Atoms, gb: str, kappa: float) -> tuple[float, np.ndarray, SolventModel]:
-    """Energy and gradient of OpenMM's own force for atoms with labels, kcal/mol and A, and our model of it."""
+    """Return energy and gradient of OpenMM's force for labelled atoms, kcal/mol and A, and the model in pele-ocl."""
     import openmm
     from openmm.app import Element
     from openmm.app.internal import customgbforces

@@ -1,4 +1,4 @@
-"""Energies of tables in NumPy, and OpenMM's Reference platform's by class of force."""
+"""Energies of tables in NumPy, and of OpenMM's Reference platform by class of force."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPENMM_COULOMB = 138.935456 / KJ * 10  # kcal A/(mol e^2)
 
 
 def dihedrals(positions, atoms):
-    """Angles of four atoms each, -pi to pi."""
+    """Return dihedral angles of four atoms each, -pi to pi."""
     p = positions[atoms]
     a, b, c = p[:, 1] - p[:, 0], p[:, 2] - p[:, 1], p[:, 3] - p[:, 2]
     m, n = np.cross(a, b), np.cross(b, c)
@@ -21,7 +21,7 @@ def dihedrals(positions, atoms):
 
 
 def periodic_spline(values, where):
-    """A periodic cubic spline through values at 2 pi k / n along the first axis, at one angle."""
+    """Evaluate the periodic cubic spline through values at 2 pi k / n along the first axis, at one angle."""
     n = len(values)
     h = 2 * np.pi / n
     matrix = 4 * np.eye(n) + np.roll(np.eye(n), 1, axis=0) + np.roll(np.eye(n), -1, axis=0)
@@ -33,7 +33,7 @@ def periodic_spline(values, where):
 
 
 def energies(atoms: Atoms) -> dict[str, float]:
-    """kcal/mol of each table, and of all pairs with the 1-4 ones."""
+    """Return the energy of each table, and of all pairs including 1-4 pairs, kcal/mol."""
     x, b = atoms.positions, atoms.bonded
 
     def lengths(table):
@@ -84,7 +84,7 @@ def _well(r, charge_product, sigma, epsilon) -> float:
 
 
 def openmm_energies(system, positions) -> dict[str, float]:
-    """kcal/mol of each class of force at positions (n, 3) A."""
+    """Return the energy of each class of force at positions (n, 3) A, kcal/mol."""
     import openmm
 
     forces = system.getForces()
@@ -112,7 +112,7 @@ FORCES_OF = (
 
 
 def assert_same_energies(atoms: Atoms, system) -> None:
-    """Every table has the energy of the forces that it was made from."""
+    """Assert that every table has the energy of the forces from which it was created."""
     ours, theirs = energies(atoms), openmm_energies(system, atoms.positions)
     for tables, forces in FORCES_OF:
         mine, others = sum(ours[name] for name in tables), sum(theirs[name] for name in forces)

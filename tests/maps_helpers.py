@@ -1,4 +1,4 @@
-"""Maps to write, small files as of other programs, a skew grid, and how far maps are apart."""
+"""Maps for tests: small files in the formats of other programs, a skew grid, and differences of maps."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ ATOL_A = {
 
 
 def relative(values, expected) -> float:
-    """Return the difference over what is expected, both by norm."""
+    """Return the difference relative to the expected values, both by norm."""
     return float(np.linalg.norm(values.astype(np.float64) - expected) / np.linalg.norm(expected))
 
 
 def odd_grid_on(atoms: Atoms) -> Grid:
-    """Unequal spacings, shape and origin of no symmetry, and atoms of ubiquitin beyond its edges."""
+    """Return a grid with unequal spacings, odd shape and origin, and atoms of ubiquitin beyond its edges."""
     return Grid(atoms.positions.mean(axis=0) - (13.07, 14.2, 11.5), (1.1, 0.9, 1.3), (25, 33, 17))
 
 
 def some_map(shape=(4, 3, 2), seed=0, dtype=np.float32, **facts) -> Map:
-    """Values of every size on unequal steps from an odd origin."""
+    """Return a map with values of all magnitudes, on unequal spacings from an odd origin."""
     rng = np.random.default_rng(seed)
     values = rng.normal(0, 1, shape[::-1]) * 10.0 ** rng.integers(-6, 4, shape[::-1])
     grid = Grid((-13.257, 7.1234, 101.75), (0.5, 0.7, 1.3), shape)

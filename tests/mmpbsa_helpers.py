@@ -1,4 +1,4 @@
-"""Files of a run of MMPBSA.py for tests, and its tables read back."""
+"""Input files of MMPBSA.py for tests, and readers of its tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SYSTEMS = {"Complex:": "complex", "Receptor:": "receptor", "Ligand:": "ligand"}
 
 
 def write_files(folder: Path) -> Path:
-    """Topologies of a complex and its parts, frames dry, solvated and of the parts."""
+    """Write topologies of a complex and its parts, and frames: dry, solvated and of the parts."""
     write_complex(folder, M)
     part = rendered(content(copies=1))
     (folder / "part.top").write_text(part)
@@ -59,7 +59,7 @@ def parts(folder: Path, trajectory: str = "frames.nc") -> list[str]:
 
 
 def rows_of(text: str) -> dict[tuple[str, str], list[float]]:
-    """The rows of all tables by system and term."""
+    """Return the rows of all tables by system and term."""
     found, system = {}, ""
     for line in text.splitlines():
         system = SYSTEMS.get(line, "delta" if line.startswith(("Differences", "Delta (")) else system)
@@ -81,7 +81,7 @@ def terms_of(folder: Path, like: str) -> dict[tuple[str, str], np.ndarray]:
 
 
 def shares_of(text: str) -> dict[tuple[str, str, str], list[float]]:
-    """The rows of a decomposition, text or CSV."""
+    """Return the rows of a decomposition, text or CSV."""
     found, system, split = {}, "", ""
     for line in text.splitlines():
         if line in ("Complex:", "Receptor:", "Ligand:", "DELTAS:"):

@@ -1,4 +1,4 @@
-"""Small trajectories, written by MDTraj and by hand."""
+"""Small trajectories, written with MDTraj and without."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DIGITS = {"nc": 0.0, "dcd": 0.0, "xtc": 0.00501, "trr": 2e-6, "mdcrd": 0.00051, 
 
 
 def write_trajectory(path: Path, positions: np.ndarray) -> Path:
-    """Positions (m, n, 3) A in the format of the path's suffix."""
+    """Write positions (m, n, 3) A in the format of the path's suffix."""
     formats = pytest.importorskip("mdtraj.formats")
     suffix = path.suffix[1:]
     values = np.asarray(positions, np.float32) / np.float32(10 if suffix in NANOMETERS else 1)
@@ -41,6 +41,6 @@ def pdb_model(number: int, positions: list[list[float]]) -> str:
 
 
 def moving(positions: np.ndarray, m: int, seed: int = 0) -> np.ndarray:
-    """m frames of a molecule that trembles, float32."""
+    """Return m float32 frames of a molecule with noise."""
     rng = np.random.default_rng(seed)
     return (positions + rng.normal(0, 0.05, (m, *positions.shape))).astype(np.float32)

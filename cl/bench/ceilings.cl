@@ -1,18 +1,18 @@
-// Work of one kind alone, as fast as a device does it: chains that do not wait for each other. A work-item has WIDTH lanes in
-// each chain. Results are kept, so that no compiler leaves the work out.
+// Peak-rate kernels, one for each kind of operation, with independent dependency chains. Each work-item has WIDTH lanes
+// per chain. Results are stored so that the compiler cannot remove the work.
 #include "common/real.clh"
 
 #define CHAINS 8
 #define EACH_CHAIN _Pragma("unroll") for (int c = 0; c < CHAINS; ++c)
 
-// A work-item writes the sum of its chains.
+// Each work-item writes the sum of its chains.
 INLINE void keep(const realv *x, global real *kept) {
     realv sum = 0;
     EACH_CHAIN sum += x[c];
     STORE(sum, WIDTH * get_global_id(0), kept);
 }
 
-// A work-item takes n_steps reciprocal roots in each chain.
+// Each work-item computes n_steps reciprocal square roots per chain.
 kernel void reciprocal_roots(const int n_steps, const real start, global real *restrict kept)
 {
     realv x[CHAINS];
@@ -21,7 +21,7 @@ kernel void reciprocal_roots(const int n_steps, const real start, global real *r
     keep(x, kept);
 }
 
-// A work-item does n_steps multiply-adds in each chain.
+// Each work-item computes n_steps multiply-adds per chain.
 kernel void multiply_adds(const int n_steps, const real start, global real *restrict kept)
 {
     realv x[CHAINS];
@@ -30,7 +30,7 @@ kernel void multiply_adds(const int n_steps, const real start, global real *rest
     keep(x, kept);
 }
 
-// A work-item copies WIDTH numbers.
+// Each work-item copies WIDTH numbers.
 kernel void copied(global const real *restrict from, global real *restrict to)
 {
     STORE(LOAD(WIDTH * get_global_id(0), from), WIDTH * get_global_id(0), to);

@@ -1,15 +1,15 @@
-// Energies that PELE leaves out beyond its long cutoffs: Lennard-Jones, Coulomb and GB of pairs in far groups. A
-// work-item owns an atom of one conformation (second dimension) and takes the groups before its own. Atoms are sorted
-// group after group.
+// Energies that PELE omits beyond its long cutoffs: Lennard-Jones, Coulomb and GB between distant groups. Each
+// work-item owns an atom of one conformation (second dimension) and loops over the groups before its own. Atoms are
+// sorted by group.
 #include "common/real.clh"
 #include "binding/gb.clh"
 #include "binding/groups.clh"
 
 kernel void far_groups(
     GROUP_PARAMETERS,
-    global const real4 *restrict centroids,  // (n_conformations, n_groups) x, y, z [A]; last 1 of a charged group, else 0
+    global const real4 *restrict centroids,  // (n_conformations, n_groups) x, y, z [A]; w is 1 for a charged group, else 0
     global const int *restrict groups,       // (n_atoms) group of each atom
-    global const real *restrict inverses,    // (n_atoms) 1/eps inside of each atom
+    global const real *restrict inverses,    // (n_atoms) 1/eps of the solute at each atom
     const real neutral2,                     // squares of the cutoffs [A^2]: of two neutral groups,
     const real mixed2,                       // of a neutral and a charged one,
     const real charged2,                     // of two charged ones
@@ -35,7 +35,7 @@ kernel void far_groups(
         if (x * x + y * y + z * z <= cutoff2) continue;
         const bool same_side = sides[group] == sides[own_group];
         while (next < last && excluded[next] < starts[group]) ++next;
-        // Summing group by group keeps the runs short, so that float32 keeps its digits.
+        // Partial sums per group keep float32 accurate.
         real of_whole = 0, of_parts = 0;
         for (int j = starts[group]; j < starts[group + 1]; ++j) {
             const bool is_excluded = next < last && excluded[next] == j;

@@ -1,6 +1,6 @@
-// Energies of pairs of residues. A work-item owns two residues of one conformation (third dimension), the first of them
-// in the second dimension. Pairs whose second residue comes before the first are left alone. For atoms in one part,
-// receptor or ligand, the GB energy is computed twice: with the Born radii of the complex and of the part.
+// Energies of pairs of residues. Each work-item owns a pair of residues of one conformation (third dimension); the
+// second dimension gives the first residue. Pairs whose second residue precedes the first are skipped. For atoms of the
+// same part, receptor or ligand, the GB energy is computed twice: with the Born radii of the complex and of the part.
 #include "common/real.clh"
 #include "binding/gb.clh"
 #include "binding/groups.clh"
@@ -8,7 +8,7 @@
 kernel void residue_pairs(
     GROUP_PARAMETERS,                 // groups are residues
     global real *restrict energies)  // (n_conformations, 4, n_groups, n_groups) Lennard-Jones, Coulomb, GB of the complex, GB
-                                     // of the part, 0 between two [kcal/mol]
+                                     // of the part, 0 between the parts [kcal/mol]
 {
     const int second = get_global_id(0), first = get_global_id(1), conformation = get_global_id(2);
     if (first >= n_groups || second >= n_groups || second < first) return;
@@ -41,7 +41,7 @@ kernel void residue_pairs(
                 row_gb_of_part += gb_of(point.w * points[at + j].w, r2, own_born.y * other_born.y, &model);
             }
         }
-        // Summing atom by atom keeps the runs short, so that float32 keeps its digits.
+        // Partial sums per atom keep float32 accurate.
         lennard_jones += row_lennard_jones;
         coulomb += row_coulomb;
         gb += row_gb;

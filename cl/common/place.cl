@@ -1,4 +1,4 @@
-// Positions of one conformation after the other to tiles. A work-group owns a tile, a work-item a slot.
+// Copies positions to tiles, for all conformations. One work-group per tile, one work-item per slot.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "common/place.clh"
@@ -7,7 +7,7 @@ kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void place_tiles(
     const int n_tiles,
     const int n_atoms,
-    const real step,                              // A of one fixed-point unit, a power of two; else 1
+    const real step,                              // length of a fixed-point unit [A], a power of two; else 1
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
     PLACE_PARAMETERS)
 {

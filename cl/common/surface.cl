@@ -1,10 +1,10 @@
-// LCPO surface energy of each heavy atom, and its gradient by that atom's position: eqs. 1 to 3 of
-// docs/theory/surface.md. A work-group owns a heavy atom of one conformation (third dimension). It lists the atom's
-// neighbours in local memory. Then each work-item takes some of them, WIDTH at a time, and meets them with all others.
+// LCPO surface energy of each heavy atom, and its gradient with respect to the position of that atom: eqs. 1 to 3 of
+// docs/theory/surface.md. Each work-group owns a heavy atom of one conformation (third dimension). It lists the
+// neighbours of the atom in local memory. Then each work-item combines some of them, WIDTH at a time, with all others.
 // On CPUs a group has one work-item and owns all heavy atoms of a tile.
 //
-// All atoms whose terms move with an atom are in its own list. So no group waits for another, and no two write to one
-// place. The list has the order of the slots: the bits are equal in every run.
+// All atoms whose terms depend on the position of an atom are in its list. So groups need no synchronization and never
+// write to the same address. The list has the order of the slots, so results are bitwise reproducible.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "common/tiles.clh"
@@ -32,9 +32,9 @@
 #define SYNCHRONISE() barrier(CLK_LOCAL_MEM_FENCE)
 #endif
 
-#define FAR_AWAY (real)1e4  // where the list is filled up [A]
+#define FAR_AWAY (real)1e4  // position of padding entries of the list [A]
 
-// Marks before this work-item's; in *all how many there are. words: GROUP / 32, of a bit an item
+// Number of marks of lower work-items; *all: total number of marks. words: GROUP / 32, one bit per work-item
 INLINE int marks_before(bool mark, int item, local uint *words, int *all) {
 #if GROUP == 1
     *all = mark;
@@ -57,12 +57,12 @@ INLINE int marks_before(bool mark, int item, local uint *words, int *all) {
 #endif
 }
 
-// Appends the slots from `slot` on whose marks are set to the list of `count` slots, in their order; the new count.
+// Appends the marked slots, from `slot` on, to the list of `count` slots in ascending order; returns the new count.
 INLINE int append(maskv marks, int slot, int count, int item, local int *list, local uint *words) {
 #if GROUP == 1 && WIDTH > 1
     SAME_BITS lanes[WIDTH];
     CAT(vstore, WIDTH)(marks, 0, lanes);
-    for (int lane = 0; lane < WIDTH; ++lane) {  // without a branch that nobody could foresee
+    for (int lane = 0; lane < WIDTH; ++lane) {  // branch-free, since the branch would be unpredictable
         list[min(count, NEIGHBOURS)] = slot + lane;
         count += lanes[lane] != 0;
     }
@@ -83,16 +83,17 @@ void lcpo_energies(
     global const real *restrict y,
     global const real *restrict z,
     global const real4 *restrict origins,    // (n_conformations, n_tiles) [A]
-    global const real4 *restrict extents,    // (n_conformations, n_tiles) half edges of the box [A]
+    global const real4 *restrict extents,    // (n_tiles) largest radius of the heavy atoms of the tile, with probe [A]
     global const real *restrict largest,     // (n_tiles) largest radius of the tile's heavy atoms, with probe [A]
-    global const int *restrict starts,       // (n_tiles + 1) first heavy atom of each tile
+    global const int *restrict starts,       // (n_tiles + 1) index of the first heavy atom of each tile
     global const int *restrict slots,        // (n_heavy)
-    global const real *restrict radii,       // (n_slots) with probe [A]; -FAR_AWAY where there is no heavy atom
-    global const real4 *restrict traits,     // (n_slots) P2, P3, P4 as energies, with 2 pi; P1 times the bare sphere's
+    global const real *restrict radii,       // (n_slots) with probe [A]; -FAR_AWAY for slots without a heavy atom
+    global const real4 *restrict traits,     // (n_slots) P2, P3, P4 as energies, times 2 pi; P1 times the area of the isolated sphere
     global real4 *restrict pulls)            // (n_conformations, n_heavy) gradient [kcal/mol/A], energy [kcal/mol]
 {
     SERVES_ROWS(lcpo_energies)
-    // Neighbours: slot; place from the atom [A], radius; what of the atom each buries, P3 + P4 times what it buries of each.
+    // Neighbours: slot; position relative to the atom [A], radius; area of the atom buried by each, P3 + P4 times the
+    // area it buries of each.
     local int list[NEIGHBOURS + 1];
     local real near_x[NEIGHBOURS], near_y[NEIGHBOURS], near_z[NEIGHBOURS], near_radii[NEIGHBOURS];
     local real taken[NEIGHBOURS], given[NEIGHBOURS], p2[NEIGHBOURS], p3[NEIGHBOURS], p4[NEIGHBOURS];
@@ -133,7 +134,7 @@ void lcpo_energies(
                 tile = LOOKED_AT(first + item);
                 const real reach = radius + largest[tile];
                 const real4 shift = point + (origin - origins[box + tile]);
-                if (fabs(shift.x) - extents[box + tile].x < reach)  // which tells of most tiles
+                if (fabs(shift.x) - extents[box + tile].x < reach)  // rejects most tiles
                     is_near = box_gap2(shift, (real4)0, extents[box + tile]) < reach * reach;
             }
             int n_near;
@@ -151,7 +152,7 @@ void lcpo_energies(
                     const realv dx = LOAD(at + met, x) - point.x + shift.x, dy = LOAD(at + met, y) - point.y + shift.y;
                     const realv dz = LOAD(at + met, z) - point.z + shift.z, r2 = dx * dx + dy * dy + dz * dz;
                     const realv reach = fmax(radius + LOAD(met, radii), (realv)0);
-                    is_neighbour = r2 < reach * reach & r2 > (realv)0;  // an atom is none of its own
+                    is_neighbour = r2 < reach * reach & r2 > (realv)0;  // an atom is not its own neighbour
                 }
                 if (GROUP > 1 || ANY(is_neighbour)) count = append(is_neighbour, met, count, item, list, words);
             }

@@ -1,5 +1,5 @@
-// Hills of metadynamics and OPES added to the grids of rows; docs/theory/sampling.md. Grids and variables lie among the
-// bytes of all rows.
+// Adds hills of metadynamics and OPES to the grids of rows; docs/theory/sampling.md. Grids and variables are stored in
+// the bytes of all rows.
 #include "common/real.clh"
 #include "dynamics/bodies.clh"
 #include "shared/variables"
@@ -8,18 +8,18 @@
 #error "N_VARIABLES: dimensions of the grid, 1 to 3"
 #endif
 #define CORNERS (1 << N_VARIABLES)
-#define HILL 4  // numbers of a hill: up to three places, the height [kcal/mol]
+#define HILL 4  // numbers per hill: up to three coordinates, the height [kcal/mol]
 
-// Where each row is, and how high its hill becomes. A work-item a row.
+// Position and height of the next hill of each row. One work-item per row.
 kernel void measure_hills(
     const int n_rows,
     global const int *restrict walkers,        // (n_rows) rows
-    global const int *restrict stopped,        // (all rows) 0, or why a row stopped
+    global const int *restrict stopped,        // (all rows) 0 or the reason for stopping
     global const real *restrict temperatures,  // (all rows) [K]
-    global const ulong *restrict places,       // (all rows) bytes at which a row's variables begin
+    global const ulong *restrict places,       // (all rows) byte offset of a row's variables
     global const uchar *restrict bytes,        // of all rows
-    const fine height,                         // of a hill where the bias is 0 [kcal/mol], or the weight of a Gaussian
-    const fine decay,                          // 1 / (bias factor - 1), 0 for hills that keep their height; -1 of OPES
+    const fine height,                         // of a hill at zero bias [kcal/mol], or the weight of a Gaussian
+    const fine decay,                          // 1 / (bias factor - 1), 0 for hills of constant height; -1 for OPES
     global fine *restrict hills)               // (all rows, HILL)
 {
     const int k = get_global_id(0);
@@ -29,19 +29,19 @@ kernel void measure_hills(
     global fine *hill = hills + HILL * (size_t)row;
     for (int axis = 0; axis < N_VARIABLES; ++axis) hill[axis] = found[axis];
     const fine bias = found[VARIABLE_REALS - 1];
-    // Constant heights are possible at 0 K, too.
+    // Constant heights are possible also at 0 K.
     const fine full = decay == 0 ? height : height * exp(-bias * decay / (BOLTZMANN * temperatures[row]));
     hill[HILL - 1] = stopped[row] ? (fine)0 : full;
 }
 
-// Add hills to grids. A work-item a node (first dimension) of a grid (second).
+// Adds hills to grids. One work-item per node (first dimension) and grid (second).
 kernel void add_hills(
     const int n_nodes,
-    const uint number,                         // of hills that rows have then
-    global const int *restrict owners,         // (n_grids) row that has the grid
-    global const int *restrict starts,         // (n_grids + 1) first of its walkers
-    global const int *restrict walkers,        // rows whose hills it gets
-    global const ulong *restrict places,       // (all rows) bytes at which a row's grid begins
+    const uint number,                         // number of hills that each row has after this
+    global const int *restrict owners,         // (n_grids) row that contains the grid
+    global const int *restrict starts,         // (n_grids + 1) index of the first walker of each grid
+    global const int *restrict walkers,        // rows whose hills are added to the grid
+    global const ulong *restrict places,       // (all rows) byte offset of a row's grid
     global uchar *restrict bytes,              // of all rows
     global const fine4 *restrict axes,         // (N_VARIABLES) nodes, first node, spacing, 1 if periodic
     global const fine *restrict widths,        // (N_VARIABLES) of hills
@@ -85,12 +85,12 @@ kernel void add_hills(
     for (int bits = 0; bits < CORNERS; ++bits) grid[bits] += sums[bits];
 }
 
-// Give the grid of its first walker to all others. A work-item a number (first dimension) of a row (second).
+// Copies the grid of the first walker to all others. One work-item per number (first dimension) and row (second).
 kernel void share_grids(
     const int n_numbers,
-    global const int *restrict owners,         // (n_rows) row that has the grid
+    global const int *restrict owners,         // (n_rows) row that contains the grid
     global const int *restrict targets,        // (n_rows)
-    global const ulong *restrict places,       // (all rows) bytes at which a row's grid begins
+    global const ulong *restrict places,       // (all rows) byte offset of a row's grid
     global uchar *bytes)                       // of all rows
 {
     const int i = get_global_id(0), k = get_global_id(1);

@@ -1,5 +1,5 @@
-// Motion of a row as a whole: sums over its atoms, if no step leaves them itself. A work-group a row, by GROUP
-// work-items.
+// Motion of a row as a whole: sums over its atoms, for steps that do not compute them. One work-group of GROUP
+// work-items per row.
 #include "common/real.clh"
 #include "dynamics/sums.clh"
 
@@ -8,7 +8,7 @@ void row_motion(
     ENSEMBLE,
     BODIES,
     global const fine *restrict velocities,    // (n_atoms, 3) [A/ps]
-    const int counts,                          // if a step was made
+    const int counts,                          // whether a step was made
     global fine *center_velocities,            // Kept, dynamics/sums.clh
     global fine *kinetic,
     global int *stopped,

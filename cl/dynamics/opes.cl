@@ -1,4 +1,4 @@
-// The bias of OPES by the density of rows, which lie among the bytes of all rows; docs/theory/sampling.md.
+// The OPES bias from the densities of rows, stored in the bytes of all rows; docs/theory/sampling.md.
 #include "common/real.clh"
 #include "dynamics/bodies.clh"
 
@@ -7,7 +7,8 @@
 #endif
 #define CORNERS (1 << N_VARIABLES)
 
-// The logarithm of q at a node, and its derivatives: bit k for the one by variable k. ratios: q's derivatives by q.
+// Logarithm of q at a node, and its derivatives; bit k selects that by variable k. ratios: derivatives of q divided by
+// q
 INLINE void derivatives_of_log(fine log_q, const fine *ratios, fine factor, global fine *found) {
     found[0] = factor * log_q;
     for (int k = 0; k < N_VARIABLES; ++k) found[1 << k] = factor * ratios[1 << k];
@@ -24,7 +25,7 @@ INLINE void derivatives_of_log(fine log_q, const fine *ratios, fine factor, glob
 #endif
 }
 
-// The greatest or the sum of what the work-items of a group have.
+// Maximum or sum over the work-items of a group.
 INLINE fine of_group(fine own, bool greatest, local fine *memory) {
     const int item = get_local_id(0);
     memory[item] = own;
@@ -35,16 +36,17 @@ INLINE fine of_group(fine own, bool greatest, local fine *memory) {
     return found;
 }
 
-// Inverse mean of densities where they were explored, after Gaussians were added. A work-group a grid (dimension two).
+// Inverse mean of the density over the explored region, after Gaussians were added. One work-group per grid (second
+// dimension).
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void measure_density(
     const int n_nodes,
-    global const int *restrict owners,         // (n_grids) row that has the density
+    global const int *restrict owners,         // (n_grids) row that contains the density
     global const real *restrict temperatures,  // (all rows) [K]
-    global const ulong *restrict densities,    // (all rows) bytes at which a row's density begins
+    global const ulong *restrict densities,    // (all rows) byte offset of a row's density
     global const uchar *restrict bytes,        // of all rows
     const fine barrier_height,                 // [kcal/mol]
-    global fine *restrict inverses)            // (all rows) 1 over the mean of the density where it was explored
+    global fine *restrict inverses)            // (all rows) 1 / mean density over the explored region
 {
     local fine memory[GROUP];
     const int item = get_local_id(0), owner = owners[get_global_id(1)];
@@ -64,17 +66,17 @@ void measure_density(
     if (item == 0) inverses[owner] = sum > 0 ? explored / sum : (fine)0;
 }
 
-// Biases by densities. A work-item a node (first dimension) of a grid (second).
+// Computes biases from densities. One work-item per node (first dimension) and grid (second).
 kernel void bias_of_density(
     const int n_nodes,
-    global const int *restrict owners,         // (n_grids) row that has the density
+    global const int *restrict owners,         // (n_grids) row that contains the density
     global const real *restrict temperatures,  // (all rows) [K]
-    global const ulong *restrict densities,    // (all rows) bytes at which a row's density begins
-    global const ulong *restrict grids,        // (all rows) its bias
+    global const ulong *restrict densities,    // (all rows) byte offset of a row's density
+    global const ulong *restrict grids,        // (all rows) byte offset of its bias
     global uchar *bytes,                       // of all rows
     const fine barrier_height,                 // [kcal/mol]
     const fine inverse_factor,                 // 1 / bias factor; 0 for k_B T / barrier
-    global const fine *restrict inverses)      // (all rows) of measure_density
+    global const fine *restrict inverses)      // (all rows) from measure_density
 {
     const int node = get_global_id(0), owner = owners[get_global_id(1)];
     if (node >= n_nodes) return;

@@ -1,6 +1,6 @@
-// A step of Langevin dynamics in the order kick, half a drift, friction and noise, half a drift (Zhang et al. 2019,
-// "LF-middle"); without friction it is velocity Verlet whose velocities are half a step late. A work-item a cluster.
-// FUSED: on GPUs with a fence the last group of a row also leaves the row's sums.
+// One step of Langevin dynamics: kick, half a drift, friction and noise, half a drift (Zhang et al. 2019, "LF-middle");
+// without friction it is leapfrog Verlet, with velocities half a step behind. One work-item per cluster. FUSED: on GPUs
+// with a suitable fence, the last group of a row also computes the sums of the row.
 #include "common/real.clh"
 #include "dynamics/constraints.clh"
 #include "dynamics/sums.clh"
@@ -13,16 +13,16 @@
 #endif
 
 typedef struct {
-    fine kick;         // time of the kick [ps]
-    fine kept, noise;  // shares, as of `advance`
+    fine kick;         // duration of the kick [ps]
+    fine kept, noise;  // factors, as in `advance`
     fine kt;           // [Da A^2/ps^2]
     int removes;
-    Vector center;     // velocity of the row's centre of mass, taken off if it `removes` [A/ps]
+    Vector center;     // velocity of the row's centre of mass, subtracted if it `removes` [A/ps]
     Stream stream;
 } Step;
 
-// Temperature of a row at its step: of a schedule, linear between its points and constant beyond them, or else its own
-// [K].
+// Temperature of a row at its current step [K]: from a schedule, interpolated linearly and constant outside, or else
+// the temperature of the row.
 INLINE fine temperature_of(
     int row, uint steps_done, global const real *temperatures, global const fine *schedule, int n_points) {
     if (!n_points) return temperatures[row];
@@ -34,7 +34,7 @@ INLINE fine temperature_of(
     return from + share * (schedule[2 * k + 1] - from);
 }
 
-// Move a cluster by a step. v: gets its velocities then
+// Moves a cluster by one step. v: returns its new velocities
 INLINE void move_cluster(
     Vector *v, const Structure *own, const Cluster *cluster, const Step *step, fine dt, global fine *velocities) {
     Vector moves[MOST_MEMBERS];
@@ -60,7 +60,8 @@ INLINE void move_cluster(
         }
         moves[k] = combined(1, moves[k], (fine)0.5 * dt, v[k]);
     }
-    // A cluster that cannot be moved stays, and its velocities say why: NaN for forces, infinity for bonds.
+    // A cluster that cannot be moved keeps its positions, and its velocities encode the reason: NaN for forces,
+    // infinity for bonds.
     fine sum = 0, sign = 0;
     #pragma unroll
     EACH_MEMBER(k, 0, cluster) sum += fabs(moves[k].x) + fabs(moves[k].y) + fabs(moves[k].z);
@@ -88,7 +89,7 @@ INLINE void move_cluster(
 }
 
 #if FUSED
-// Leave a group's sums. The last group of the row adds all up in their order, and keeps what follows.
+// Writes the sums of a group. The last group of the row adds them in order, and stores the results.
 INLINE void leave_sums(
     int row, int n_groups, RowSums *own, local SumsMemory *memory, global fine *parts, global int *faults,
     global int *arrivals, int most_groups, const Kept *kept) {
@@ -118,19 +119,19 @@ void advance(
     ENSEMBLE,
     BODIES,
     global fine *restrict velocities,           // (n_atoms, 3) [A/ps]
-    global const uint *restrict replicas,       // (n_rows) by which random numbers are drawn
-    global const uint *restrict molecules,      // (n_rows) the same of different molecules
+    global const uint *restrict replicas,       // (n_rows) numbers that seed the random numbers
+    global const uint *restrict molecules,      // (n_rows) the same for different molecules
     global const real *restrict temperatures,   // (n_rows) [K]
     global const fine *restrict schedule,       // (n_points, 2) step, temperature [K]
     const int n_points,
     const uint seed,
-    const fine kept,                            // share of a velocity that friction leaves in a step
-    const fine noise,                           // share of a thermal velocity that takes its place
+    const fine kept,                            // fraction of a velocity that remains after friction in a step
+    const fine noise,                           // fraction of a thermal velocity that is added as noise
 #if FUSED
     global fine *parts,                         // (n_rows, most_groups, SUMS) of groups
-    global int *faults,                         // (n_rows, most_groups) the least of a group
+    global int *faults,                         // (n_rows, most_groups) lowest fault of each group
     global int *arrivals,                       // (n_rows) 0
-    const int most_groups,                      // of a row
+    const int most_groups,                      // groups per row, at most
 #endif
     global fine *center_velocities,             // Kept, dynamics/sums.clh
     global fine *kinetic,

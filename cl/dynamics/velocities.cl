@@ -1,14 +1,14 @@
-// Velocities at the beginning, at a report and after an exchange. A work-item a cluster.
+// Velocities at the start, in reports and after an exchange. One work-item per cluster.
 #include "common/real.clh"
 #include "dynamics/constraints.clh"
 
-// Draw velocities of the Maxwell-Boltzmann distribution at each row's temperature.
+// Draws velocities from the Maxwell-Boltzmann distribution at the temperature of each row.
 kernel void draw_velocities(
     ENSEMBLE,
     BODIES,
     global fine *restrict velocities,          // (n_atoms, 3) [A/ps]
-    global const uint *restrict replicas,      // (n_rows) by which random numbers are drawn
-    global const uint *restrict molecules,     // (n_rows) the same of different molecules
+    global const uint *restrict replicas,      // (n_rows) numbers that seed the random numbers
+    global const uint *restrict molecules,     // (n_rows) the same for different molecules
     global const uint *restrict done,          // (n_rows) steps made
     global const real *restrict temperatures,  // (n_rows) [K]
     const uint seed)
@@ -34,14 +34,14 @@ kernel void draw_velocities(
     EACH_MEMBER(k, 0, &cluster) put_vector(velocities, own.first_atom + cluster.atoms[k], v[k]);
 }
 
-// Find the velocities at the positions if the arrays' are half a step late.
+// Computes the velocities at the positions if the stored ones are half a step behind.
 kernel void present_velocities(
     ENSEMBLE,
     BODIES,
     global const fine *restrict velocities,  // (n_atoms, 3) [A/ps]
-    global const int *restrict begins,       // (n_rows) if velocities are those at the positions already
+    global const int *restrict begins,       // (n_rows) whether velocities are those at the positions
     global fine *restrict present,           // (n_atoms, 3) [A/ps]
-    const fine late)                         // time that they are late [ps]
+    const fine late)                         // time by which they are behind [ps]
 {
     const Structure own = row_here(rows, steps, listed, bytes);
     Cluster cluster;
@@ -63,13 +63,13 @@ kernel void present_velocities(
     EACH_MEMBER(k, 0, &cluster) put_vector(present, own.first_atom + cluster.atoms[k], v[k]);
 }
 
-// Bring velocities to the temperature that a row was given.
+// Scales velocities to the new temperature of a row.
 kernel void rescale(
     ENSEMBLE,
     BODIES,
     global fine *restrict velocities,         // (n_atoms, 3) [A/ps]
     global fine *restrict center_velocities,  // (n_rows, 3) [A/ps]
-    global const real *restrict scales)       // (n_rows) of velocities
+    global const real *restrict scales)       // (n_rows) velocity scaling factors
 {
     const Structure own = row_here(rows, steps, listed, bytes);
     Cluster cluster;

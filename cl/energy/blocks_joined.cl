@@ -1,8 +1,8 @@
-// All steps of `blocks` in one launch, for small molecules on CPUs, whose launches are the cost. How steps
-// wait for each other is in common/tickets.clh. A group is a work-item, which draws tickets until there are none. Tickets:
-// lots of tiles to be placed, parts of the Born sums, groups of bonded terms (TERMS_FIRST), which wait for nothing and so
-// fill the time in which the last parts are computed, lots of tiles with radii, parts of the pair energies, lots of tiles
-// with weights and parts of the chain rule (CHAIN), lots of tiles to be finished.
+// All steps of `blocks` in one launch, for small molecules on CPUs, whose time is dominated by launches. Steps are
+// synchronized by common/tickets.clh. A group is one work-item, which draws tickets until there are none left. Tickets:
+// batches of tiles to be placed, parts of the Born sums, groups of bonded terms (TERMS_FIRST), which depend on nothing
+// and so fill the time until the last Born sums are complete, batches of tiles with radii, parts of the pair energies,
+// batches of tiles with weights and parts of the chain rule (CHAIN), batches of tiles to be finished.
 #include "common/real.clh"
 #include "common/place.clh"
 #include "common/runs.clh"
@@ -21,13 +21,13 @@
 #undef barrier
 #endif
 
-// Counters: tickets drawn; groups that found no ticket; how much of each step is done; and whether all of it is.
+// Counters: tickets drawn; groups that have left; progress of each step; and whether each step is complete.
 enum { PLACED_TILES, BONDED_GROUPS, BORN_PARTS, TILES_WITH_RADII, PAIR_PARTS, TILES_WITH_WEIGHTS, CHAIN_PARTS, STEPS };
 enum { DRAWN, LEFT, DONE, IS_DONE = DONE + STEPS, COUNTERS = IS_DONE + STEPS };
 #define COUNTER(which) (counters + (which) * COUNTER_STEP)
 
-// Makes all that was written visible to groups that wait for this step. They look at a flag that the last group writes,
-// not at the count: then additions to the count would wait for memory that all waiting groups read.
+// Makes all writes visible to groups that wait for this step. They poll a flag set by the last group, not the counter,
+// so that additions to the counter do not contend with polling.
 INLINE void publish(volatile global int *counters, int step, int number, int all) {
     DEVICE_FENCE();
     if (atomic_add(COUNTER(DONE + step), number) + number < all) return;
@@ -36,19 +36,19 @@ INLINE void publish(volatile global int *counters, int step, int number, int all
 }
 #define WAIT_FOR(step) wait_for(COUNTER(IS_DONE + (step)), 1)
 
-#define VECTORS (TILE / WIDTH)  // of a tile
+#define VECTORS (TILE / WIDTH)  // per tile
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void blocks_joined(
     const int n_groups,                           // of the launch
     const int n_tiles,
-    const int per_lot,                            // tiles
+    const int per_lot,                            // tiles per batch
     const int n_parts,
     RUNS_PARAMETER
     SUM_PLACES_PARAMETERS
     const int n_atoms,
     const int n_results,                          // Finish, energy/finish.clh
-    const real step,                              // A of a coordinate's unit
+    const real step,                              // length of a coordinate unit [A]
     const coordinate origin_step,                 // Placing, common/place.clh
     const Reaches reaches,
     NECK_PARAMETERS
@@ -62,7 +62,7 @@ void blocks_joined(
     const int per_atom,
 #endif
     global const coordinate *restrict positions,  // (n_atoms, 3)
-    // Constants of the molecule, as the structs of each step say.
+    // Constants of the molecule; see the structs of each step.
     global const int *restrict order,
     global const int *restrict counts,
     global const real *restrict largest_s,
@@ -81,7 +81,7 @@ void blocks_joined(
     global const real4 *restrict slopes,
     global const real *restrict slope_columns,
 #endif
-    // Written by one group and read by another one, and so never cached as constant.
+    // Written by one group and read by another, hence never cached as constant.
     global real4 *spheres,
     global real4 *points,
     global real *x,
@@ -128,13 +128,13 @@ void blocks_joined(
 #else
     const int n_bonded = 0;
 #endif
-    // First tickets of the steps.
+    // First ticket of each step.
     const int with_born = n_lots, with_bonded = with_born + n_parts, with_radii = with_bonded + n_bonded;
     const int with_pairs = with_radii + n_lots, with_weights = with_pairs + n_parts;
     const int with_chain = with_weights + (CHAIN ? n_lots : 0), to_finish = with_chain + (CHAIN ? n_parts : 0);
     const int n_tickets = to_finish + n_lots;
     for (int ticket = draw_ticket(COUNTER(DRAWN)); ticket < n_tickets; ticket = draw_ticket(COUNTER(DRAWN))) {
-        // Of steps over lots of tiles: the tiles of this one.
+        // For steps over batches of tiles: the tiles of this batch.
         const int lot = ticket < with_born ? ticket : ticket < with_pairs ? ticket - with_radii
                       : ticket < with_chain ? ticket - with_weights : ticket - to_finish;
         const int first = lot * per_lot, end = min(first + per_lot, n_tiles);
@@ -210,6 +210,6 @@ void blocks_joined(
             }
         }
     }
-    // The last to leave makes the counters as they were.
+    // The last group to leave resets the counters.
     if (atomic_inc(COUNTER(LEFT)) == n_groups - 1) for (int k = 0; k < COUNTERS; ++k) *COUNTER(k) = 0;
 }

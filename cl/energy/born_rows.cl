@@ -1,4 +1,4 @@
-// Born radii and energies of single atoms, all pairs of an atom by its own work-items, for GPUs. Third dimension:
+// Born radii and per-atom energies on GPUs; all pairs of an atom are summed by the same work-items. Third dimension:
 // conformations.
 #include "common/real.clh"
 #include "engine/arguments.clh"
@@ -68,7 +68,7 @@ void born_rows(
             else if (gap2 > (real)(FAR_C * FAR_C) * s_square) add_far_tile(&own, 1, &met, TERMS_C);
             else if (gap2 > (real)(FAR_B * FAR_B) * s_square) add_far_tile(&own, 1, &met, TERMS_B);
             else add_far_tile(&own, 1, &met, TERMS_A);
-            // Summing tile by tile keeps the runs short, so that float32 keeps its digits.
+            // Partial sums per tile keep float32 accurate.
             total += own.sum;
         }
         PART_BARRIER();

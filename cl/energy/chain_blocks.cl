@@ -1,4 +1,4 @@
-// Chain rule over blocks of two tiles, for CPUs, as a launch of its own: energy/chain_blocks.clh.
+// Chain rule over blocks of two tiles, for CPUs, as a separate launch: energy/chain_blocks.clh.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "energy/chain_blocks.clh"

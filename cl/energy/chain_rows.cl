@@ -1,4 +1,5 @@
-// Chain rule, all pairs of an atom by its own work-items, for GPUs; energy/chain.clh. Third dimension: conformations.
+// Chain rule on GPUs; all pairs of an atom are summed by the same work-items; energy/chain.clh. Third dimension:
+// conformations.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "physics/hct.clh"
@@ -17,7 +18,7 @@
 #define THEN_FINISH
 #endif
 
-// Tile that is met.
+// The other tile.
 typedef struct {
     local real4 *points;  // x, y, z, weight
     local real4 *first;   // coefficients of r^-6 to r^-12
@@ -29,7 +30,7 @@ typedef struct {
     int count;
 } Met;
 
-// own_series: the coefficients of `own`, n_slots apart.
+// own_series: the coefficients of `own`, n_slots apart
 INLINE void add_far_tile(Own *own, const Met *met, global const real *own_series, int n_slots, const int terms) {
     const realv a1 = LOAD(0, own_series), a2 = LOAD(n_slots, own_series);
     realv a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0;
@@ -51,7 +52,7 @@ INLINE void add_far_tile(Own *own, const Met *met, global const real *own_series
     }
 }
 
-// largest_s: of the own tile.
+// largest_s: of the own tile
 INLINE void add_near_tile(Own *own, const Met *met, const Reaches *reaches, real largest_s) {
     for (int j = 0; j < met->count; ++j) {
         Other other;
@@ -88,10 +89,10 @@ void chain_rows(
     global const real4 *restrict extents,   // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,      // (n_tiles) atoms in the tile
     THEN_FINISH
-    global real *sums)                      // (n_conformations, PAIR_SUMS, n_slots): adds to the gradient
+    global real *sums)                      // (n_conformations, PAIR_SUMS, n_slots); added to the gradient
 {
     SERVES_ROWS(chain_rows)
-    local real tile_sums[N_TERMS * TILE], met_rhos[PARTS * TILE];  // of three, then of all terms where it FINISHES
+    local real tile_sums[N_TERMS * TILE], met_rhos[PARTS * TILE];  // three sums, or those of all terms if it FINISHES
     local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
 #if NECK
     local int met_kinds[PARTS * TILE];
@@ -150,7 +151,7 @@ void chain_rows(
             else if (gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR_TILE(TERMS_B);
             else ADD_FAR_TILE(TERMS_A);
 #undef ADD_FAR_TILE
-            // Summing tile by tile keeps the runs short, so that float32 keeps its digits.
+            // Partial sums per tile keep float32 accurate.
             gx += own.gx;
             gy += own.gy;
             gz += own.gz;

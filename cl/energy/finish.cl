@@ -1,4 +1,4 @@
-// Adds up the parts of all passes, in the order of the atoms. A work-group owns a tile of one conformation.
+// Adds the parts of all passes, and stores them in the order of the atoms. One work-group per tile and conformation.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "energy/finish.clh"

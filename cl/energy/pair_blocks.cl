@@ -1,4 +1,4 @@
-// Pair energies over blocks of two tiles, for CPUs, as a launch of their own: energy/pair_blocks.clh.
+// Pair energies over blocks of two tiles, for CPUs, as a separate launch: energy/pair_blocks.clh.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "energy/pair_blocks.clh"

@@ -1,4 +1,4 @@
-// Pair energies, all pairs of an atom by its own work-items, for GPUs; docs/variants-energy.md. Third
+// Pair energies on GPUs; all pairs of an atom are summed by the same work-items; docs/variants-energy.md. Third
 // dimension: conformations.
 #include "common/real.clh"
 #include "engine/arguments.clh"
@@ -7,7 +7,7 @@
 #include "energy/pair.clh"
 #include "energy/sums.clh"
 
-// Words of 32 bits for the atoms of a tile, fewer than 32 or a multiple of it.
+// 32-bit words for the atoms of a tile; TILE is less than 32 or a multiple of it.
 #define WORDS ((TILE + 31) / 32)
 
 INLINE void add_tile(
@@ -19,8 +19,8 @@ INLINE void add_tile(
     }
 }
 
-// masks: of each of this tile's atoms, WORDS words of 32 bits for exclusions. Then as many follow for itself, word by
-// word.
+// masks: for each atom of this tile, WORDS 32-bit words of exclusions, followed by as many that mark the atom itself;
+// stored word by word
 INLINE void add_masked_tile(
     Sums *sums, const Atom *own, local const real4 *points, local const real4 *traits, int count, const PairModel *model,
     global const SAME_BITS *masks) {
@@ -54,15 +54,15 @@ void pair_rows(
     global const real4 *restrict extents,       // (n_conformations, n_tiles) half edges of the box [A]
     global const real *restrict largest_born,   // (n_conformations, n_tiles) [A]
     global const int *restrict counts,          // (n_tiles) atoms in the tile
-    global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
-    global const int *restrict specials,        // partners in rising order
+    global const int *restrict special_starts,  // (n_tiles + 1) index of each tile's first masked partner
+    global const int *restrict specials,        // partners, ascending
     global const SAME_BITS *restrict masks,     // (n_specials, 2, WORDS, TILE)
     global const real4 *restrict singles,       // (n_conformations, n_slots) cl/energy/terms.clh
-    global real *restrict weights,              // (n_conformations, n_slots) of the chain rule, 0 at unused slots [kcal/mol A]
+    global real *restrict weights,              // (n_conformations, n_slots) dE/dI for the chain rule, 0 at unused slots [kcal/mol A]
     global real *restrict sums)                 // (n_conformations, PAIR_SUMS, n_slots)
 {
     SERVES_ROWS(pair_rows)
-    local real4 met[2 * PARTS * TILE];  // then the sums of the parts
+    local real4 met[2 * PARTS * TILE];  // later the sums of the parts
     local real4 *met_points = met, *met_traits = met + PARTS * TILE;
     local real columns[PAIR_SUMS * TILE];
     const int item = get_local_id(0), part_number = item / ITEMS, own_tile = get_group_id(0);
@@ -111,7 +111,7 @@ void pair_rows(
                 const Kind common = {false, false};
                 add_tile(&part, &own, tile_points, tile_traits, counts[tile], &model, common);
             }
-            // Summing tile by tile keeps the runs short, so that float32 keeps its digits.
+            // Partial sums per tile keep float32 accurate.
             total.lennard_jones += part.lennard_jones;
             total.coulomb += part.coulomb;
             total.gb += part.gb;

@@ -1,5 +1,5 @@
-// Values of single atoms from sums over pairs, between the passes of the energy, where no pass computes them itself. A
-// work-group owns a tile of one conformation.
+// Per-atom values from sums over pairs, between the passes of the energy, if no pass computes them itself. One
+// work-group per tile and conformation.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "common/runs.clh"
@@ -13,7 +13,7 @@
 #error "SHARES: work-items that add up the parts of one atom, the second dimension of a work-group"
 #endif
 
-// Born radii and what goes with them.
+// Born radii and the quantities that depend on them.
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void atom_terms(
     const int n_tiles,

@@ -1,6 +1,6 @@
-// Virtual sites: particles without mass at positions that follow from those of their parents. They are placed before an
-// evaluation, and after it their gradients are passed on to the parents. A work-item a cluster of sites that share
-// parents, so that none adds where another does, of one conformation (third dimension). The rule is that of
+// Virtual sites: massless particles whose positions depend on those of their parents. They are placed before an
+// evaluation, and afterwards their gradients are distributed to the parents. One work-item per cluster of sites with
+// common parents, so that writes never conflict, and per conformation (third dimension). The rule is defined in
 // pele_ocl/atoms/sites.py; positions are relative to the first parent.
 #include "common/real.clh"
 #include "engine/arguments.clh"
@@ -37,7 +37,7 @@ INLINE void find_frame(
 
 kernel void place_sites(
     const int n_atoms,
-    const real step,                            // A of a coordinate's unit
+    const real step,                            // length of a coordinate unit [A]
     SITE_PARAMETERS,
     global coordinate *restrict positions)      // (n_conformations, n_atoms, 3)
 {
@@ -70,16 +70,16 @@ INLINE void add_to(global real *gradient, int atom, Vector by) {
     g[2] = (real)(g[2] + by.z);
 }
 
-// The slope by a vector v, from the slope by its unit vector.
+// Gradient with respect to a vector v, from that with respect to its unit vector.
 INLINE Vector unscaled(Vector slope, Vector unit, fine inverse) {
     return combined(inverse, slope, -inverse * dot_product(unit, slope), unit);
 }
 
 kernel void spread_sites(
     const int n_atoms,
-    const int n_energies,                         // energies before the Born radii in the results, of atoms or tiles
-    const int n_results,                          // reals of a conformation in the results
-    const real step,                              // A of a coordinate's unit
+    const int n_energies,                         // energies that precede the Born radii in the results, per atom or per tile
+    const int n_results,                          // reals per conformation in the results
+    const real step,                              // length of a coordinate unit [A]
     SITE_PARAMETERS,
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
     global real *restrict results)                // energy/results.clh
@@ -103,7 +103,7 @@ kernel void spread_sites(
         const Vector by_z = combined(by[9], g, 1, unscaled(by_w, w, frame.inverse_z));
         const Vector by_x = combined(1, unscaled(by_u, u, frame.inverse_x), 1, cross_product(frame.y, by_z));
         const Vector by_y = cross_product(by_z, frame.x);
-        Vector rest = g;  // what the first parent gets: the sum less the others'
+        Vector rest = g;  // gradient of the first parent: what is left after the other parents
         for (int parent = 1; parent < N_PARENTS; ++parent) {
             const Vector part = combined(
                 by[parent - 1], g, 1, combined(by[parent + 2], by_x, by[parent + 5], by_y));

@@ -1,5 +1,5 @@
-// Adds the LCPO surface energies to the results, and their gradient to the other terms'. A work-group owns a tile of one
-// conformation (third dimension), a work-item a heavy atom; after the passes that leave energies and gradient.
+// Adds the LCPO surface energies to the results, and their gradient to that of the other terms, after the passes. One
+// work-group per tile of a conformation (third dimension), one work-item per heavy atom.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "energy/results.clh"
@@ -12,13 +12,13 @@ kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void add_surface(
     const int n_tiles,
     const int n_atoms,
-    const int n_energies,                    // energies before the Born radii in the results, of atoms or tiles
-    const int n_results,                     // reals of a conformation in the results
-    const int per_atom,                      // 1 where the energies of single atoms are wanted, else 0
+    const int n_energies,                    // energies that precede the Born radii in the results, per atom or per tile
+    const int n_results,                     // reals per conformation in the results
+    const int per_atom,                      // 1 if per-atom energies are requested, else 0
     const int n_heavy,
-    const int term,                          // of the nonpolar energy among the terms
-    global const int *restrict starts,       // (n_tiles + 1) first heavy atom of each tile
-    global const int *restrict atoms,        // (n_heavy) the atom of each heavy one
+    const int term,                          // index of the nonpolar energy among the terms
+    global const int *restrict starts,       // (n_tiles + 1) index of the first heavy atom of each tile
+    global const int *restrict atoms,        // (n_heavy) atom number of each
     global const real4 *restrict pulls,      // (n_conformations, n_heavy) of common/surface.cl
     global real *restrict results)           // energy/results.clh
 {

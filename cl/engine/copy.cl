@@ -1,8 +1,9 @@
-// Pieces of a buffer to places in another one, or in the same: a work-item a word of a piece; the third dimension counts pieces.
+// Copies pieces of a buffer to another buffer, or within it: one work-item per word of a piece; the third dimension
+// counts pieces.
 #include "common/real.clh"
 
 kernel void copy_pieces(
-    global const ulong *restrict places,  // (n, 3) of each piece: its first word, the first one of its copy, and its words
+    global const ulong *restrict places,  // (n, 3) of each piece: its first word, the first word of its copy, number of words
     global const ulong *source,
     global ulong *target)
 {
@@ -11,7 +12,7 @@ kernel void copy_pieces(
     for (ulong i = get_global_id(0); i < n_words; i += get_global_size(0)) target[to + i] = source[from + i];
 }
 
-// Zeros in their place.
+// Fills pieces with zeros.
 kernel void clear_pieces(
     global const ulong *restrict places,  // (n, 3) as above; the first number is not used
     global ulong *target)

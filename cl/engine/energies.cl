@@ -1,4 +1,4 @@
-// Energy of each row, and whether all of its results are numbers. A work-group a row, by GROUP work-items.
+// Energy of each row, and whether all of its results are finite. One work-group of GROUP work-items per row.
 #include "common/real.clh"
 #include "engine/rows.clh"
 
@@ -9,10 +9,10 @@
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void row_energies(
     ENSEMBLE,
-    global const int *restrict further,  // (n_rows, 2) reals behind the gradient that are energies: first, count
-    const int has_radii,                 // whether Born radii count
+    global const int *restrict further,  // (n_rows, 2) energies after the gradient in the results: index of the first, count
+    const int has_radii,                 // whether Born radii are checked
     global fine *restrict energies,      // (n_rows) [kcal/mol]
-    global int *restrict are_numbers)    // (n_rows) 1, or 0 of rows that failed
+    global int *restrict are_numbers)    // (n_rows) 1, or 0 for rows that failed
 {
     const Structure own = structure_here(rows, steps, listed, bytes);
     const Row row = rows[own.number];

@@ -1,34 +1,35 @@
-// Relief of clashes: the first open try of each trial that is free of them, once side chains were turned.
+// Relief of clashes: finds the first open try of each trial that has no clashes after side chains are rotated.
 #include "common/real.clh"
 #include "explore/poses.clh"
 #include "common/philox.clh"
 
-#define MOST_TURNS 50  // of a try; then the next one is taken
+#define MOST_TURNS 50  // per try; then the next one is started
 #define NO_TRY 0x7fffffff
 
-// Tables of what turns. A group has side chains, a side chain torsions, a torsion atoms that it moves.
+// Tables of rotatable parts. A group has side chains, a side chain has torsions, a torsion has atoms that it moves.
 #define TURNS \
     global const int *group_chains,   /* (n_groups + 1) first side chain */ \
     global const int *chain_torsions, /* (n_chains + 1) first torsion */ \
-    global const int *chain_most,     /* (n_chains) torsions that turn at once */ \
+    global const int *chain_most,     /* (n_chains) number of torsions changed at a time */ \
     global const int *axes,           /* (n_torsions, 2) atoms */ \
-    global const int *n_values,       /* (n_torsions) turns that there are */ \
+    global const int *n_values,       /* (n_torsions) number of evenly spaced angles */ \
     global const int *torsion_moved,  /* (n_torsions + 1) first atom */ \
     global const int *moved           /* atoms */
 #define TURNS_PASSED group_chains, chain_torsions, chain_most, axes, n_values, torsion_moved, moved
 
-// Work-items of a group share the atoms of a pose. All take the same turns and meet at the same barriers.
+// Work-items of a group share the atoms of a pose. All process the same rotations, so that they execute the same
+// barriers.
 #define SHARED_BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
-// A pose under way. at : of members that can move, from the first; fixed : of all members
+// A pose in progress. at : positions of members that can move, from the first; fixed : of all members
 typedef struct {
     int n_ligand, n_moving, n_members;
     global real *at;
     global const real *fixed;
-    global const int *members, *groups, *starts, *places, *residues;  // places : of atoms of the molecule among members
+    global const int *members, *groups, *starts, *places, *residues;  // places : index of each atom of the molecule among the members
     global const real *radii;
     real overlap;
-    ulong turned;  // groups, by bits
+    ulong turned;  // bit mask of groups
 } Pose;
 
 INLINE Point member_at(const Pose *pose, int i) {
@@ -37,14 +38,14 @@ INLINE Point member_at(const Pose *pose, int i) {
 
 INLINE real radius_of(const Pose *pose, int i) { return pose->radii[pose->members[i]]; }
 
-// Whole number from 0 below n.
+// Random integer in [0, n).
 INLINE uint below(uint bits, uint n) { return mul_hi(bits, n); }
 
 INLINE int members_clash(const Pose *pose, int i, int j) {
     return do_clash(member_at(pose, i), member_at(pose, j), radius_of(pose, i), radius_of(pose, j), pose->overlap);
 }
 
-// Turn the atoms of a torsion about its axis.
+// Rotates the atoms of a torsion about its axis.
 INLINE void turn_torsion(const Pose *pose, int torsion, real angle, TURNS) {
     const Point from = member_at(pose, pose->places[axes[2 * torsion]]);
     const Turn turn = turn_about(from, member_at(pose, pose->places[axes[2 * torsion + 1]]), angle);
@@ -59,7 +60,7 @@ INLINE void turn_torsion(const Pose *pose, int torsion, real angle, TURNS) {
     SHARED_BARRIER();
 }
 
-// Turn side chains of a group at random. Torsions nearer to the core are likelier: weights 10, 9, ... 1, 1.
+// Rotates side chains of a group at random. Torsions nearer to the core are more likely: weights 10, 9, ... 1, 1.
 INLINE void turn_group(const Pose *pose, int group, uint2 key, uint4 counter, TURNS) {
     for (int chain = group_chains[group]; chain < group_chains[group + 1]; ++chain) {
         const int first = chain_torsions[chain], n = chain_torsions[chain + 1] - first;
@@ -79,13 +80,13 @@ INLINE void turn_group(const Pose *pose, int group, uint2 key, uint4 counter, TU
     }
 }
 
-// Clashes that a work-item finds. groups : that clash, by bits; stuck : if a clash cannot be relieved
+// Clashes found by a work-item. groups : bit mask of clashing groups; stuck : whether a clash cannot be relieved
 typedef struct {
     ulong groups;
     int stuck;
 } Clashes;
 
-// Sphere around members from a first one to before an end, and the largest of their radii.
+// Bounding sphere of the members from the first to before the end, with the largest of their radii.
 typedef struct {
     Point center;
     real reach, widest;
@@ -97,17 +98,18 @@ INLINE Around around(const Pose *pose, int first, int end) {
         found.reach = fmax(found.reach, squared_distance(found.center, point_at(pose->at, i)));
         found.widest = fmax(found.widest, radius_of(pose, i));
     }
-    found.reach = sqrt(found.reach) + (real)0.01;  // more than rounding
+    found.reach = sqrt(found.reach) + (real)0.01;  // margin above the rounding error
     return found;
 }
 
-// Tell if an atom may clash with any atom in a sphere.
+// Whether an atom may clash with any atom in a sphere.
 INLINE int may_clash(const Pose *pose, const Around of, Point there, real radius) {
     const real far = of.reach + pose->overlap * (of.widest + radius);
     return squared_distance(of.center, there) <= far * far;
 }
 
-// Clashes of the ligand with the atoms around it, of every so many atoms; the ligand's bit is set only if it can turn.
+// Clashes of the ligand with the atoms around it, which the work-items share; the bit of the ligand is set only if it
+// has rotatable torsions.
 INLINE void meet_ligand(const Pose *pose, int can_turn, Clashes *own) {
     const Around ligand = around(pose, 0, pose->n_ligand);
     for (int j = pose->n_ligand + get_local_id(0); j < pose->n_members; j += get_local_size(0)) {
@@ -122,7 +124,8 @@ INLINE void meet_ligand(const Pose *pose, int can_turn, Clashes *own) {
     }
 }
 
-// Clashes of what was turned: within the ligand, and of residues with others. spheres : (64) around turned residues
+// Clashes of rotated groups: within the ligand, and of residues with others. spheres : (64) bounding spheres of rotated
+// residues
 INLINE void meet_turned(const Pose *pose, global const int *bonded, local const Around *spheres, Clashes *own) {
     if (pose->turned & 1)
         for (int i = get_local_id(0); i < pose->n_ligand; i += get_local_size(0))
@@ -145,7 +148,7 @@ INLINE void meet_turned(const Pose *pose, global const int *bonded, local const 
     }
 }
 
-// All clashes of a pose. shared : (3) bits of groups, then whether one is stuck
+// All clashes of a pose. shared : (3) bit mask of groups, then whether one is stuck
 INLINE Clashes clashing(
     const Pose *pose, int can_turn, global const int *bonded, local Around *spheres, local int *shared)
 {
@@ -157,18 +160,18 @@ INLINE Clashes clashing(
     meet_ligand(pose, can_turn, &own);
     barrier(CLK_LOCAL_MEM_FENCE);
     meet_turned(pose, bonded, spheres, &own);
-    SHARED_BARRIER();  // until all have read the pose
+    SHARED_BARRIER();  // until all work-items have read the pose
     if (own.groups & 0xffffffffUL) atomic_or(shared, (int)(own.groups & 0xffffffffUL));
     if (own.groups >> 32) atomic_or(shared + 1, (int)(own.groups >> 32));
     if (own.stuck) atomic_or(shared + 2, 1);
     barrier(CLK_LOCAL_MEM_FENCE);
     const Clashes all = {(ulong)(uint)shared[0] | (ulong)(uint)shared[1] << 32, shared[2]};
-    barrier(CLK_LOCAL_MEM_FENCE);  // until all have read
+    barrier(CLK_LOCAL_MEM_FENCE);  // until all work-items have read the result
     return all;
 }
 
-// Groups share the tries of a trial: number k goes to the group that is side k % n_sides of it. Each stops at its first
-// success; the least of all counts, whichever group is the first by the clock.
+// Groups share the tries of a trial: try k is processed by the group that is side k % n_sides of it. Each group stops
+// at its first success; the lowest successful try is chosen, whichever group finishes first.
 kernel void relieve(
     ENSEMBLE,
     const int most,
@@ -176,26 +179,26 @@ kernel void relieve(
     const int n_ligand,
     const int n_trials,
     const int n_sides,
-    const int n_tries,                    // of a trial in this launch
+    const int n_tries,                    // per trial in this launch
     const int first_try,                  // number of the first of them
     const int turns,                      // whether clashes are relieved
-    const int can_turn,                   // whether the ligand has torsions
+    const int can_turn,                   // whether the ligand has rotatable torsions
     global const int *restrict members,
     global const int *restrict n_members,
-    global const int *restrict starts,    // (n_rows, 65) first member of each group, then of rigid atoms
+    global const int *restrict starts,    // (n_rows, 65) first member of each group, then of the rigid atoms
     global const int *restrict places,    // (n_atoms) among members
     global const real *restrict local_at,
     global const int *restrict groups,
-    global const int *restrict group_of,  // (n_rows, 64) the groups of bits in the tables of what turns
+    global const int *restrict group_of,  // (n_rows, 64) group of each bit in the tables of rotatable parts
     global const int *restrict residues,  // (n_atoms of a row)
-    global const int *restrict bonded,    // (n_ligand, n_ligand) whether three bonds or fewer lie between
+    global const int *restrict bonded,    // (n_ligand, n_ligand) whether the atoms are at most three bonds apart
     global const real *restrict radii,
     global const real *restrict centers,
     global const real *restrict draws,
     global const int *restrict open,
     global const uint *restrict keys,     // (n_rows, 4) seed, explorer, step, stage
     global real *restrict poses,          // (n_rows, n_trials, n_sides, most_moving, 3) [A]
-    global ulong *restrict turned,        // (n_rows, n_trials, n_sides) groups, by bits
+    global ulong *restrict turned,        // (n_rows, n_trials, n_sides) bit mask of groups
     global int *restrict found,           // (n_rows, n_trials) number of the try, or NO_TRY
     TURNS)
 {
@@ -218,7 +221,7 @@ kernel void relieve(
             const size_t of_try = number * n_tries + k;
             if (!open[of_try]) continue;
             const int try = first_try + k;
-            if (get_local_id(0) == 0) shared[3] = atomic_min(found + number, NO_TRY);  // reads it
+            if (get_local_id(0) == 0) shared[3] = atomic_min(found + number, NO_TRY);  // atomic read
             barrier(CLK_LOCAL_MEM_FENCE);
             const int least = shared[3];
             SHARED_BARRIER();
@@ -254,7 +257,7 @@ kernel void relieve(
     }
 }
 
-// A work-item an atom: put the pose of a trial into the row, or the row back.
+// Copies the pose of a trial into the row, or restores the row. One work-item per atom.
 kernel void take_pose(
     ENSEMBLE,
     const int most,

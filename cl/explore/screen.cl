@@ -1,14 +1,14 @@
-// Steric screen of rigid tries: a try stays open if the ligand's core meets no rigid receptor atom.
+// Steric screen of rigid tries: a try stays open if the core of the ligand does not clash with rigid receptor atoms.
 #include "common/real.clh"
 #include "explore/poses.clh"
 
-// A work-item an atom: members of a row, from its ligand's first atom.
+// Gathers the members of a row, relative to the first atom of its ligand. One work-item per atom.
 kernel void gather(
     ENSEMBLE,
-    const int most,                       // members of a row at most
+    const int most,                       // maximum number of members of a row
     global const int *restrict members,   // (n_rows, most) atoms
     global const int *restrict n_members, // (n_rows)
-    global coordinate *restrict before,   // (n_atoms, 3) where atoms were
+    global coordinate *restrict before,   // (n_atoms, 3) previous positions
     global real *restrict local_at)       // (n_rows, most, 3) [A]
 {
     const Structure own = structure_here(rows, steps, listed, bytes);
@@ -24,7 +24,7 @@ kernel void gather(
             coordinate_difference(own.positions[3 * atom + axis], own.positions[3 * origin + axis], own.step);
 }
 
-// Work-items share the tries of all trials of a row.
+// Screens the tries of all trials of a row, which are divided among the work-items.
 kernel void screen(
     ENSEMBLE,
     const int most,
@@ -32,13 +32,13 @@ kernel void screen(
     const int n_tries,                    // of all trials
     global const int *restrict members,
     global const int *restrict n_members,
-    global const int *restrict starts,    // (n_rows, 65) of groups among members, then of rigid atoms
+    global const int *restrict starts,    // (n_rows, 65) first member of each group, then of the rigid atoms
     global const real *restrict local_at,
     global const int *restrict is_core,   // (n_ligand) whether no torsion moves the atom
     global const real *restrict radii,    // (n_atoms of a row) [A]
-    global const real *restrict centers,  // (n_rows, 4) of the ligand [A], then the overlap factor
+    global const real *restrict centers,  // (n_rows, 4) centre of the ligand [A], then the overlap factor
     global const real *restrict draws,    // (n_rows, n_tries, N_RIGID)
-    global int *restrict open)            // (n_rows, n_tries) 1 of tries to be screened, then of those that passed
+    global int *restrict open)            // (n_rows, n_tries) 1 for tries to be screened; on return, 1 for those that passed
 {
     const Structure own = structure_here(rows, steps, listed, bytes);
     const size_t place = (size_t)own.number * most;
@@ -51,7 +51,7 @@ kernel void screen(
         reach = fmax(reach, squared_distance(center, point_at(at, i)));
         widest = fmax(widest, radii[members[place + i]]);
     }
-    reach = sqrt(reach) + (real)0.01;  // more than rounding
+    reach = sqrt(reach) + (real)0.01;  // margin above the rounding error
     for (int k = get_global_id(0); k < n_tries; k += get_global_size(0)) {
         const size_t number = (size_t)own.number * n_tries + k;
         global const real *move = draws + N_RIGID * number;

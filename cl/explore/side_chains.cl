@@ -1,13 +1,13 @@
-// Side chains of explorers by rotamers: docs/theory/side-chains.md. A work-item is a candidate of a slot of a row, or
-// one of these. Rows are explorers. Their slots are the side chains that are predicted, each row in an order of its own.
-// Candidates are turns from where its atoms were at the beginning.
+// Side chains of explorers from rotamers: docs/theory/side-chains.md. One work-item per candidate of a slot of a row,
+// or per slot or row. Rows are explorers. Their slots are the predicted side chains, each row in its own order.
+// Candidates are rotations relative to the initial positions of the atoms.
 //
-//   spread    atoms as columns, side chains that are predicted taken out
-//   screen    how near a candidate comes to what stays
-//   survive   candidates that do not clash
-//   settled   energy of a candidate with what stays, once
-//   met       its energy with the side chains where they are now
-//   choose    the lowest candidate of the heaviest group
+//   spread    atoms as columns, without the predicted side chains
+//   screen    smallest distance of a candidate from the fixed atoms
+//   survive   candidates without clashes
+//   settled   energy of a candidate with the fixed atoms, computed once
+//   met       its energy with the current side chains of other slots
+//   choose    the lowest candidate of the group with the largest weight
 //   settle    positions of the rows
 #include "common/real.clh"
 #include "engine/rows.clh"
@@ -27,7 +27,7 @@
 #error "HAS_GB: 1 with Born radii, 0 in vacuum"
 #endif
 
-#define NEAREST2 (real)0.01  // squared distance below which atoms count as so far apart [A^2]
+#define NEAREST2 (real)0.01  // lower bound of squared distances [A^2]
 #define MOST_CHI 4
 #define POLAR_STEP (real)0.17453292519943295
 #define FAR (real)1e30
@@ -36,34 +36,34 @@
 enum { X, Y, Z, BORN, CHARGE, SIGMA, WELL, INVERSE_EPS, WEIGHT, COLUMNS };
 enum { PAIR_CHARGES, PAIR_SIGMA, PAIR_WELL, PAIR_SCREENED, PAIR_COLUMNS };
 
-// Tables of the molecule, the same for all rows.
+// Tables of the molecule, shared by all rows.
 #define CHAINS(RESTRICT) \
     const PairModel model, \
-    const int n_columns,                    /* atoms of a row, and empty ones up to whole blocks */ \
-    global const SideChain *RESTRICT chains,  /* by their numbers */ \
+    const int n_columns,                    /* atoms of a row, padded to whole blocks */ \
+    global const SideChain *RESTRICT chains,  /* by number */ \
     global const int *RESTRICT moved,       /* atoms of each chain */ \
-    global const int *RESTRICT turned,      /* bits of the bonds that turn each of them */ \
-    global const int2 *RESTRICT axes,       /* atoms of the bonds of each chain */ \
+    global const int *RESTRICT turned,      /* bit mask of the bonds that rotate each of them */ \
+    global const int2 *RESTRICT axes,       /* atoms of the rotatable bonds of each chain */ \
     global const real4 *RESTRICT traits,    /* (n_atoms) charge, sigma, well, 1/eps */ \
-    global const int *RESTRICT near,        /* blocks of SIDE_CHAIN_BLOCK atoms with special pairs, rising */ \
+    global const int *RESTRICT near,        /* blocks of SIDE_CHAIN_BLOCK atoms with special pairs, ascending */ \
     global const real *RESTRICT near_pairs, /* (blocks, moved, PAIR_COLUMNS, SIDE_CHAIN_BLOCK) */ \
     global const real4 *RESTRICT inner,     /* (moved, moved) PAIR_CHARGES to PAIR_WELL */ \
     global const int4 *RESTRICT members,    /* atoms of torsions; -1 - m for the moved atom m */ \
-    global const fine4 *RESTRICT series     /* as of cosine_series */
+    global const fine4 *RESTRICT series     /* as for cosine_series */
 
 // Slots and candidates of rows.
 #define SLOTS(RESTRICT) \
-    const int n_slots,                      /* of a row at most */ \
-    const int n_candidates,                 /* of a row at most */ \
-    const int n_movers,                     /* of a row at most, whole vectors a slot */ \
-    global const int *RESTRICT places,      /* (n_rows of the ensemble) place of a row in all that follows */ \
-    global const int *RESTRICT slots,       /* (n, n_slots) number of the chain; -1 for none */ \
-    global const int *RESTRICT firsts,      /* (n, n_slots + 1) first candidate */ \
-    global const int *RESTRICT mover_firsts,  /* (n, n_slots + 1) first of its atoms among the row's movers */ \
+    const int n_slots,                      /* maximum number per row */ \
+    const int n_candidates,                 /* maximum number per row */ \
+    const int n_movers,                     /* maximum number per row, padded to whole vectors per slot */ \
+    global const int *RESTRICT places,      /* (n_rows of the ensemble) index of a row in the following arrays */ \
+    global const int *RESTRICT slots,       /* (n, n_slots) number of the side chain; -1 for none */ \
+    global const int *RESTRICT firsts,      /* (n, n_slots + 1) index of the first candidate */ \
+    global const int *RESTRICT mover_firsts,  /* (n, n_slots + 1) index of its first atom among the movers of the row */ \
     global const real4 *RESTRICT turns,     /* (n, n_candidates) of chi1 to chi4 [rad] */ \
     global const real *RESTRICT columns     /* (n, COLUMNS, n_columns) */
 
-// A side chain in a row, and its candidate where it comes to be.
+// A side chain of a row, and a candidate of it with its positions.
 typedef struct {
     SideChain chain;
     global const int *moved, *turned;
@@ -76,7 +76,8 @@ INLINE Point column_place(global const real *own, int n_columns, int atom) {
     return place;
 }
 
-// Place the moved atom m; its last bond turns first, so that the others lie where they were. polar: rad
+// Builds the moved atom m; its last bond is rotated first, so that the other axes are still at their initial positions.
+// polar: [rad]
 INLINE void build_atom(Built *built, int m, real polar, global const real *own, int n_columns, global const int2 *axes) {
     Point point = column_place(own, n_columns, built->moved[m]);
     const int bits = built->turned[m];
@@ -94,7 +95,7 @@ INLINE void build_atom(Built *built, int m, real polar, global const real *own, 
     built->z[m] = point.z;
 }
 
-// Build a chain by four turns, and one of its polar hydrogens.
+// Builds a side chain from four angles, and the angle of its polar hydrogens.
 INLINE void build(
     Built *built, SideChain chain, real4 by, real polar, global const real *own, int n_columns,
     global const int *moved, global const int *turned, global const int2 *axes) {
@@ -108,18 +109,18 @@ INLINE void build(
     for (int m = 0; m < chain.n_moved; ++m) build_atom(built, m, polar, own, n_columns, axes);
 }
 
-// True for a polar hydrogen that is scanned.
+// Whether the atom is a polar hydrogen that is scanned.
 INLINE bool is_polar(const Built *built, int m) {
     return built->chain.polar_steps > 1 && (built->turned[m] >> built->chain.n_chi & 1);
 }
 
-// Put the polar hydrogens to one of their places.
+// Moves the polar hydrogens to one of their angles.
 INLINE void place_polar(Built *built, int step, global const real *own, int n_columns, global const int2 *axes) {
     for (int m = 0; m < built->chain.n_moved; ++m)
         if (is_polar(built, m)) build_atom(built, m, step * POLAR_STEP, own, n_columns, axes);
 }
 
-// Lennard-Jones and Coulomb energy of pairs, and with GB the latter's. charges: of Coulomb; gb_charges: of GB
+// Lennard-Jones and Coulomb energies of pairs, and the GB energy if included. charges: for Coulomb; gb_charges: for GB
 INLINE realv pair_energy(realv r2, realv charges, realv gb_charges, realv s2, realv well, realv born, const PairModel *model) {
     const realv inv_r = inverse_sqrt(r2), s6 = s2 * s2 * s2;
     realv energy = lennard_jones(well * s6, s6) + coulomb_energy(charges, inv_r);
@@ -137,7 +138,7 @@ INLINE realv squared(realv dx, realv dy, realv dz) {
     return CHOOSE(NEAREST2, r2, r2 > NEAREST2);
 }
 
-// Energy of the moved atom m with a vector of atoms, of columns that are `stride` apart.
+// Energy of the moved atom m with a vector of atoms from columns that are `stride` apart.
 INLINE realv energy_with(
     const Built *built, int m, real4 trait, real born, global const real *columns, int stride, int first,
     const PairModel *model) {
@@ -150,7 +151,7 @@ INLINE realv energy_with(
     return pair_energy(r2, charges, charges, s2, LOAD(WELL * stride, at) * trait.z, LOAD(BORN * stride, at) * born, model);
 }
 
-// Energy with a block of atoms that has special pairs; pairs: (PAIR_COLUMNS, SIDE_CHAIN_BLOCK)
+// Energy with a block of atoms that contains special pairs; pairs: (PAIR_COLUMNS, SIDE_CHAIN_BLOCK)
 INLINE realv energy_near(
     const Built *built, int m, real4 trait, real born, global const real *columns, int stride, int first,
     global const real *pairs, const PairModel *model) {
@@ -165,7 +166,7 @@ INLINE realv energy_near(
         LOAD(PAIR_WELL * SIDE_CHAIN_BLOCK, pairs) * weight, LOAD(BORN * stride, at) * born, model);
 }
 
-// Energy of the moved atoms m and k with each other.
+// Energy between the moved atoms m and k.
 INLINE real energy_inside(
     const Built *built, int m, int k, global const real *own, int n_columns,
     global const real4 *traits, global const real4 *inner, const PairModel *model) {
@@ -184,7 +185,7 @@ INLINE real energy_inside(
     return energy;
 }
 
-// Energy of the moved atom m with what stays.
+// Energy of the moved atom m with the fixed atoms.
 INLINE real energy_outside(
     const Built *built, int m, global const real *own, int n_columns, global const real4 *traits,
     global const int *near, global const real *near_pairs, const PairModel *model) {
@@ -206,7 +207,7 @@ INLINE real energy_outside(
             for (int k = 0; k < SIDE_CHAIN_BLOCK; k += WIDTH)
                 sum += energy_with(built, m, trait, born, own, n_columns, block * SIDE_CHAIN_BLOCK + k, model);
         }
-        if ((block & 15) == 15) {  // short sums keep the digits of float32
+        if ((block & 15) == 15) {  // partial sums preserve float32 accuracy
             whole += lane_sum(sum);
             sum = 0;
         }
@@ -214,7 +215,7 @@ INLINE real energy_outside(
     return whole + lane_sum(sum);
 }
 
-// Point of a torsion's atom: of the chain where it is less than 0, else of the row.
+// Position of an atom of a torsion: from the side chain if its index is negative, else from the row.
 INLINE Vector member_place(const Built *built, int member, global const real *own, int n_columns) {
     const int m = -1 - member;
     Vector place;
@@ -224,7 +225,7 @@ INLINE Vector member_place(const Built *built, int member, global const real *ow
     return place;
 }
 
-// Energy of the torsions first to end.
+// Energy of the torsions from `first` to `end`, exclusive.
 INLINE real energy_of_torsions(
     const Built *built, int first, int end, global const real *own, int n_columns, global const int4 *members,
     global const fine4 *series) {
@@ -246,13 +247,13 @@ INLINE int slot_of(global const int *firsts, int n_slots, int candidate) {
     return -1;
 }
 
-// A work-item a column: an atom, or an empty one.
+// One work-item per column: an atom, or padding.
 kernel void spread(
     ENSEMBLE,
     const int n_columns,
     global const int *restrict places,
     global const real4 *restrict traits,
-    global const uchar *restrict movable,  // (n, n_columns) 1 for atoms of side chains that are predicted
+    global const uchar *restrict movable,  // (n, n_columns) 1 for atoms of predicted side chains
     global real *restrict columns)
 {
     const Structure own = structure_here(rows, steps, listed, bytes);
@@ -272,8 +273,8 @@ kernel void spread(
     at[WEIGHT * n_columns] = weight;
 }
 
-// A work-item a candidate: least distance of its atoms, less polar hydrogens, from what stays, over half their sigmas.
-// It stops below least_factor, where the candidate is lost.
+// Smallest distance of a candidate's atoms, without polar hydrogens, from the fixed atoms, in units of half the sum of
+// sigmas. One work-item per candidate. Stops below least_factor, since the candidate is then rejected.
 kernel void screen(
     ENSEMBLE, CHAINS(restrict), SLOTS(restrict), const real least_factor, global const real *restrict halves,
     global real *restrict clearances)
@@ -314,7 +315,8 @@ kernel void screen(
     clearances[(size_t)place * n_candidates + candidate] = sqrt(least);
 }
 
-// A work-item a slot: the candidates without a clash by the first factor, else by the second, else the first alone.
+// Keeps the candidates without a clash by the first factor, else by the second, else only the first candidate. One
+// work-item per slot.
 kernel void survive(
     ENSEMBLE, SLOTS(restrict), const real factor, const real least_factor, global const real *restrict clearances,
     global int *restrict alive, global int *restrict counts)
@@ -332,7 +334,8 @@ kernel void survive(
     counts[place * n_slots + slot] = count;
 }
 
-// A work-item a candidate: its energy with what stays and inside; its polar hydrogens' at each angle.
+// Energy of a candidate with the fixed atoms and within itself, and that of its polar hydrogens at each angle. One
+// work-item per candidate.
 kernel void settled(
     ENSEMBLE, CHAINS(restrict), SLOTS(restrict), global const int *restrict alive, global const int *restrict counts,
     global real *restrict fixed,        // (n, n_candidates) [kcal/mol]
@@ -347,7 +350,7 @@ kernel void settled(
     global const real *own = columns + (size_t)place * COLUMNS * n_columns;
     Built built;
     build(&built, chain, turns[candidate], 0, own, n_columns, moved, turned, axes);
-    // First all but the polar hydrogens, then these at each of their angles.
+    // First all atoms except polar hydrogens, then these at each of their angles.
     for (int step = -1; step < (chain.polar_steps > 1 ? chain.polar_steps : 0); ++step) {
         const bool polar = step >= 0;
         if (polar) place_polar(&built, step, own, n_columns, axes);
@@ -366,7 +369,7 @@ kernel void settled(
     }
 }
 
-// Energy of the moved atom m with the side chains of other slots where they are.
+// Energy of the moved atom m with the current side chains of other slots.
 INLINE real energy_with_movers(
     const Built *built, int m, int slot, int n_slots, global const int *present, global const int *mover_firsts,
     global const real *movers, int n_movers, global const real *own, int n_columns, global const real4 *traits,
@@ -383,12 +386,12 @@ INLINE real energy_with_movers(
     return lane_sum(sum);
 }
 
-// A work-item a candidate of the slot: its energy at the best place of its polar hydrogens, this place, and the free
-// energy over all places.
+// Energy of a candidate at the best angle of its polar hydrogens, the index of that angle, and the free energy over all
+// angles. One work-item per candidate of the slot.
 kernel void met(
     ENSEMBLE, CHAINS(restrict), SLOTS(restrict), const int slot, const real kt, global const int *restrict alive,
     global const int *restrict counts, global const real *restrict fixed, global const real *restrict fixed_polar,
-    global const int *restrict chosen,   // (n, n_slots) candidate; NO_CANDIDATE where the side chain is absent
+    global const int *restrict chosen,   // (n, n_slots) candidate; NO_CANDIDATE if the side chain is absent
     global const real *restrict movers,  // (n, WEIGHT, n_movers) as columns
     global real *restrict least, global real *restrict free_energies, global int *restrict best)
 {
@@ -427,7 +430,7 @@ kernel void met(
     best[candidate] = angle;
 }
 
-// Difference of angles [rad] without whole turns.
+// Absolute difference of two angles [rad], modulo full turns.
 INLINE real apart(real a, real b) {
     const real d = a - b, turn = (real)6.283185307179586;
     return fabs(d - turn * rint(d / turn));
@@ -437,15 +440,16 @@ INLINE bool alike(real4 a, real4 b, real width) {
     return apart(a.x, b.x) <= width && apart(a.y, b.y) <= width && apart(a.z, b.z) <= width && apart(a.w, b.w) <= width;
 }
 
-// A work-item a row. Candidates within `width` [rad] of the lowest one that is left are its group; the lowest of the
-// heaviest group is chosen. begins: the first candidate is taken, which is where the side chain was.
+// One work-item per row. Candidates within `width` [rad] of the lowest remaining one form a group; the lowest candidate
+// of the group with the largest weight is chosen. begins: take the first candidate, the initial conformation of the
+// side chain
 kernel void choose(
     ENSEMBLE, CHAINS(restrict), SLOTS(restrict), const int slot, const real kt, const real width, const int begins,
     global const int *restrict alive, global const int *restrict counts, global const real *restrict least,
     global const real *restrict free_energies, global const int *restrict best,
-    global int *restrict grouped,  // (n, n_candidates) whether a candidate has a group
+    global int *restrict grouped,  // (n, n_candidates) whether a candidate is in a group
     global int *restrict chosen,
-    global int *restrict angles,   // (n, n_slots) place of the polar hydrogens
+    global int *restrict angles,   // (n, n_slots) index of the angle of the polar hydrogens
     global real *restrict movers,
     global int *restrict changed)  // (n) side chains that moved in this sweep
 {
@@ -499,7 +503,7 @@ kernel void choose(
     }
 }
 
-// A work-item a slot: its atoms in the row's positions, where they came to be.
+// Copies the atoms of the chosen candidates to the positions of the row. One work-item per slot.
 kernel void settle(
     ENSEMBLE, CHAINS(restrict), SLOTS(restrict), global const int *restrict chosen, global const int *restrict angles)
 {

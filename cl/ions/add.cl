@@ -1,14 +1,14 @@
-// Adds all ions to a map of potentials, in their order. A work-group does a block.
+// Adds the potentials of all ions to a map, in the order of placement. One work-group per block.
 #include "common/real.clh"
 #include "ions/block.clh"
 
 kernel void add_all(
-    const int4 blocks,                     // blocks along x, y, z
+    const int4 blocks,                     // number of blocks along x, y, z
     const real4 spacing,                   // [A]
     const int n_ions,
     global const real4 *restrict ions,     // (n_ions) x, y, z [steps]
     global const real *restrict charges,   // (n_ions) [kcal A/mol/e]
-    global real *restrict map)             // (points, padded) potential [kcal/mol/e]; not finite where an ion stands
+    global real *restrict map)             // (points, padded) potential [kcal/mol/e]; not finite at the point of an ion
 {
     const int item = get_local_id(0);
     const int4 corner = corner_of(get_group_id(0), blocks);

@@ -1,5 +1,5 @@
-// One work-group takes the best point of all blocks (cl/ions/refresh.cl) for the next ion. From these points it then
-// finds an energy that the next ion but one will not exceed.
+// One work-group chooses the best point of all blocks (cl/ions/refresh.cl) for the next ion. From the same points it
+// computes an upper bound for the energy of the ion after it.
 #include "common/real.clh"
 #include "ions/points.clh"
 
@@ -7,7 +7,7 @@
 #error "GROUP: work-items of the one group, a power of two"
 #endif
 
-// True if point a comes before point b: by energy, among equals by its index in the map.
+// Whether point a precedes point b: by energy, or for equal energies by its index in the map.
 INLINE int before(real4 a, real4 b) {
     if (a.w != b.w) return a.w < b.w;
     if (a.z != b.z) return a.z < b.z;
@@ -21,7 +21,7 @@ kernel void choose(
     const real reach2,                     // squared distance between ions [A^2]
     global const real *restrict charges,   // (n_ions) [kcal A/mol/e]
     global const real4 *restrict best,     // (2, n_blocks) x, y, z [steps], energy of a unit charge [kcal/mol]
-    global int *restrict state,            // ions placed; 1 where no point was left for the next
+    global int *restrict state,            // number of ions placed; 1 if no point was left for the next
     global real *restrict threshold,       // for the next call of refresh [kcal/mol]
     global real4 *restrict ions)           // (n_ions) x, y, z [steps], potential before the ion [kcal/mol/e]
 {
@@ -47,7 +47,7 @@ kernel void choose(
 
     const int next_side = charges[min(placed + 1, n_ions - 1)] < 0;
     const real q = next_side ? -charges[placed] : charges[placed];
-    const real most = q < 0 ? q * rsqrt(reach2) : 0;  // that the ion can lower an energy by
+    const real most = q < 0 ? q * rsqrt(reach2) : 0;  // largest decrease of an energy by this ion
     real least = INFINITY;
     for (int b = item; b < n_blocks; b += GROUP) {
         const real4 point = best[next_side * n_blocks + b];

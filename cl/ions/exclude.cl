@@ -1,4 +1,4 @@
-// Puts NaN at points that are closed to ions: near an atom, or outside the grid. A work-group does a block.
+// Sets points that are closed to ions to NaN: those near an atom or outside the grid. One work-group per block.
 #include "common/real.clh"
 #include "ions/block.clh"
 
@@ -13,7 +13,7 @@ INLINE int any_left(const Own *own) {
 }
 
 kernel void exclude_solute(
-    const int4 blocks,                     // blocks along x, y, z
+    const int4 blocks,                     // number of blocks along x, y, z
     const int4 shape,                      // points along x, y, z, without padding
     const real4 spacing,                   // [A]
     const real reach2,                     // squared distance between atoms and ions [A^2]
@@ -21,10 +21,10 @@ kernel void exclude_solute(
     const int tile_size,
     global const real4 *restrict atoms,    // (n_tiles, tile_size) x, y, z [steps]
     global const int *restrict counts,     // (n_tiles) atoms in the tile
-    global const real4 *restrict centres,  // (n_tiles) middle of the box around a tile [A]
+    global const real4 *restrict centres,  // (n_tiles) centre of the box around a tile [A]
     global const real4 *restrict extents,  // (n_tiles) its half edges [A]
     global real *restrict map,             // (points, padded) potential [kcal/mol/e]
-    global int *restrict n_allowed)        // (n_blocks) points left; zeroed before
+    global int *restrict n_allowed)        // (n_blocks) number of allowed points; initially zero
 {
     const int block = get_group_id(0), item = get_local_id(0);
     const int4 corner = corner_of(block, blocks);

@@ -1,16 +1,17 @@
-// Greedy placement of ions on a grid of potentials; reasons: docs/theory/ions.md, section 3.
+// Greedy placement of ions on a grid of potentials; derivation: docs/theory/ions.md, section 3.
 //
-// Points closed to ions hold NaN, which no comparison takes. The map is cut into blocks of points. For either sign of
-// charge a block keeps its best known point and a bound below all of its points. `refresh` moves both on by the ion
-// just placed. A block may hold the next ion if its bound is no higher than the best point known anywhere. Such blocks
-// are brought up to date in one pass: add each ion they have not seen, exclude its neighbourhood, find the lowest
-// energies. `choose` takes the lowest of all blocks. Every point gets every ion in the order of placement. So the
-// result equals updating the whole map for each ion, to the last bit. Other blocks do it later, several ions at a time.
+// Points closed to ions are NaN, so that comparisons never select them. The map is divided into blocks of points. For
+// each sign of charge, a block stores its best known point and a lower bound for all of its points. `refresh` updates
+// both for the latest ion. A block may contain the next ion if its bound does not exceed the best known energy of all
+// blocks. Such blocks are updated in one pass: add the potential of each missing ion, exclude its neighbourhood, find
+// the lowest energies. `choose` takes the lowest of all blocks. Every point receives every ion in the order of
+// placement, so the result is bitwise equal to that of updating the whole map for each ion. Other blocks are updated
+// later, several ions at a time.
 #include "common/real.clh"
 #include "ions/points.clh"
 #include "ions/block.clh"
 
-// Squared distance of a point from the nearest one of a block.
+// Squared distance between a point and the nearest point of a block.
 INLINE real nearest2_of_block(int4 corner, real4 point, real4 spacing) {
     const real4 low = ((real4)(corner.x, corner.y, corner.z, 0) - point) * spacing;
     const real4 high = low + (real4)(BLOCK_X - 1, BLOCK_Y - 1, BLOCK_Z - 1, 0) * spacing;
@@ -18,9 +19,10 @@ INLINE real nearest2_of_block(int4 corner, real4 point, real4 spacing) {
     return dot(gap.xyz, gap.xyz);
 }
 
-// Moves a block's knowledge on by the ion just placed, for either sign of charge. Returns true if the block may hold
-// the next ion. The potential of an ion far away is its value in the block's middle, a slope, and a rest. None of the
-// rest's second derivatives exceeds 2 / r^3, and none is below -1 / r^3. Slopes of several ions cancel in part.
+// Updates the bounds and best points of a block for the latest ion, for each sign of charge. Returns true if the block
+// may contain the next ion. The potential of a distant ion is its value at the centre of the block, a linear term, and
+// a remainder. The second derivatives of the remainder are at most 2 / r^3 and at least -1 / r^3. Linear terms of
+// several ions partly cancel.
 INLINE int move_on(
     int block, int n_blocks, int4 corner, real4 spacing, real reach2, real4 ion, real charge, int side, real threshold,
     global real *bounds, global real4 *slopes, global real4 *best)
@@ -32,7 +34,7 @@ INLINE int move_on(
     const real4 gap = fmax(fabs(d) - half_block, (real)0), reach = fabs(d) + half_block;
     const real nearest2 = dot(gap.xyz, gap.xyz), farthest2 = dot(reach.xyz, reach.xyz);
     const real extent2 = dot(half_block, half_block);
-    // Nearer, the line from the middle to an allowed point may pass the ion closer than that point is.
+    // For nearer blocks, the line from the centre to an allowed point may pass closer to the ion than that point.
     const int far = nearest2 > fmax(extent2, reach2);
     global real4 *points[2] = {best + block, best + n_blocks + block};
     const real4 r2 = (real4)(
@@ -58,7 +60,7 @@ INLINE int move_on(
     return bound[side * n_blocks] < INFINITY && bound[side * n_blocks] - change <= threshold;
 }
 
-// Energies of unit charges of either sign at the lowest points that each lane has seen, and these points' numbers.
+// Lowest energies of unit charges of each sign in every lane, and the indices of these points.
 typedef struct { realv energy[2]; maskv number[2]; } Lowest;
 
 INLINE void look_at(Lowest *lowest, realv potential, int number) {
@@ -71,7 +73,7 @@ INLINE void look_at(Lowest *lowest, realv potential, int number) {
     }
 }
 
-// Lowest energy of all lanes and its point's number, the smallest among equals.
+// Lowest energy over all lanes and the index of its point, the smallest among equals.
 INLINE void lowest_lane(const Lowest *lowest, int s, local real *energy, local int *number) {
     real energies[WIDTH];
     SAME_BITS numbers[WIDTH];
@@ -88,7 +90,7 @@ INLINE void lowest_lane(const Lowest *lowest, int s, local real *energy, local i
     }
 }
 
-// Brings a work-item's part of a block up to date with the ions from `first` on. It looks for its lowest points.
+// Adds the ions from `first` on to a work-item's part of a block, and finds its lowest points.
 INLINE void add_ions(
     Lowest *lowest, int item, int4 corner, int4 blocks, real4 spacing, real reach2, int first, int last,
     global const real4 *ions, global const real *charges, global real *map)
@@ -115,21 +117,21 @@ INLINE void add_ions(
     }
 }
 
-// A work-group owns every n_groups-th block. Each work-item moves one of them on. Then the group together updates
-// blocks that may hold the next ion.
+// A work-group owns every n_groups-th block. Each work-item updates the bounds of one of them. Then the whole group
+// updates the blocks that may contain the next ion.
 kernel void refresh(
-    const int4 blocks,                     // blocks along x, y, z
+    const int4 blocks,                     // number of blocks along x, y, z
     const int n_blocks,
     const real4 spacing,                   // [A]
     const real reach2,                     // squared distance between ions [A^2]
-    global const int *restrict state,      // ions placed; 1 where no point was left for the next
-    global const real *restrict threshold, // no less than the lowest energy of a unit charge of the next ion's sign
+    global const int *restrict state,      // number of ions placed; 1 if no point was left for the next
+    global const real *restrict threshold, // upper bound for the lowest energy of a unit charge of the next ion's sign
     global const real4 *restrict ions,     // (n_ions) x, y, z [steps]
     global const real *restrict charges,   // (n_ions) [kcal A/mol/e]
-    global real *restrict map,             // (points, padded) potential [kcal/mol/e]; NaN where no ion may stand
-    global int *restrict seen,             // (n_blocks) ions that the points of a block have
+    global real *restrict map,             // (points, padded) potential [kcal/mol/e]; NaN at excluded points
+    global int *restrict seen,             // (n_blocks) number of ions added to the points of a block
     global real *restrict bounds,          // (2, n_blocks) by sign of charge [kcal/mol]
-    global real4 *restrict slopes,         // (n_blocks) of what the bounds leave out, in the middle [kcal/mol/A]
+    global real4 *restrict slopes,         // (n_blocks) linear terms not included in the bounds, at the centre [kcal/mol/A]
     global real4 *restrict best)           // (2, n_blocks) x, y, z [steps], energy of a unit charge [kcal/mol]
 {
     local int stale[GROUP];

@@ -1,5 +1,6 @@
-// Bonds to hydrogen that keep their lengths while a structure is minimized: gradients and steps along the surface on which they
-// do; docs/theory/restraints.md, section 2. A work-item a heavy atom with its hydrogens, of one structure (third dimension).
+// Constrained bonds to hydrogen in minimizations: projects gradients and steps onto the constraint surface;
+// docs/theory/restraints.md, section 2. One work-item per heavy atom with its hydrogens and structure (third
+// dimension).
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "common/vector.clh"
@@ -9,7 +10,7 @@
 #error "MOST_HYDROGENS: of a heavy atom"
 #endif
 
-// A heavy atom, and so many of its hydrogens that move: their atoms, and their places among all hydrogens.
+// A heavy atom and its movable hydrogens: atom numbers, and indices among all hydrogens.
 typedef struct { int center, moves, count, atoms[MOST_HYDROGENS], places[MOST_HYDROGENS]; } Cluster;
 
 INLINE void find_cluster(
@@ -25,7 +26,7 @@ INLINE void find_cluster(
     }
 }
 
-// Solution x of A x = b, of a symmetric matrix and a vector.
+// Solution x of A x = b for a symmetric 3x3 matrix.
 INLINE Vector solution(fine xx, fine xy, fine xz, fine yy, fine yz, fine zz, Vector b) {
     const Vector x = {yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy};
     const Vector y = {x.y, xx * zz - xz * xz, xy * xz - xx * yz}, z = {x.z, y.z, xx * yy - xy * xy};
@@ -42,8 +43,9 @@ INLINE void bonds_of(
     for (int k = 0; k < own->count; ++k) bonds[k] = vector_between(positions, own->atoms[k], own->center, step);
 }
 
-// Takes off vectors what would change the lengths of bonds: first the heavy atom's, 0 unless it moves, then its hydrogens'. Its
-// own changes by x of (1 + sum u u^T) x = sum u (u.(h - v)), and its hydrogens' along their bonds u.
+// Removes from vectors the components that would change bond lengths: first the vector of the heavy atom, 0 if it is
+// frozen, then those of its hydrogens. The heavy atom changes by x with (1 + sum u u^T) x = sum u (u.(h - v)), the
+// hydrogens along their bonds u.
 INLINE void make_tangent(Vector *vectors, const Vector *bonds, int count, bool moves) {
     if (moves) {
         fine xx = 1, xy = 0, xz = 0, yy = 1, yz = 0, zz = 1;
@@ -67,18 +69,18 @@ INLINE void make_tangent(Vector *vectors, const Vector *bonds, int count, bool m
     }
 }
 
-// Takes off the gradient what would change the lengths.
+// Removes from the gradient the components that would change bond lengths.
 kernel void project_gradient(
     const int n_atoms,
-    const int n_energies,                         // energies before the Born radii in the results, of atoms or tiles
-    const int n_results,                          // reals of a conformation in the results
-    const real step,                              // A of a coordinate's unit
+    const int n_energies,                         // energies that precede the Born radii in the results, per atom or per tile
+    const int n_results,                          // reals per conformation in the results
+    const real step,                              // length of a coordinate unit [A]
     const int n_clusters,
     global const int *restrict heavy,             // (n_clusters) heavy atoms
-    global const int *restrict starts,            // (n_clusters + 1) first of its hydrogens
+    global const int *restrict starts,            // (n_clusters + 1) index of its first hydrogen
     global const int *restrict hydrogens,
-    global const real *restrict free,             // (n_atoms) 1, or 0 of atoms that stay
-    global const coordinate *restrict positions,  // (n_structures, n_atoms, 3) of the trials
+    global const real *restrict free,             // (n_atoms) 0 for frozen atoms, else 1
+    global const coordinate *restrict positions,  // (n_structures, n_atoms, 3) trial positions
     global real *restrict results)                // energy/results.clh
 {
     SERVES_ROWS(project_gradient)
@@ -105,7 +107,7 @@ kernel void project_gradient(
     }
 }
 
-// Puts an atom at a vector from the position of atom `origin` among some.
+// Sets the position of an atom to that of atom `origin` plus a vector.
 INLINE void put_position(
     global coordinate *positions, int atom, global const coordinate *from, int origin, Vector by, real step) {
     positions[3 * (size_t)atom] = shifted(from[3 * (size_t)origin], by.x, step);
@@ -113,19 +115,19 @@ INLINE void put_position(
     positions[3 * (size_t)atom + 2] = shifted(from[3 * (size_t)origin + 2], by.z, step);
 }
 
-// Brings trials back to where all lengths are right: the step from the base loses what would change them; then each
-// hydrogen goes along its bond to its length.
+// Restores bond lengths at the trials: removes from the step from the base the components that would change them, then
+// moves each hydrogen along its bond to the required length.
 kernel void hold_bonds(
     const int n_atoms,
-    const real step,                            // A of a coordinate's unit
+    const real step,                            // length of a coordinate unit [A]
     const int n_clusters,
     global const int *restrict heavy,           // (n_clusters) heavy atoms
-    global const int *restrict starts,          // (n_clusters + 1) first of its hydrogens
+    global const int *restrict starts,          // (n_clusters + 1) index of its first hydrogen
     global const int *restrict hydrogens,
-    global const real *restrict free,           // (n_atoms) 1, or 0 of atoms that stay
-    global const fine *restrict lengths,        // (n_hydrogens) [A], negative where a bond stays as long as at the base
+    global const real *restrict free,           // (n_atoms) 0 for frozen atoms, else 1
+    global const fine *restrict lengths,        // (n_hydrogens) [A], negative to keep the length at the base
     global const coordinate *restrict base,     // (n_structures, n_atoms, 3)
-    global coordinate *restrict positions)      // (n_structures, n_atoms, 3) of the trials
+    global coordinate *restrict positions)      // (n_structures, n_atoms, 3) trial positions
 {
     SERVES_ROWS(hold_bonds)
     const int cluster = get_global_id(0), structure = get_global_id(2);

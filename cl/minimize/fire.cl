@@ -1,14 +1,15 @@
-// FIRE (Bitzek et al. 2006), all masses 1: the step is dt v, and LENGTH is dt; both grow downhill. Every trial becomes the base. A
-// work-group owns a chunk of atoms of one structure (third dimension); all groups of a structure decide alike.
+// FIRE (Bitzek et al. 2006) with unit masses: the step is dt v, and LENGTH is dt; both increase downhill. Every trial
+// becomes the base. Each work-group owns a chunk of atoms of one structure (third dimension); all groups of a structure
+// make the same decision.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "minimize/method.clh"
 
-#define FIRST_MIX (fine)0.1  // share of the gradient in the velocity
+#define FIRST_MIX (fine)0.1  // fraction of the gradient mixed into the velocity
 #define LEAST_DT (fine)1e-4  // A (mol/kcal)^1/2
 #define MOST_DT (fine)0.03
 
-// Factor of the last step s in the next one; in `scale` that of g. power: -g.s, s2: s.s
+// Factor of the last step s in the next one; `scale` returns that of g. power: -g.s, s2: s.s
 INLINE fine accelerate(local fine *state, fine power, fine s2, fine g2, fine *scale) {
     const fine dt = state[LENGTH];
     const bool downhill = power > 0;
@@ -21,7 +22,7 @@ INLINE fine accelerate(local fine *state, fine power, fine s2, fine g2, fine *sc
         state[MIX] *= (fine)0.99;
     }
     const fine now = state[LENGTH], mix = state[MIX], ratio = downhill ? now / dt : 0;
-    // Length of the step ratio s - dt^2 g before the gradient is mixed in.
+    // Length of the step ratio s - dt^2 g before mixing with the gradient.
     const fine length2 = ratio * ratio * s2 + 2 * ratio * now * now * power + now * now * now * now * g2;
     *scale = (1 - mix) * now * now + (g2 > 0 ? mix * sqrt(length2 / g2) : 0);
     return (1 - mix) * ratio;

@@ -1,7 +1,8 @@
-// Sums at the trial of one structure and the step from them in one launch, for small molecules on GPUs; there, launches are what
-// costs. Groups that move atoms wait for groups that add up. Fewer groups wait than the device has units, and each unit has room
-// for a group. Nothing else may run beside this launch, so that all others run meanwhile. Second dimension: rows of sums, first
-// of blocks, which take longest; last the groups that move. First dimension: chunks.
+// Sums at the trial of one structure and the resulting step in one launch, for small molecules on GPUs, whose time is
+// dominated by launches. Groups that move atoms wait for groups that compute sums. There are fewer waiting groups than
+// compute units, and each unit has room for a group. No other launch may run concurrently, so that all groups make
+// progress. Second dimension: rows of sums, first those of blocks, which take longest; the last row moves the atoms.
+// First dimension: chunks.
 #include "common/real.clh"
 #include "common/tickets.clh"
 #include "minimize/measure.clh"
@@ -32,7 +33,7 @@ void iterate(
     const int blocks_of_chunk,
     global const int *restrict order,
     global const real *restrict inverses,
-    // Written by one group and read by another one, and so never cached as constant.
+    // Written by one group and read by another, hence never cached as constant.
     global real *softened,
     global real *changes,
 #endif
@@ -44,8 +45,8 @@ void iterate(
     global real *base_gradient,
     global real *directions,
     global real *history,
-    volatile global int *done,               // (1) parts of sums that are there; 0 at the begin
-    global int *done_next)                   // (1) of the next launch, for which it is 0 again
+    volatile global int *done,               // (1) number of finished parts of sums; initially 0
+    global int *done_next)                   // (1) the same for the next launch; reset to 0
 {
     local Memory memory;
     const bool first = get_local_id(0) == 0;

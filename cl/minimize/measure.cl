@@ -1,4 +1,4 @@
-// Sums of all structures (third dimension), a group for each chunk of atoms (first) and row (second).
+// Sums for all structures (third dimension), one group per chunk of atoms (first dimension) and row (second).
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "minimize/measure.clh"

@@ -1,7 +1,7 @@
-// Truncated Newton: the direction d solves H d = -g by conjugate gradients. They take H p from the gradient at a point a little
-// way along p. Evaluations are of two phases: TRIAL of a step, and CURVE of such a point; docs/theory/newton.md. A work-group owns
-// a chunk of atoms of one structure (third dimension), as in step.clh. In place of the residual r, w = P r is kept, with
-// the preconditioner P of the base.
+// Truncated Newton: the direction d solves H d = -g by conjugate gradients, with H p from finite differences of the
+// gradient along p. Evaluations alternate between two phases: TRIAL of a step, and CURVE at such a displaced point;
+// docs/theory/newton.md. Each work-group owns a chunk of atoms of one structure (third dimension), as in step.clh.
+// Instead of the residual r, w = P r is stored, with the preconditioner P of the base.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "minimize/state.clh"
@@ -16,30 +16,30 @@
 #error "truncated Newton has a preconditioner"
 #endif
 
-#define GO_ON 5  // another step of conjugate gradients
-#define TURN 6   // the direction is found; to its trial
+#define GO_ON 5  // another iteration of conjugate gradients
+#define TURN 6   // the direction is complete; evaluate its trial
 #define MOST_INNER 60
-#define PROBE (fine)(REAL_BITS == 64 ? 1e-5 : 3e-3)  // A that an atom goes along p at most
+#define PROBE (fine)(REAL_BITS == 64 ? 1e-5 : 3e-3)  // largest displacement of an atom along p [A]
 #define LEAST_FORCING (fine)0.01
 #define MOST_FORCING (fine)0.5
 
-// Gradient of an atom's coordinate k at the evaluated positions.
+// Gradient component k of the structure at the evaluated positions.
 #define GRADIENT_AT(k) (free[(k) / 3] * bounded(own.gradient[k]))
 
-// Sums of p.q, w.q, q.P q and g.P g, with q = (g - g0) / offset, of a chunk.
+// Sums of p.q, w.q, q.P q and g.P g over a chunk, with q = (g - g0) / offset.
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void measure_curvature(
     const int n_atoms,
-    const int n_energies,                        // energies before the Born radii in the results, of atoms or tiles
-    const int n_results,                         // reals of a conformation in the results
-    const int chunk_size,                        // atoms of a chunk
-    const int n_chunks,                          // of the structure, not of the launch, which other molecules may share
+    const int n_energies,                        // energies that precede the Born radii in the results, per atom or per tile
+    const int n_results,                         // reals per conformation in the results
+    const int chunk_size,                        // atoms per chunk
+    const int n_chunks,                          // chunks of this structure; the launch may include larger molecules
     global const fine *restrict state,           // (n_structures, STATE_SIZE)
     global const real *restrict base_gradient,   // (n_structures, n_atoms, 3)
     global const real *restrict history,         // (n_structures, 2, n_atoms, 3) w, p
-    global const real *restrict softened,        // (n_structures, 2, n_atoms, 3) P g by measure.clh
-    global const real *restrict changes,         // (n_structures, 2, n_atoms, 3) P (g - g0) by measure.clh
-    global const real *restrict free,            // (n_atoms) 1, or 0 of atoms that stay
+    global const real *restrict softened,        // (n_structures, 2, n_atoms, 3) P g from measure.clh
+    global const real *restrict changes,         // (n_structures, 2, n_atoms, 3) P (g - g0) from measure.clh
+    global const real *restrict free,            // (n_atoms) 0 for frozen atoms, else 1
     global const real *restrict results,         // energy/results.clh
     global fine4 *restrict sums)                 // (n_structures, n_chunks)
 {
@@ -61,22 +61,23 @@ void measure_curvature(
     if (item == 0) sums[(size_t)structure * n_chunks + chunk] = sum;
 }
 
-// Decides after a point along p, by one work-item. Finds how far along p conjugate gradients go, and how much of p stays.
+// Decides after a point along p, by one work-item: the conjugate-gradient step length along p, and the factor of p in
+// the next direction.
 INLINE int bend(local fine *state, fine4 sums, Stopping stopping, fine *along, fine *keep) {
     const fine curvature = sums.x, rz = state[RESIDUAL];
     state[EVALUATIONS] += 1;
     state[INNER] += 1;
-    if (!(curvature > (fine)1e-12 * rz)) {  // the energy bends down, or has no number
+    if (!(curvature > (fine)1e-12 * rz)) {  // the curvature is not positive, or NaN
         *along = state[INNER] == 1 ? 1 : 0;
         return TURN;
     }
-    // Beyond half of what an atom moves in a step d would be cut, and the energy is another.
+    // Steps beyond half of the maximum displacement would be truncated, and the quadratic model would not hold.
     if (state[FARTHEST] > (fine)0.25 * stopping.most_step * stopping.most_step) return TURN;
     *along = rz / curvature;
     const fine left = fmax(rz - 2 * *along * sums.y + *along * *along * sums.z, (fine)0);
     *keep = left / rz;
     state[RESIDUAL] = left;
-    const fine rms2 = state[GRADIENT2] / gradient_bound2(state, stopping);  // in tolerances
+    const fine rms2 = state[GRADIENT2] / gradient_bound2(state, stopping);  // in units of the tolerance
     const fine forcing = clamp((fine)0.1 * sqrt(sqrt(rms2)), LEAST_FORCING, MOST_FORCING);
     return left <= forcing * forcing * state[FIRST_RESIDUAL] || state[INNER] >= MOST_INNER ? TURN : GO_ON;
 }
@@ -84,29 +85,29 @@ INLINE int bend(local fine *state, fine4 sums, Stopping stopping, fine *along, f
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void step_newton(
     const int n_atoms,
-    const int n_energies,                       // energies before the Born radii in the results, of atoms or tiles
-    const int n_results,                        // reals of a conformation in the results
-    const int chunk_size,                       // atoms of a chunk
-    const int n_chunks,                         // of the structure, not of the launch, which other molecules may share
-    const int sharing,                          // groups that shared the preconditioner's blocks of each
+    const int n_energies,                       // energies that precede the Born radii in the results, per atom or per tile
+    const int n_results,                        // reals per conformation in the results
+    const int chunk_size,                       // atoms per chunk
+    const int n_chunks,                         // chunks of this structure; the launch may include larger molecules
+    const int sharing,                          // groups that shared the preconditioner blocks of each chunk
     const int descent,                          // shared/descent
     const Stopping stopping,
-    const real step,                            // A of a coordinate's unit
-    global const real *restrict free,           // (n_atoms) 1, or 0 of atoms that stay
-    global const real *restrict softened,       // (n_structures, 2, n_atoms, 3) P g by measure.clh
-    global const real *restrict changes,        // (n_structures, 2, n_atoms, 3) P (g - g0) by measure.clh
+    const real step,                            // length of a coordinate unit [A]
+    global const real *restrict free,           // (n_atoms) 0 for frozen atoms, else 1
+    global const real *restrict softened,       // (n_structures, 2, n_atoms, 3) P g from measure.clh
+    global const real *restrict changes,        // (n_structures, 2, n_atoms, 3) P (g - g0) from measure.clh
     global const real *restrict results,        // energy/results.clh
-    global const fine4 *restrict parts,         // (n_structures, N_PARTS) by measure.clh
-    global const fine4 *restrict bends,         // (n_structures, n_chunks) by measure_curvature
+    global const fine4 *restrict parts,         // (n_structures, N_PARTS) from measure.clh
+    global const fine4 *restrict bends,         // (n_structures, n_chunks) from measure_curvature
     global const fine *restrict before,         // (n_structures, STATE_SIZE) minimize/state.clh
-    global fine *restrict after,                // the same after this step
-    global coordinate *restrict positions,      // (n_structures, n_atoms, 3) of the trials
+    global fine *restrict after,                // the state after this step
+    global coordinate *restrict positions,      // (n_structures, n_atoms, 3) trial positions
     global coordinate *restrict base,           // (n_structures, n_atoms, 3)
     global real *restrict base_gradient,        // (n_structures, n_atoms, 3)
     global real *restrict directions,           // (n_structures, n_atoms, 3)
     global real *restrict history,              // (n_structures, 2, n_atoms, 3) w, p
-    global real *restrict solutions,            // (n_structures, n_atoms, 3) d of the conjugate gradients
-    global fine *restrict reaches)              // (n_structures, 2, n_chunks) squares of the longest p and d of an atom
+    global real *restrict solutions,            // (n_structures, n_atoms, 3) d from conjugate gradients
+    global fine *restrict reaches)              // (n_structures, 2, n_chunks) largest squared p and d of an atom
 {
     SERVES_ROWS(step_newton)
     local fine state[STATE_SIZE];
@@ -141,7 +142,8 @@ void step_newton(
     const bool curves = state[PHASE] == CURVE, bent = action == GO_ON || action == TURN;
     const bool moves_base = action == ACCEPT || action == ARRIVE;
     const real along = (real)factors[0], keep = (real)factors[1], share = (real)state[SHARE], length = (real)state[LENGTH];
-    // If d is not changed any more its length is known; it then keeps its direction, in which the energy falls.
+    // If d does not change any more, its length is known; it is scaled without changing its direction, which is
+    // downhill.
     const bool fits = action != TURN || along != 0 || state[FARTHEST] <= stopping.most_step * stopping.most_step;
     const real whole = fits ? (real)1 : stopping.most_step * (real)inverse_root(state[FARTHEST]);
     if (chunk == 0)
@@ -194,18 +196,18 @@ void step_newton(
     reaches[(2 * (size_t)structure + 1) * n_chunks + chunk] = d2;
 }
 
-// Moves to the next point along p, where that is what comes next.
+// Moves to the next point along p if one is needed.
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void probe_newton(
     const int n_atoms,
-    const int chunk_size,                       // atoms of a chunk
-    const int n_chunks,                         // of the structure, not of the launch, which other molecules may share
-    const real step,                            // A of a coordinate's unit
-    global const fine *restrict reaches,        // (n_structures, 2, n_chunks) squares of the longest p and d of an atom
+    const int chunk_size,                       // atoms per chunk
+    const int n_chunks,                         // chunks of this structure; the launch may include larger molecules
+    const real step,                            // length of a coordinate unit [A]
+    global const fine *restrict reaches,        // (n_structures, 2, n_chunks) largest squared p and d of an atom
     global const real *restrict history,        // (n_structures, 2, n_atoms, 3) w, p
     global const coordinate *restrict base,     // (n_structures, n_atoms, 3)
     global coordinate *restrict positions,      // (n_structures, n_atoms, 3)
-    global fine *state)                         // (n_structures, STATE_SIZE) of which this sets OFFSET and FARTHEST
+    global fine *state)                         // (n_structures, STATE_SIZE); only OFFSET and FARTHEST are written
 {
     SERVES_ROWS(probe_newton)
     const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0);

@@ -1,6 +1,6 @@
-// Preconditioner of minimization: inverses of the stiffness among the atoms of each block, from the bonded terms at some
-// positions; docs/theory/minimize.md, section 2. A work-group a block of a structure (third dimension): work-items
-// find springs, TEAM of each atom at a time, and add them to the rows of its axes.
+// Preconditioner of minimizations: inverse stiffness matrices of blocks of atoms, from the bonded terms at given
+// positions; docs/theory/minimize.md, section 2. One work-group per block and structure (third dimension): work-items
+// compute springs, TEAM per atom at a time, and add them to the rows of its axes.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "minimize/state.clh"
@@ -12,18 +12,19 @@
 #endif
 #if LOCAL_BLOCK
 #define MATRIX local
-#define ROW_STEP (SIDE + 1)  // odd, so that the rows that work-items add to lie in different banks of the memory
+#define ROW_STEP (SIDE + 1)  // odd, to avoid bank conflicts between the rows to which work-items add
 #else
 #define MATRIX global
 #define ROW_STEP SIDE
 #endif
 
-// Inverts a positive definite matrix by the sweep operator (Goodnight, Am. Stat. 1979, 33, 149).
-// least: a bound below its eigenvalues, which no pivot is less than but for rounding; column: (2, SIDE)
-// shares: whether the inverse of its first half alone is taken off, which the block before has, too. When the first half of the
-// pivots is done, it stands there with its sign turned.
+// Inverts a positive definite matrix by the sweep operator (Goodnight, Am. Stat. 1979, 33, 149). least: a lower bound
+// of its eigenvalues, and of the pivots except for rounding; column: (2, SIDE); shares: whether to subtract the inverse
+// of the first half alone, which the previous block also contains. After the first half of the pivots, it is in place
+// with opposite sign.
 #if GROUP > 1
-// Each work-item has its entries in registers, and sees of the others' a pivot's column alone. The result goes to `inverse_of`.
+// Each work-item has its entries in registers, and reads only the pivot column of the others. The result is written to
+// `inverse_of`.
 #define OWN_ROWS (SIDE / PARTS)
 INLINE void invert(MATRIX const real *matrix, real least, local real *column, bool shares, global real *inverse_of) {
     const int item = get_local_id(0), lane = item % LANES, part = item / LANES;
@@ -33,7 +34,7 @@ INLINE void invert(MATRIX const real *matrix, real least, local real *column, bo
     for (int n = 0; n < OWN_ROWS * STRIPS; ++n)
         entries[n / STRIPS][n % STRIPS] = matrix[(n / STRIPS * PARTS + part) * ROW_STEP + n % STRIPS * LANES + lane];
 #if !LOCAL_BLOCK
-    barrier(CLK_GLOBAL_MEM_FENCE);  // the inverse takes the place of what was read
+    barrier(CLK_GLOBAL_MEM_FENCE);  // the inverse overwrites its input
 #endif
     #pragma unroll
     for (int strip = 0; strip < STRIPS; ++strip) {
@@ -45,7 +46,7 @@ INLINE void invert(MATRIX const real *matrix, real least, local real *column, bo
                     if (k <= row && row < SIDE / 2) inverse_of[row * SIDE + k] = entries[n / STRIPS][n % STRIPS];
                 }
             }
-            local real *own = column + pivot % 2 * SIDE;  // while others may still read that of the pivot before
+            local real *own = column + pivot % 2 * SIDE;  // others may still read the previous pivot column
             const bool has_column = lane == pivot % LANES;
             if (has_column) {
                 #pragma unroll
@@ -76,7 +77,7 @@ INLINE void invert(MATRIX const real *matrix, real least, local real *column, bo
     }
 }
 #else
-// In its place; the lower triangle suffices.
+// In place; only the lower triangle is computed.
 INLINE void invert_in_place(global real *matrix, real least, local real *column, bool shares, local real *first_half) {
     for (int pivot = 0; pivot < SIDE; ++pivot) {
         if (pivot == SIDE / 2 && shares)
@@ -85,7 +86,7 @@ INLINE void invert_in_place(global real *matrix, real least, local real *column,
         for (int k = 0; k < SIDE; ++k) column[k] = matrix[k < pivot ? pivot * SIDE + k : k * SIDE + pivot];
         const real inv = (real)1 / fmax(column[pivot], least);
         for (int row = 0; row < SIDE; ++row) {
-            realv entries[STRIPS];  // all are read before any is written, so that reading need not wait
+            realv entries[STRIPS];  // all loads before any store, to overlap their latency
             #pragma unroll
             for (int n = 0; n < STRIPS; ++n)
                 if (n * WIDTH <= row)
@@ -106,15 +107,15 @@ INLINE void invert_in_place(global real *matrix, real least, local real *column,
 }
 #endif
 
-#define TEAM (GROUP < 4 * BLOCK ? 1 : 4)  // springs of an atom that are found side by side
+#define TEAM (GROUP < 4 * BLOCK ? 1 : 4)  // springs per atom that are computed concurrently
 
-// A spring as it adds to the rows of one of its atoms.
+// Contribution of a spring to the rows of one of its atoms.
 typedef struct {
-    int places[4];              // of its atoms in the block, negative of those in none, and of all where it does not count
-    real own[3], slopes[4][3];  // stiffness times the slope by this atom, slopes by all
+    int places[4];              // indices of its atoms in the block, negative for other atoms, and for all atoms if the spring is skipped
+    real own[3], slopes[4][3];  // stiffness times the derivative by this atom, derivatives by all atoms
 } Found;
 
-// stands: of its atoms in the order; the block has BLOCK of these from the begin-th one on
+// stands: indices of its atoms in the order; the block has BLOCK of these, starting at `begin`
 INLINE void keep_spring(local Found *found, const Spring *spring, int member, int4 stands, int begin) {
     if (!(spring->stiffness > 0)) return;
     const int where[4] = {stands.x - begin, stands.y - begin, stands.z - begin, stands.w - begin};
@@ -130,14 +131,14 @@ INLINE void keep_spring(local Found *found, const Spring *spring, int member, in
     }
 }
 
-// Places of a spring's atoms in the order; -1 also for atoms that stay.
+// Indices of a spring's atoms in the order; -1 for frozen atoms, too.
 INLINE int4 of_free(int4 stands, int4 atoms, global const real *free) {
     return (int4)(
         free[atoms.x] > 0 ? stands.x : -1, free[atoms.y] > 0 ? stands.y : -1, free[atoms.z] > 0 ? stands.z : -1,
         free[atoms.w] > 0 ? stands.w : -1);
 }
 
-// Adds a spring to the row of one axis of its atom.
+// Adds a spring to the matrix row of one axis of its atom.
 INLINE void add_spring(MATRIX real *row, local const Found *found, int axis) {
     const real own = found->own[axis];
     for (int m = 0; m < 4; ++m) {
@@ -151,20 +152,20 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void build_blocks(
     const int n_atoms,
     const int n_blocks,
-    const real step,                              // A of a coordinate's unit
-    const real least,                             // of all `rest`
-    const real first_stiffness,                   // added to `rest` before there is a gradient [kcal/mol/A^2]
-    const real reach,                             // root mean square gradient divided by what is added later [A]
-    global const real *restrict rest,             // (n_blocks, BLOCK) stiffness beside the springs [kcal/mol/A^2]
-    global const int *restrict starts,            // (n_blocks * BLOCK / 2 + BLOCK / 2 + 1) first entry of each atom in order
-    global const int *restrict entries,           // 4 spring + which member this atom is
+    const real step,                              // length of a coordinate unit [A]
+    const real least,                             // minimum of all `rest`
+    const real first_stiffness,                   // added to `rest` while no gradient is known [kcal/mol/A^2]
+    const real reach,                             // root mean square gradient divided by the stiffness that is added later [A]
+    global const real *restrict rest,             // (n_blocks, BLOCK) stiffness in addition to springs [kcal/mol/A^2]
+    global const int *restrict starts,            // (n_blocks * BLOCK / 2 + BLOCK / 2 + 1) index of each atom's first entry, in order
+    global const int *restrict entries,           // 4 spring + index of this atom among its members
     global const int4 *restrict members,          // (n_springs) atoms
-    global const int4 *restrict stands,           // (n_springs) where these stand in the order, -1 of those that it has not
-    global const int4 *restrict details,          // (n_springs) kind, first parameters, count, 0
+    global const int4 *restrict stands,           // (n_springs) their indices in the order, -1 if absent
+    global const int4 *restrict details,          // (n_springs) kind, index of the first parameter, count, 0
     global const fine4 *restrict parameters,
-    global const real *restrict free,             // (n_atoms) 1, or 0 of atoms that stay
+    global const real *restrict free,             // (n_atoms) 0 for frozen atoms, else 1
     global const coordinate *restrict positions,  // (n_structures, n_atoms, 3)
-    global fine *state,                           // (n_structures, STATE_SIZE) whose pairs are forgotten
+    global fine *state,                           // (n_structures, STATE_SIZE); stored pairs are cleared
     global real *inverses)                        // (n_structures, n_blocks, SIDE, SIDE) [A^2 mol/kcal]
 {
     SERVES_ROWS(build_blocks)

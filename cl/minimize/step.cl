@@ -1,4 +1,4 @@
-// Steps of all structures (third dimension), a group for each chunk of atoms.
+// Steps of all structures (third dimension), one group per chunk of atoms.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "minimize/step.clh"

@@ -1,12 +1,12 @@
-// Energies that work-groups leave, added up into few parts, always in one order. Each part comes as two numbers, the
-// sum and its rounding error: together they are as good as a sum in float64.
+// Reduces the energies of work-groups to a few parts, always in the same order. Each part is two numbers, the sum and
+// its rounding error: together they are as accurate as a float64 sum.
 #include "common/real.clh"
 
 #ifndef PARTS
 #error "PARTS: into which the groups are shared out, one a work-item"
 #endif
 
-// Adds to a sum, and to `lost` what the addition rounds off, exactly (Knuth, TAOCP 2, 4.2.2, theorem B).
+// Adds to a sum, and the exact rounding error to `lost` (Knuth, TAOCP 2, 4.2.2, theorem B).
 INLINE void add_exactly(real *sum, real *lost, real value) {
     const real total = *sum + value, added = total - *sum;
     *lost += (*sum - (total - added)) + (value - added);
@@ -15,8 +15,8 @@ INLINE void add_exactly(real *sum, real *lost, real value) {
 
 kernel void add_energies(
     const int n_groups,
-    const int first,                       // where the parts begin in the results
-    const int size,                        // of the results of a conformation
+    const int first,                       // index of the parts in the results
+    const int size,                        // size of a conformation's results
     global const real *restrict energies,  // (n_conformations, n_groups, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
     global real *restrict results)         // (n_conformations, size) of which (PARTS, 2, 3)
 {

@@ -1,8 +1,8 @@
-// Index of atoms in pairs: counts, index lists and neighbour lists, from a pair list in any order.
+// Index of the pairs of each atom: counts, index lists and neighbour lists, from a pair list in any order.
 //
-// Lists are segments of 64-bit keys, one segment an atom or a tile of atoms. They begin at the exclusive prefix sum of
-// the counts. Indices in a segment are handed out as work-items happen to come, so each segment is sorted afterwards.
-// An equal list gives an equal index, bit for bit.
+// Lists are segments of 64-bit keys, one segment per atom or per tile of atoms, located by an exclusive prefix sum of
+// the counts. Work-items fill a segment in arbitrary order, so each segment is sorted afterwards, and equal lists give
+// bitwise equal indices.
 #include "common/real.clh"
 #include "shared/one_four"
 #include "shared/role"
@@ -13,9 +13,9 @@
 kernel void count_pairs(
     const int n_pairs,
     const int role,                       // FIRSTS, SECONDS or BOTH
-    const int tile,                       // atoms that share a segment
+    const int tile,                       // atoms per segment
     global const uint2 *restrict pairs,   // (n_pairs) first atom, second atom with its ONE_FOUR bit
-    global int *restrict counts)          // (n_segments + 1), zero before
+    global int *restrict counts)          // (n_segments + 1), initially zero
 {
     const int p = get_global_id(0);
     if (p >= n_pairs) return;
@@ -29,8 +29,8 @@ kernel void fill_segments(
     const int tile,
     global const uint2 *restrict pairs,   // (n_pairs)
     global const int *restrict offsets,   // (n_segments + 1)
-    global int *restrict taken,           // (n_segments), zero before
-    global ulong *restrict keys)          // (n_pairs, BOTH: twice as many) BOTH: neighbour, pair; else 0, pair
+    global int *restrict taken,           // (n_segments), initially zero
+    global ulong *restrict keys)          // (n_pairs; BOTH: twice as many) BOTH: neighbour, pair; else 0, pair
 {
     const int p = get_global_id(0);
     if (p >= n_pairs) return;
@@ -39,7 +39,7 @@ kernel void fill_segments(
     if (role != FIRSTS) keys[offsets[j / tile] + atomic_inc(taken + j / tile)] = KEY(role == BOTH ? i | mark : 0u, p);
 }
 
-// Heap sort of each segment, in place: a few hundred keys, any number allowed.
+// Heap sort of each segment, in place: a few hundred keys, but any number is allowed.
 kernel void sort_segments(const int n_segments, global const int *restrict offsets, global ulong *restrict keys) {
     const int i = get_global_id(0);
     if (i >= n_segments) return;
@@ -49,9 +49,9 @@ kernel void sort_segments(const int n_segments, global const int *restrict offse
     while (size > 1) {
         ulong moving;
         if (next > 0) {
-            moving = heap[--next];  // building the heap
+            moving = heap[--next];  // build the heap
         } else {
-            moving = heap[--size];  // taking the largest off
+            moving = heap[--size];  // remove the largest
             heap[size] = heap[0];
         }
         int hole = next;
@@ -77,13 +77,13 @@ kernel void split_keys(
     low[k] = (int)(uint)keys[k];
 }
 
-// For sorting: the atom that a pair belongs to above the pair's index.
+// Sort keys: the atom of each pair in the high word, the index of the pair in the low one.
 kernel void make_keys(const int n_pairs, const int role, global const uint2 *restrict pairs, global ulong *restrict keys) {
     const int p = get_global_id(0);
     if (p < n_pairs) keys[p] = KEY(role == FIRSTS ? pairs[p].x : (uint)ATOM(pairs[p].y), p);
 }
 
-// Beginning of each atom's segment in sorted keys: a work-item looks at the border before its key.
+// Index of each atom's segment in the sorted keys: each work-item compares its key with the previous one.
 kernel void find_offsets(
     const int n_pairs,
     const int n_atoms,
@@ -97,10 +97,10 @@ kernel void find_offsets(
     for (int atom = before + 1; atom <= here; ++atom) offsets[atom] = k;
 }
 
-// Pairs, and what they bring, in the order of sorted keys.
+// Pairs and their values, in the order of the sorted keys.
 kernel void permute_pairs(
     const int n_pairs,
-    global const int *restrict order,     // (n_pairs) the pair at each index
+    global const int *restrict order,     // (n_pairs) pair at each index
     global const uint2 *restrict pairs,   // (n_pairs)
     global uint2 *restrict permuted)      // (n_pairs)
 {

@@ -1,5 +1,5 @@
-// A work-item for each pair (several where the list is long): energies alone, added up by a tree in every group. Energies
-// of many pairs cancel, so sums have more digits than terms.
+// One work-item per pair (several pairs per work-item for long lists): energies only, reduced by a tree in each group.
+// Energies of many pairs cancel, so sums have a higher precision than their terms.
 #include "common/real.clh"
 #include "nonbond/list.clh"
 #include "common/exact.clh"

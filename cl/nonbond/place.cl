@@ -1,5 +1,4 @@
-// Records of the atoms (nonbond/pair.clh) from their positions, one conformation after the other. A work-item makes the
-// records of one slot.
+// Records of the atoms (nonbond/pair.clh) from their positions, for all conformations. One work-item per slot.
 #include "common/real.clh"
 #include "nonbond/pair.clh"
 #include "nonbond/point.clh"
@@ -8,11 +7,11 @@ kernel void place_atoms(
     const int n_slots,
     const int n_atoms,
     STEP_ARGUMENT
-    global const position *restrict positions,    // (n_conformations, n_atoms, 3) from the molecule's middle
-    global const int *restrict order,             // (n_slots) which atom stands in each slot
+    global const position *restrict positions,    // (n_conformations, n_atoms, 3) relative to the centre of the molecule
+    global const int *restrict order,             // (n_slots) atom of each slot
     global const real *restrict charges,          // (n_slots)
 #if GB
-    global const real4 *restrict constants,       // (n_slots) traits, but for Born radii
+    global const real4 *restrict constants,       // (n_slots) traits without Born radii
     global const real *restrict roots,            // (n_conformations, n_atoms) sqrt(1 / Born radius)
     global real4 *restrict traits,                // (n_conformations, n_slots)
 #endif

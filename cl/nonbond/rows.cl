@@ -1,6 +1,6 @@
-// LANES work-items own atom i and share its list of neighbours: every pair it is in, from either side. Each pair is
-// computed twice, once for each atom, and nothing is scattered; a tree in local memory adds the lanes' sums. The records of
-// the atoms are there (RECORDS), or made anew for each pair, which spares small molecules a launch.
+// LANES work-items own an atom i and share its neighbour list: all its pairs, from both sides. Each pair is computed
+// twice, once for each atom, and nothing is scattered; a tree in local memory adds the sums of the lanes. The records
+// of the atoms are precomputed (RECORDS), or computed for each pair, which saves a launch for small molecules.
 #include "common/real.clh"
 #include "nonbond/pair.clh"
 #include "common/sums.clh"
@@ -18,12 +18,12 @@
 #ifndef LANES
 #error "LANES: work-items an atom, a power of two"
 #endif
-#if LANES > GROUP  // a device of small groups
+#if LANES > GROUP  // a device with small work-groups
 #undef LANES
 #define LANES GROUP
 #endif
 
-// With few atoms each work-item's own steps take the time: the next neighbour is known before it is wanted.
+// With few atoms, the latency of each work-item dominates: the next neighbour is prefetched.
 #define READ_AHEAD !RECORDS
 
 #if OWN_VALUES
@@ -45,24 +45,24 @@ void nonbond_rows(
     const ListModel constants,
     const int n_atoms,
     const Destination to,
-    global const int *restrict offsets,      // (n_atoms + 1) where each atom's neighbours begin
+    global const int *restrict offsets,      // (n_atoms + 1) index of each atom's first neighbour
     global const uint *restrict neighbours,  // (2 n_pairs) the other atom, with its ONE_FOUR bit
 #if OWN_VALUES
     global const int *restrict pair_of,      // (2 n_pairs) the pair in the list
     global const real *restrict sigma2,      // (n_pairs) [A^2]
-    global const real *restrict charges,     // (n_pairs) charge product times Coulomb's constant
+    global const real *restrict charges,     // (n_pairs) product of charges times Coulomb's constant
 #endif
 #if RECORDS
     global const point4 *restrict points,    // (n_conformations, n_atoms)
     global const real4 *restrict traits,     // ([n_conformations,] n_atoms)
 #else
     STEP_ARGUMENT
-    global const position *restrict positions,  // (n_conformations, n_atoms, 3) from the molecule's middle
+    global const position *restrict positions,  // (n_conformations, n_atoms, 3) relative to the centre of the molecule
     global const real *restrict atom_charges,   // (n_atoms)
 #if GB
     global const real *restrict roots,          // (n_conformations, n_atoms) sqrt(1 / Born radius)
 #endif
-    global const real4 *restrict traits,        // (n_atoms) but for Born radii
+    global const real4 *restrict traits,        // (n_atoms) without Born radii
 #endif
     global real *restrict energies,          // nonbond/results.clh
     global real *restrict results)           // nonbond/results.clh
@@ -100,7 +100,7 @@ void nonbond_rows(
             gy += pair.gy;
             gz += pair.gz;
         }
-        // Both atoms of a pair come by it, so each counts half of its energy.
+        // Each pair is visited from both atoms, so each visit counts half of its energy.
         lennard_jones *= (real)0.5 * here.well;
         coulomb *= (real)0.5 * FIRST_CHARGE(&here);
         gb *= (real)0.5 * FIRST_CHARGE(&here) * GB_FACTOR;

@@ -1,6 +1,6 @@
-// Exclusive prefix sum of integers, work-efficient. An up-sweep and a down-sweep go through a tree in local memory over
-// blocks of 2 * GROUP (Blelloch 1990). Then the sums of the blocks, themselves scanned, are added to all later blocks.
-// Any length.
+// Work-efficient exclusive prefix sum of integers. An up-sweep and a down-sweep over a tree in local memory scan blocks
+// of 2 * GROUP (Blelloch 1990). Then the sums of the blocks, themselves scanned, are added to the later blocks. Any
+// length.
 #include "common/real.clh"
 
 #ifndef GROUP
@@ -10,7 +10,7 @@
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void scan_blocks(
     const int n,
-    global int *restrict values,  // (n) numbers in, their sums before each index, within the block, out
+    global int *restrict values,  // (n) input: numbers; output: prefix sums within blocks
     global int *restrict totals)  // (n_blocks) sum of each block
 {
     local int tree[2 * GROUP];
@@ -48,8 +48,8 @@ void scan_blocks(
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void add_totals(
     const int n,
-    global int *restrict values,        // (n) sums within blocks in, over everything out
-    global const int *restrict totals)  // (n_blocks) sum of all blocks before
+    global int *restrict values,        // (n) input: prefix sums within blocks; output: over all blocks
+    global const int *restrict totals)  // (n_blocks) sum of all previous blocks
 {
     const int index = 2 * GROUP * get_group_id(0) + get_local_id(0);
     const int before = totals[get_group_id(0)];

@@ -1,7 +1,8 @@
-// Entries of each tile of TILE atoms, from a pair list. An entry is another atom with the lanes that it pairs with.
+// Entries of each tile of TILE atoms, from a pair list. An entry is another atom with the lanes that it interacts with.
 //
-// A pair of atoms of two tiles may belong to either: as an entry of the one's atom with the other tile, or vice versa.
-// So the entries of two tiles are atoms of both that cover all their pairs. The fewer, the fewer vectors to compute.
+// A pair of atoms in two tiles may belong to either tile: as an entry of one atom with the other tile, or vice versa.
+// So the entries of two tiles are a set of atoms of both that covers all their pairs; a smaller set needs fewer
+// vectors.
 #include "common/real.clh"
 #include "shared/one_four"
 
@@ -10,7 +11,7 @@
 #ifndef TILE
 #error "TILE: atoms of a tile: 8, or WIDTH where that is less"
 #endif
-#define OTHERS (WIDTH / TILE)  // other atoms of an entry
+#define OTHERS (WIDTH / TILE)  // other atoms per entry
 #ifndef ENTRIES
 #error "ENTRIES: entries are padded to multiples of this"
 #endif
@@ -18,7 +19,7 @@
 #error "OWN_VALUES: 1 where the list brings sigma^2 and charge product of each pair, else 0"
 #endif
 
-// Pairs by slot: a tile has the slots TILE * tile to TILE * (tile + 1).
+// Pairs by slot: a tile has the slots from TILE * tile to TILE * (tile + 1), exclusive.
 kernel void place_pairs(
     const int n_pairs,
     global const int *restrict slot_of,   // (n_atoms)
@@ -31,7 +32,7 @@ kernel void place_pairs(
     placed[p].y = slot_of[SLOT(pairs[p].y)] | (pairs[p].y & ONE_FOUR);
 }
 
-// First of the sorted keys from begin to end that is not below `key`, or end.
+// Index of the first of the sorted keys from begin to end that is not less than `key`, or end.
 INLINE int lower_bound(global const uint *keys, int begin, int end, uint key) {
     while (begin < end) {
         const int middle = begin + (end - begin) / 2;
@@ -41,8 +42,8 @@ INLINE int lower_bound(global const uint *keys, int begin, int end, uint key) {
     return begin;
 }
 
-// Atoms of two tiles, bits 0 to 2 TILE - 1, that cover all their pairs. The one with most uncovered pairs is always
-// taken next. This is a few per cent from the fewest possible.
+// Atoms of two tiles, bits 0 to 2 TILE - 1, that cover all their pairs, by the greedy algorithm: the atom with the most
+// uncovered pairs is taken next. The result is within a few per cent of the minimum.
 INLINE uint cover(uint *linked) {
     for (uint covering = 0;;) {
         int best = 0;
@@ -57,12 +58,12 @@ INLINE uint cover(uint *linked) {
 
 INLINE uint own_slot(uint2 pair, uint slot) { return pair.x == slot ? SLOT(pair.y) : pair.x; }
 
-// For each atom of another tile, the lanes of `tile` whose pairs with it belong to `tile`. Given are the tile's
-// neighbours in the other one, from begin to end. From its own neighbours the other tile comes to an equal end.
+// For each atom of another tile, finds the lanes of `tile` whose pairs with it belong to `tile`, from the neighbours of
+// `tile` in the other tile, from begin to end. Computed from the other tile, the result is consistent.
 INLINE void find_lanes(
     int tile, int other, global const uint *neighbours, global const int *pair_of, global const uint2 *placed, int begin,
     int end, uint *lanes) {
-    // Tiles take turns in standing first, where it is all the same, so that each gets its share.
+    // Which tile leads in ties alternates, to balance the entries.
     const bool leads = ((tile + other) & 1) ? tile < other : tile > other;
     const uint here = leads ? 0 : TILE, there = TILE - here;
     uint linked[2 * TILE];
@@ -70,7 +71,7 @@ INLINE void find_lanes(
     for (int lane = 0; lane < TILE; ++lane) lanes[lane] = 0;
     for (int k = begin; k < end; ++k) {
         const uint slot = SLOT(neighbours[k]), own = own_slot(placed[pair_of[k]], slot) % TILE, lane = slot % TILE;
-        if (tile == other && own > lane) continue;  // the same pair comes by from its other atom
+        if (tile == other && own > lane) continue;  // the same pair is visited from its other atom
         lanes[lane] |= 1u << own;
         linked[here + own] |= 1u << (there + lane);
         linked[there + lane] |= 1u << (here + own);
@@ -79,11 +80,11 @@ INLINE void find_lanes(
     const uint covering = cover(linked), of_here = (covering >> here) & ((1u << TILE) - 1);
     for (int lane = 0; lane < TILE; ++lane) {
         if (!(covering >> (there + lane) & 1)) lanes[lane] = 0;
-        else if (!leads) lanes[lane] &= ~of_here;  // pairs covered twice stand with the first
+        else if (!leads) lanes[lane] &= ~of_here;  // pairs covered twice belong to the leading tile
     }
 }
 
-// Puts another atom with its lanes at index `at` of the list.
+// Writes another atom with its lanes at index `at` of the list.
 INLINE void write_other(global uint *entries, int at, uint2 other) {
     global uint *entry = entries + (OTHERS + 1) * (at / OTHERS);
     const int o = at % OTHERS;
@@ -91,22 +92,22 @@ INLINE void write_other(global uint *entries, int at, uint2 other) {
     entry[OTHERS] = (o ? entry[OTHERS] : 0u) | other.y << (TILE * o);
 }
 
-// Once to count entries, and once, when the counts have become offsets, to write them. Segment 2 * tile holds the tile's
-// plain pairs, the next one its 1-4 pairs.
+// Runs twice: to count entries, and to write them after the counts have become offsets. Segment 2 * tile contains the
+// plain pairs of the tile, the next one its 1-4 pairs.
 kernel void tile_entries(
     const int n_tiles,
     const int writing,
-    global const int *restrict starts,        // (n_tiles + 1) where each tile's neighbours begin
+    global const int *restrict starts,        // (n_tiles + 1) index of each tile's first neighbour
     global const uint *restrict neighbours,   // (2 n_pairs) slot of the other atom with its ONE_FOUR bit, sorted
-    global const int *restrict pair_of,       // (2 n_pairs) the pair of each neighbour
+    global const int *restrict pair_of,       // (2 n_pairs) pair of each neighbour
     global const uint2 *restrict placed,      // (n_pairs) by slot
-    global int *restrict offsets,             // (2 n_tiles + 1) number of entries out, or where they begin in
+    global int *restrict offsets,             // (2 n_tiles + 1) output: number of entries; input: their offsets
     global uint *restrict entries             // (n_entries, OTHERS + 1) slots of other atoms, bit mask of lanes
 #if OWN_VALUES
     , global const real *restrict sigma2      // (n_pairs) [A^2]
     , global const real *restrict charges     // (n_pairs)
-    , global real *restrict lane_sigma2       // (n_entries, WIDTH), zero before
-    , global real *restrict lane_charges      // (n_entries, WIDTH), zero before
+    , global real *restrict lane_sigma2       // (n_entries, WIDTH), initially zero
+    , global real *restrict lane_charges      // (n_entries, WIDTH), initially zero
 #endif
 ) {
     const int segment = get_global_id(0), tile = segment / 2;

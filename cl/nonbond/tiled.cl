@@ -1,9 +1,9 @@
-// Tiles of up to eight atoms that are neighbours in space, one atom a lane. The other atoms of their pairs come one at
-// a time or, if a vector holds the tile twice, two. Each pair is met once. See "tiled" in docs/variants-nonbond.md for
-// a drawing.
+// Tiles of up to eight neighbouring atoms, one atom per lane. The other atoms of their pairs are processed one at a
+// time, or two if a vector holds the tile twice. Each pair is computed once. See "tiled" in docs/variants-nonbond.md
+// for a drawing.
 //
-// A work-item takes some of the tiles. It adds the gradients of its pairs to an array of its own, so that there is no
-// race. A second kernel adds the arrays up. Bits are equal in every run.
+// Each work-item processes some of the tiles. It adds gradients to its own array, so that there are no races. A second
+// kernel adds the arrays. Results are bitwise reproducible.
 #include "common/real.clh"
 #include "nonbond/pair.clh"
 #include "common/sums.clh"
@@ -12,12 +12,12 @@
 #ifndef TILE
 #error "TILE: atoms of a tile: 8, or WIDTH where that is less"
 #endif
-#define OTHERS (WIDTH / TILE)  // 1, or 2 where a vector holds the tile twice
+#define OTHERS (WIDTH / TILE)  // 1, or 2 if a vector holds the tile twice
 #ifndef ENTRIES
 #error "ENTRIES: entries computed side by side: 4"
 #endif
-// Entries whose energies are summed by themselves, a multiple of ENTRIES. In long lists most pairs are far and weak,
-// and would be lost below the last digit of one sum.
+// Number of entries per partial sum of energies, a multiple of ENTRIES. In long lists most pairs are distant and weak,
+// and would be lost to rounding in a single sum.
 #define RUN 512
 #define EACH_ENTRY _Pragma("unroll") for (int e = 0; e < ENTRIES; ++e)
 #define EACH_OTHER _Pragma("unroll") for (int o = 0; o < OTHERS; ++o)
@@ -34,9 +34,9 @@
 typedef struct { uint others[OTHERS], lanes; } Entry;
 
 typedef struct {
-    global const Entry *entries;      // (n_entries) slots of the other atoms, bit mask of the lanes that hold a pair
-    global const real *lane_sigma2;   // (n_entries, WIDTH) [A^2], where the list brings its own
-    global const real *lane_charges;  // (n_entries, WIDTH) charge product times Coulomb's constant
+    global const Entry *entries;      // (n_entries) slots of the other atoms, bit mask of the lanes that contain a pair
+    global const real *lane_sigma2;   // (n_entries, WIDTH) [A^2], for lists with their own values
+    global const real *lane_charges;  // (n_entries, WIDTH) product of charges times Coulomb's constant
     global const point4 *points;      // (n_slots)
     global const real4 *traits;       // (n_slots)
     global real4 *gradient;           // (n_slots) of this work-item
@@ -44,7 +44,7 @@ typedef struct {
 
 typedef struct { realv lennard_jones, coulomb, gb, gx, gy, gz; } Sums;
 
-// Atoms of a tile, one a lane.
+// Atoms of a tile, one per lane.
 INLINE Atom atoms_of_tile(global const point4 *points, global const real4 *traits) {
 #if WIDTH == 1
     return atom_of(points[0], traits[0]);
@@ -71,7 +71,7 @@ INLINE Atom atoms_of_tile(global const point4 *points, global const real4 *trait
 #endif
 }
 
-// An entry's other atoms, each in the lanes that hold the tile once.
+// The other atoms of an entry, each repeated over the lanes of one copy of the tile.
 #if OTHERS == 1
 INLINE Atom other_atoms(List list, global const Entry *entry) {
     return atom_of(list.points[entry->others[0]], list.traits[entry->others[0]]);
@@ -100,7 +100,7 @@ INLINE maskv lane_bits(void) {
 #endif
 }
 
-// Takes what an entry gives to the tile's atoms from its other atoms.
+// Adds the gradients of an entry's other atoms.
 INLINE void take(List list, const Entry *entry, realv gx, realv gy, realv gz) {
     real4 sums[OTHERS];
     sums_of_eights(gx, gy, gz, sums);
@@ -114,7 +114,7 @@ INLINE void add_entries(
     EACH_ENTRY { gx[e] = gy[e] = gz[e] = 0; EACH_OTHER before[e].others[o] = 0; }
     for (int k = begin; k < end; k += ENTRIES) {
         Between apart[ENTRIES];
-        // One part of the work for all entries before the next, so that some compute while others wait.
+        // Each stage is computed for all entries before the next one, to overlap latencies.
         EACH_ENTRY {
             const Atom others = other_atoms(list, &list.entries[k + e]);
             measure(&apart[e], tile, &others);
@@ -145,7 +145,7 @@ INLINE void add_entries(
 #endif
 }
 
-// Adds to a sum what an earlier addition lost and keeps what this one loses (Kahan 1965).
+// Compensated addition (Kahan 1965): `lost` is the accumulated rounding error.
 INLINE void add_exactly(realv *sum, realv *lost, realv value) {
     const realv more = value - *lost, total = *sum + more;
     *lost = (total - *sum) - more;
@@ -166,9 +166,9 @@ INLINE int first_tile(global const int *offsets, int n_tiles, long entry) {
 kernel void nonbond_tiled(
     const ListModel constants,
     const int n_tiles,
-    const int n_parts,                         // work-items that share the tiles
+    const int n_parts,                         // number of work-items that share the tiles
     const Destination to,
-    global const int *restrict offsets,        // (2 n_tiles + 1) where each tile's plain and 1-4 entries begin
+    global const int *restrict offsets,        // (2 n_tiles + 1) index of each tile's first plain entry and first 1-4 entry
     global const Entry *restrict entries,      // (n_entries)
     global const real *restrict lane_sigma2,   // (n_entries, WIDTH), or unused
     global const real *restrict lane_charges,  // (n_entries, WIDTH), or unused
@@ -190,7 +190,7 @@ kernel void nonbond_tiled(
     const ListModel *model = &constants;
     const maskv bits = lane_bits();
     realv lennard_jones = 0, coulomb = 0, gb = 0, lost_lj = 0, lost_coulomb = 0, lost_gb = 0;
-    // Tiles whose entries begin in this part's share of all entries.
+    // Tiles whose entries begin in this part's range of entries.
     const long n_entries = offsets[2 * n_tiles];
     const long first = n_entries * part / n_parts, last = n_entries * (part + 1) / n_parts;
     const int end_tile = first_tile(offsets, n_tiles, last);
@@ -228,7 +228,7 @@ kernel void add_gradients(
     const int n_atoms,
     const int n_slots,
     const int n_parts,
-    const int n_shares,                      // work-items that share the atoms
+    const int n_shares,                      // number of work-items that share the atoms
     const Destination to,
     global const int *restrict slot_of,      // (n_atoms)
     global const real4 *restrict gradients,  // (n_conformations, n_parts, n_slots)

@@ -1,5 +1,5 @@
-// Singular potential that is taken out of the solution near the atoms, and the equation that is left. A work-item does
-// a plane of nodes or a few nodes.
+// Singular potential, which is subtracted near the atoms, and the right-hand side of the remaining equation. One
+// work-item per plane of nodes (CPUs) or per few nodes.
 #include "common/real.clh"
 #include "common/total.clh"
 #define WIDE_NUMBERS
@@ -11,7 +11,7 @@ typedef uchar access;
 typedef total access;
 #endif
 
-// Coefficients of the six edges of a node by number: right, left, far, near, above, below; e is along axis e / 2.
+// Coefficient of edge e of a node, in the order right, left, far, near, above, below; e is along axis e / 2.
 INLINE total edge_of(ColourGrid grid, Row row, int m, int e, EDGES_TAKEN) {
     const NodeIndex own = row.own + m, other = row.other + m, line = grid.row, plane = (NodeIndex)grid.row * grid.ny;
     if (e == 0) return COEFFICIENT(x_edges, 0, own);
@@ -28,8 +28,8 @@ INLINE NodeIndex neighbour_of(ColourGrid grid, Row row, int m, int which) {
          : which == 3 ? other - line : which == 4 ? other + plane : other - plane;
 }
 
-// Finds the region where the singular potential is taken out: inner nodes with an edge in the molecule, which no ion
-// reaches. solutes : (3) coefficients of such edges
+// Marks the region in which the singular potential is subtracted: inner nodes with an edge in the molecule, and
+// inaccessible to ions. solutes : (3) coefficients of such edges
 kernel void find_region(
     const ColourGrid grid, EDGES, global const access *restrict accesses, global const total *restrict solutes,
     global uchar *restrict region)
@@ -51,8 +51,8 @@ kernel void find_region(
     }
 }
 
-// Puts nodes into the region, which no ion may reach then. places : (n_places) indices of nodes, some more than once. A
-// work-item a place.
+// Adds nodes to the region and makes them inaccessible to ions. places : (n_places) indices of nodes, possibly
+// repeated. One work-item per place.
 kernel void include_nodes(
     const int n_places, global const uint *restrict places, global uchar *restrict region,
     global access *restrict accesses)
@@ -65,8 +65,8 @@ kernel void include_nodes(
 #endif
 }
 
-// Finds the nodes whose equation has a part of the singular potential: with neighbours on the region's other side, or
-// in the region with an edge that leaves the molecule.
+// Marks the nodes whose equation contains the singular potential: those with neighbours on the other side of the
+// boundary of the region, or in the region with an edge that leaves the molecule.
 kernel void find_jumps(
     const ColourGrid grid, EDGES, global const total *restrict solutes, global const uchar *restrict region,
     global uchar *restrict jumps)
@@ -89,7 +89,7 @@ kernel void find_jumps(
     }
 }
 
-// Marked nodes of a row along x; as i, j, k they are written to nodes[3 * at] and on where `writes`. Returns how many.
+// Number of marked nodes in a row along x; if `writes`, their i, j, k are written to nodes[3 * at] and on.
 INLINE int marked_in_row(
     ColourGrid grid, int j, int k, global const uchar *marks, global int *nodes, NodeIndex at, int writes)
 {
@@ -109,7 +109,7 @@ INLINE int marked_in_row(
     return count;
 }
 
-// Counts the marked nodes of each line of nodes along x. A work-item a line.
+// Counts the marked nodes of each line of nodes along x. One work-item per line.
 kernel void count_marked(
     const ColourGrid grid, const int n_lines, global const uchar *restrict marks, global int *restrict counts)
 {
@@ -119,7 +119,7 @@ kernel void count_marked(
     counts[line] = marked_in_row(own_grid, own % grid.ny, own / grid.ny, marks, 0, 0, 0);
 }
 
-// Lists them. starts : (n_lines + 1) of a line's nodes
+// Lists the marked nodes. starts : (n_lines + 1) index of each line's first marked node
 kernel void list_marked(
     const ColourGrid grid, const int n_lines, global const uchar *restrict marks, global const int *restrict starts,
     global int *restrict nodes)
@@ -130,12 +130,12 @@ kernel void list_marked(
     marked_in_row(own_grid, own % grid.ny, own / grid.ny, marks, nodes, starts[line], 1);
 }
 
-// Finds the equation's right side at these nodes. A work-item a node.
+// Computes the right-hand side at these nodes. One work-item per node.
 kernel void singular_charges(
     const ColourGrid grid, EDGES, global const total *restrict solutes, global const uchar *restrict region,
     global const int4 *restrict ranges,     // (rows) first node and number of nodes of a row
     global const int *restrict nodes,       // (n_nodes, 3) i, j, k
-    global const total *restrict singular,  // at these nodes the potential that is taken out [kT/e]
+    global const total *restrict singular,  // the subtracted potential at these nodes [kT/e]
     global total *restrict right)           // (n_nodes)
 {
     const int4 range = ranges[get_global_id(2)];

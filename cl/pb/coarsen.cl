@@ -1,13 +1,13 @@
-// Coefficients of a coarse grid from the fine grid's. A work-item does a plane or a few nodes.
+// Coefficients of a coarse grid from those of the fine grid. One work-item per plane (CPUs) or per few nodes.
 #include "common/real.clh"
 #include "pb/operator.clh"
 
-// Index of the fine node (a, b, c) steps, -1 to 1, from node `at`, which has even i, j, k.
+// Index of the fine node at an offset (a, b, c) of -1 to 1 steps from node `at`, which has even i, j, k.
 INLINE NodeIndex beside(ColourGrid fine, NodeIndex at, int a, int b, int c) {
     return at + ((a + b + c) & 1) * nodes_of_a_colour(fine) + ((long)c * fine.ny + b) * fine.row - (a < 0);
 }
 
-// Two fine edges in series make a coarse one. Nine lines beside it are summed with the weights 1/2, 1, 1/2.
+// A coarse edge: two fine edges in series, summed over the nine parallel lines around it with the weights 1/2, 1, 1/2.
 INLINE real coarse_edge(
     ColourGrid fine, int axis, NodeIndex at, global const edge *edges, global const real *table)
 {
@@ -26,7 +26,7 @@ INLINE real coarse_edge(
     return sum;
 }
 
-// Finds the edges that lead along an axis from node (i, j, k) of a coarse grid, but for edges between border nodes.
+// Computes the edges along an axis from node (i, j, k) of a coarse grid, except edges between border nodes.
 kernel void coarsen_edges(
     const ColourGrid fine,
     const ColourGrid grid,  // the coarse one
@@ -53,7 +53,7 @@ kernel void coarsen_edges(
     }
 }
 
-// Salt of a coarse node, with the weights of trilinear interpolation.
+// Salt term of a coarse node, with the weights of trilinear interpolation.
 kernel void coarsen_salt(
     const ColourGrid fine,
     const ColourGrid grid,  // the coarse one

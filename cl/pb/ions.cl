@@ -1,5 +1,5 @@
-// Energy of ions in a reaction potential, of the nonlinear equation. Each group sums a chunk of the nodes. The order is
-// fixed, so that sums have the same bits in every run.
+// Energy of the ions in a reaction potential, for the nonlinear equation. Each group sums a chunk of the nodes. The
+// order is fixed, so that sums are bitwise reproducible.
 #include "common/real.clh"
 #include "common/total.clh"
 
@@ -12,7 +12,7 @@
 #ifndef LARGEST_EXPONENT
 #error "LARGEST_EXPONENT: of an ion's Boltzmann factor"
 #endif
-#define LEAST_ACCESS 1e-9f  // elsewhere exponentials may overflow
+#define LEAST_ACCESS 1e-9f  // for smaller values exponentials may overflow
 
 #if CODED
 typedef uchar access;
@@ -20,8 +20,8 @@ typedef uchar access;
 typedef total access;
 #endif
 
-// first : index of the problem's first node; ions : (n_ions, 2) charge and concentration. A sum is NaN where an
-// exponent is too large.
+// first : index of the problem's first node; ions : (n_ions, 2) charge and concentration. A sum is NaN if an exponent
+// is too large.
 kernel void sum_ions(
     const ulong first, const ulong n, const ulong chunk, const int n_ions, global const total *restrict ions,
     global const access *restrict accesses, global const total *restrict potential, global total *restrict sums)

@@ -1,4 +1,4 @@
-// Program of the molecule on the grid: one build in place of three.
+// Program of the molecule on the grid, as a single build.
 #include "common/real.clh"
 #include "pb/probes.cl"
 #include "pb/near.cl"

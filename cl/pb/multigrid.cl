@@ -1,4 +1,4 @@
-// Program of V-cycles and of the operator: one build in place of four.
+// Program of V-cycles and of the operator, as a single build.
 #include "common/real.clh"
 #include "pb/smooth.cl"
 #include "pb/transfer.cl"

@@ -1,4 +1,4 @@
-// Wide numbers as reals. A work-item a number.
+// Converts wide numbers to reals. One work-item per number.
 #include "common/real.clh"
 #include "common/total.clh"
 

@@ -1,9 +1,9 @@
-// Lists of the spheres and of the probes near each block of nodes: they are counted, and once the counts are added up
-// they are written. A work-item does a block, or looks for the blocks near a probe.
+// Lists of the spheres and probes near each block of nodes: they are counted, and after a prefix sum of the counts they
+// are written. One work-item per block, or per probe.
 #include "common/real.clh"
 #include "pb/spheres.clh"
 
-// A block with the edges that lead from it.
+// A block with its outgoing edges.
 typedef struct {
     total3 low, high;
 } Box;
@@ -16,14 +16,14 @@ INLINE Box box_of(int block, int4 blocks, const total4 origin, const total4 spac
     return box;
 }
 
-// Tells if a point is as near to a box as `far`.
+// Whether a point is within the distance `far` of a box.
 INLINE int is_near(Box box, total4 point, total far) {
     const total3 apart = fmax((total3)(0), fmax(box.low - point.xyz, point.xyz - box.high));
     return dot(apart, apart) <= far * far;
 }
 
-// Spheres that reach as near to a box as `reach`; they are written to listed[at] and on where `writes`, by their numbers
-// where `in_order`. Returns how many.
+// Number of spheres that extend to within the distance `reach` of a box; if `writes`, they are written to listed[at]
+// and on, sorted by number if `in_order`.
 INLINE int spheres_near(Box box, total reach, CELLS_TAKEN, global int *listed, size_t at, int writes, int in_order) {
     const total far = place[0].w + reach;
     const int4 first = cell_of(box.low - far, cells, place), last = cell_of(box.high + far, cells, place);
@@ -46,7 +46,7 @@ INLINE int spheres_near(Box box, total reach, CELLS_TAKEN, global int *listed, s
     return count;
 }
 
-// n_blocks : of each grid; n_rows : number of grids, which differ only in their origins
+// n_blocks : per grid; n_rows : number of grids, which differ only in their origins
 // origins : (n_rows) of the grids [A]; spacing : (1) [A]; reach : [A]
 kernel void count_spheres(
     const int n_blocks, const int n_rows, const int4 blocks, global const total4 *restrict origins,
@@ -59,7 +59,7 @@ kernel void count_spheres(
     counts[block] = spheres_near(box, reach, CELLS_PASSED, 0, 0, 0, 0);
 }
 
-// list_starts : (n_rows * n_blocks + 1) of a block's spheres among `listed`
+// list_starts : (n_rows * n_blocks + 1) index of each block's first sphere in `listed`
 kernel void list_spheres(
     const int n_blocks, const int n_rows, const int4 blocks, global const total4 *restrict origins,
     global const total4 *restrict spacing, const total reach, CELLS, const int in_order,
@@ -81,7 +81,7 @@ INLINE int4 block_at(total3 point, int4 blocks, const total4 origin, const total
     return found;
 }
 
-// Loops over the blocks of a row with an atom that are as near to a probe as `far`.
+// Loops over the blocks of a row that contain an atom and are within the distance `far` of a probe.
 #define FOR_BLOCKS(block, row, point, far)                                                      \
     const int first_ = (row) * blocks.x * blocks.y * blocks.z;                                  \
     const int4 low_ = max(block_at((point).xyz - (far), blocks, origins[row], spacing[0]), (int4)0); \
@@ -92,8 +92,8 @@ INLINE int4 block_at(total3 point, int4 blocks, const total4 origin, const total
                 if (atom_starts[block] < atom_starts[block + 1]                                 \
                     && is_near(box_of(block - first_, blocks, origins[row], spacing[0]), point, far))
 
-// rows_of_probes : (n_probes); atom_starts : (n_rows * n_blocks + 1) of the lists of atoms; far : [A]
-// A work-item does a probe.
+// rows_of_probes : (n_probes); atom_starts : (n_rows * n_blocks + 1) of the lists of atoms; far : [A]. One work-item
+// per probe.
 kernel void count_probes(
     const int n_probes, const int4 blocks, global const total4 *restrict origins, global const total4 *restrict spacing,
     const total far, global const int *restrict atom_starts, global const total4 *restrict probes,
@@ -105,7 +105,8 @@ kernel void count_probes(
     FOR_BLOCKS(block, row, probes[t], far) atomic_inc(counts + block);
 }
 
-// Fills the lists from their ends, in any order, which no result depends on. counts : as found, counted down to 0
+// Fills the lists from their ends, in any order, which does not affect results. counts : from count_probes, decremented
+// to 0
 kernel void list_probes(
     const int n_probes, const int4 blocks, global const total4 *restrict origins, global const total4 *restrict spacing,
     const total far, global const int *restrict atom_starts, global const total4 *restrict probes,

@@ -1,5 +1,5 @@
-// Equation in wide numbers: its residuals, from which float32 makes corrections. A work-item does a plane of nodes or
-// a few nodes.
+// The equation in wide numbers: its residuals, from which corrections are computed in float32. One work-item per plane
+// of nodes (CPUs) or per few nodes.
 #include "common/real.clh"
 #include "common/total.clh"
 #define WIDE_NUMBERS
@@ -10,12 +10,12 @@
 #endif
 
 #if CODED
-typedef uchar access;  // of ions to a node, 0 or 1
+typedef uchar access;  // accessibility of a node to ions, 0 or 1
 #else
 typedef total access;
 #endif
 
-// exponential_up_to : exponents above it give Boltzmann factors that grow no more as exponentials, but as straight lines
+// exponential_up_to : exponent above which Boltzmann factors are continued linearly
 #define SALT const total salt_factor, const total exponential_up_to, global const access *restrict accesses, \
     global const total *restrict ions
 #define SALT_TAKEN total salt_factor, total exponential_up_to, global const access *accesses, global const total *ions
@@ -23,7 +23,7 @@ typedef total access;
 
 typedef struct { total charge, slope; } Salt;
 
-// Charge of ions at a node, in the equation's unit, and its slope. ions : (N_IONS, 2) charge and share
+// Charge of ions at a node, in the unit of the equation, and its derivative. ions : (N_IONS, 2) charge and fraction
 INLINE Salt salt_at(NodeIndex at, total potential, SALT_TAKEN) {
     Salt salt = {0, 0};
 #if SALTED
@@ -49,7 +49,7 @@ INLINE total lacking(ColourGrid grid, Row row, int m, EDGES_TAKEN, SALT_TAKEN, g
     return near.neighbours - near.coefficients * own - salt_at(row.own + m, own, SALT_PASSED).charge;
 }
 
-// Residuals at all nodes, as if they had no charges.
+// Residuals at all nodes, without charges.
 kernel void find_lacking(
     const ColourGrid grid, EDGES, SALT, global const total *restrict potential, global real *restrict lacks)
 {
@@ -65,12 +65,12 @@ kernel void find_lacking(
     }
 }
 
-// Residuals at nodes with charges. A work-item a node.
+// Residuals at nodes with charges. One work-item per node.
 kernel void find_lacking_at(
     const ColourGrid grid, EDGES, SALT, global const total *restrict potential,
     global const int4 *restrict ranges,    // (rows) first node and number of nodes of a row
     global const int *restrict charged,    // (n_charged, 3) i, j, k of inner nodes, each once
-    global const total *restrict charges,  // (n_charged) in the equation's unit
+    global const total *restrict charges,  // (n_charged) in the unit of the equation
     global real *restrict lacks)
 {
     const int4 range = ranges[get_global_id(2)];
@@ -82,7 +82,7 @@ kernel void find_lacking_at(
     lacks[row.own + i / 2] = (real)(charges[t] + lacking(own, row, i / 2, EDGES_PASSED, SALT_PASSED, potential));
 }
 
-// Finds the operator's salt at a potential, at all inner nodes.
+// Linearizes the salt term at a potential, at all inner nodes.
 kernel void linearise(const ColourGrid grid, SALT, global const total *restrict potential, global real *restrict salt) {
     if (!IS_INNER_PLANE(grid)) return;
     for (int colour = 0; colour < 2; ++colour) {
@@ -95,7 +95,7 @@ kernel void linearise(const ColourGrid grid, SALT, global const total *restrict 
     }
 }
 
-// Adds a share of a correction to the potential, at all inner nodes.
+// Adds a multiple of a correction to the potential, at all inner nodes.
 kernel void correct(
     const ColourGrid grid, const total share, global const real *restrict correction, global total *restrict potential)
 {

@@ -1,14 +1,14 @@
-// Potential of charged spheres at nodes: at the border of a grid, and near the atoms.
+// Potential of charged spheres at nodes: at the boundary of a grid, and near the atoms.
 #include "common/real.clh"
 #include "common/total.clh"
 #include "pb/cells.clh"
 #include "pb/nodes.clh"
 
-// Several molecules on grids of one shape are rows, along the last dimension of a launch.
-// ranges : (rows) first node and number of nodes of a row, first vector and number of vectors of its points
-#define NEAREST (real)0.01  // [A] the potential is taken no closer to an atom
+// Several molecules on grids of the same shape are rows, along the last dimension of a launch. ranges : (rows) first
+// node and number of nodes of a row, first vector and number of vectors of its points
+#define NEAREST (real)0.01  // [A] minimum distance from an atom at which the potential is evaluated
 
-// Lists the nodes of a grid's six faces, each once: of the two ends along z, then y, then x. A work-item a node.
+// Lists the nodes of a grid's six faces, each once: both ends along z, then y, then x. One work-item per node.
 kernel void list_border(
     const int nx, const int ny, const int nz, const int n_nodes,
     global int *restrict nodes)            // (n_nodes, 3) i, j, k
@@ -24,11 +24,11 @@ kernel void list_border(
     nodes[3 * t + 2] = k;
 }
 
-// Places nodes as points from the middle of the grid. A work-item a point.
+// Coordinates of nodes relative to the centre of the grid. One work-item per point.
 kernel void place_nodes(
     global const int4 *restrict ranges,
-    global const int *restrict nodes,      // (n_nodes, 3) i, j, k; points beyond a row's are 0
-    global const total4 *restrict places,  // (rows, 2) first node from the middle, spacing [A]
+    global const int *restrict nodes,      // (n_nodes, 3) i, j, k; points beyond those of a row are 0
+    global const total4 *restrict places,  // (rows, 2) first node relative to the centre, spacing [A]
     global real *restrict points_x,        // (n_vectors * WIDTH) [A]
     global real *restrict points_y,
     global real *restrict points_z)
@@ -43,15 +43,16 @@ kernel void place_nodes(
     points_z[point] = is_node ? (real)(place[0].z + nodes[at + 2] * place[1].z) : 0;
 }
 
-// Sums the potential over atoms. A work-item does WIDTH points, or on GPUs as many as use an atom that was read.
+// Sums the potential over atoms. One work-item per WIDTH points, or on GPUs per several points, which share the load of
+// an atom.
 #define VECTORS (WIDTH == 1 ? 4 : 1)  // pele_ocl/pb/border.py
 kernel void sum_spheres(
     global const int4 *restrict ranges,
-    global const real *restrict points_x,  // (n_vectors * WIDTH) from the middle of the grid [A]
+    global const real *restrict points_x,  // (n_vectors * WIDTH) relative to the centre of the grid [A]
     global const real *restrict points_y,
     global const real *restrict points_z,
-    global const int *restrict first_atoms,  // (rows + 1) of each row
-    global const real4 *restrict atoms,    // (n_atoms) x, y, z from there, radius [A]
+    global const int *restrict first_atoms,  // (rows + 1) index of each row's first atom
+    global const real4 *restrict atoms,    // (n_atoms) x, y, z relative to the centre, radius [A]
     global const real *restrict charges,   // (n_atoms) [kT/e A]
     const real kappa,                      // [1/A]
     global real *restrict potential)       // (n_vectors * WIDTH) [kT/e]
@@ -86,7 +87,7 @@ kernel void sum_spheres(
     }
 }
 
-// Adds values at nodes, each once, to an array. A work-item a node.
+// Adds values to an array at nodes, each listed once. One work-item per node.
 kernel void add_to_nodes(
     const ColourGrid grid, global const int4 *restrict ranges, global const int *restrict nodes,
     global const real *restrict values, global total *restrict array)

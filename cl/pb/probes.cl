@@ -1,16 +1,17 @@
-// Probes that touch an atom and overlap no other: points of the spheres around atoms, and of the circles where two meet.
+// Probes that touch an atom and overlap no other: points on the spheres around atoms, and on the circles where two
+// spheres intersect.
 #include "common/real.clh"
 #include "pb/cells.clh"
 #pragma OPENCL FP_CONTRACT OFF
 
-// Point of the sphere around an atom.
+// Point on the sphere around an atom.
 INLINE total4 point_of(total4 atom, total4 towards) {
     const total4 point = {
         atom.w * towards.x + atom.x, atom.w * towards.y + atom.y, atom.w * towards.z + atom.z, 0};
     return point;
 }
 
-// TINY : angle by which rounding may not decide
+// TINY : angular tolerance for rounding errors
 #if DOUBLES
 #define TURN (2 * M_PI)
 #define TINY 1e-9
@@ -19,23 +20,23 @@ INLINE total4 point_of(total4 atom, total4 towards) {
 #define TINY 1e-4f
 #endif
 
-#define POINTS (PLANES ? 256 : 16)  // that a work-item does, more on CPUs: pele_ocl/pb/probes.py
+#define POINTS (PLANES ? 256 : 16)  // per work-item, more on CPUs: pele_ocl/pb/probes.py
 
-// Tells if a sphere holds a point, its surface left out.
+// Whether a point is strictly inside a sphere.
 INLINE int holds(total4 sphere, total4 point) {
     const total x = point.x - sphere.x, y = point.y - sphere.y, z = point.z - sphere.z;
     return x * x + y * y + z * z < sphere.w * sphere.w;
 }
 
-// Goes through the spheres in the cells around a cell: in those within `reach` 2 are all that meet a sphere of it.
+// Loops over the spheres in the cells around a cell: those within `reach` 2 include all that intersect a sphere of it.
 #define FOR_NEAR(t, at, reach) \
     for (int k = max(at.z - reach, 0); k <= min(at.z + reach, cells.z - 1); ++k) \
         for (int j = max(at.y - reach, 0); j <= min(at.y + reach, cells.y - 1); ++j) \
             for (int t = cell_starts[(k * cells.y + j) * cells.x + max(at.x - reach, 0)]; \
                  t < cell_starts[(k * cells.y + j) * cells.x + min(at.x + reach, cells.x - 1) + 1]; ++t)
 
-// Finds the other atoms whose spheres meet an atom's: no others hold a point of it. They are written to neighbours[at]
-// and on where `writes`. Returns how many.
+// Number of other atoms whose spheres intersect that of an atom; only these can contain points of it. They are written
+// to neighbours[at] and on if `writes`.
 INLINE int neighbours_of(int a, CELLS_TAKEN, global int *neighbours, size_t at, int writes) {
     const total4 own = cell_spheres[a];
     const int4 cell = cell_of(own.xyz, cells, place);
@@ -65,15 +66,15 @@ kernel void list_neighbours(CELLS, global const int *restrict neighbour_starts, 
     neighbours_of(a, CELLS_PASSED, neighbours, neighbour_starts[a], 1);
 }
 
-// first_atoms : (rows + 1) of each row; atoms : radii with the probe's; neighbours : of each atom from
-// neighbour_starts[a] on
+// first_atoms : (rows + 1) index of each row's first atom; atoms : radii include the probe; neighbours : of each atom
+// from neighbour_starts[a] on
 #define ATOMS global const int *restrict first_atoms, global const total4 *restrict atoms, \
     global const int *restrict neighbour_starts, global const int *restrict neighbours
 #define NEIGHBOURS_TAKEN global const total4 *atoms, global const int *neighbours, int first, int end
 #define NEIGHBOURS_OF(a) atoms, neighbours, neighbour_starts[a], neighbour_starts[(a) + 1]
 #define NEIGHBOURS_PASSED atoms, neighbours, first, end
 
-// Finds a neighbour that holds a point, or -1.
+// A neighbour that contains a point, or -1.
 INLINE int holder_of(total4 point, NEIGHBOURS_TAKEN) {
     for (int t = first; t < end; ++t) {
         if (holds(atoms[neighbours[t]], point)) return neighbours[t];
@@ -81,13 +82,13 @@ INLINE int holder_of(total4 point, NEIGHBOURS_TAKEN) {
     return -1;
 }
 
-// Marks the points that no other atom holds, and counts them. A work-item does some points of the sphere around an
-// atom; the atom that holds one holds its neighbours, too, as a rule. Atoms have radii with the probe's.
+// Marks the points that no other atom contains, and counts them. A work-item tests some points on the sphere around an
+// atom; the atom that contains a point usually contains the next ones, too. Radii of atoms include the probe.
 kernel void find_exposed(
     const int n_points,
     const int n_chunks,  // of the points of an atom
     ATOMS,
-    global const total4 *restrict sphere,      // (n_points) of radius 1
+    global const total4 *restrict sphere,      // (n_points) on the unit sphere
     global const uchar *restrict has_points,   // (atoms)
     global uchar *restrict exposed,            // (atoms, n_points)
     global int *restrict counts)               // (atoms, n_chunks)
@@ -107,14 +108,14 @@ kernel void find_exposed(
     counts[(size_t)a * n_chunks + chunk] = count;
 }
 
-// Writes the probes, in the order of the atoms and of the points. A work-item does as many points.
+// Writes the probes, ordered by atoms and points. Each work-item processes the same points as before.
 kernel void list_exposed(
     const int n_points,
     const int n_chunks,
     ATOMS,
     global const total4 *restrict sphere,
     global const uchar *restrict exposed,
-    global const int *restrict starts,  // (atoms * n_chunks + 1) of each work-item's among the probes
+    global const int *restrict starts,  // (atoms * n_chunks + 1) index of each work-item's first probe
     const total probe,
     global total4 *restrict probes,
     global int *restrict rows_of_probes)
@@ -133,10 +134,10 @@ kernel void list_exposed(
     }
 }
 
-// Circle where two spheres meet; points of it are middle + radius (cos(angle) u + sin(angle) v).
+// Intersection circle of two spheres; its points are middle + radius (cos(angle) u + sin(angle) v).
 typedef struct { total3 middle, u, v; total radius; } Circle;
 
-// Finds the circle, and tells if there is one.
+// Computes the circle; returns whether there is one.
 INLINE int circle_of(total4 first, total4 second, Circle *circle) {
     const total3 apart = second.xyz - first.xyz;
     const total d2 = dot(apart, apart), d = sqrt(d2);
@@ -152,10 +153,10 @@ INLINE int circle_of(total4 first, total4 second, Circle *circle) {
     return 1;
 }
 
-// Angle as it is between 0 and a turn.
+// Angle reduced to [0, 2 pi).
 INLINE total within_turn(total angle) { return angle - TURN * floor(angle / TURN); }
 
-// Points of a circle that a sphere holds: x cos(angle) + y sin(angle) > least. reach : length of (x, y)
+// Arc of a circle inside a sphere: x cos(angle) + y sin(angle) > least. reach : length of (x, y)
 typedef struct { total x, y, reach, least; } Held;
 
 INLINE Held held_by(total4 sphere, Circle circle) {
@@ -170,9 +171,9 @@ INLINE total3 point_at(Circle circle, total angle) {
     return circle.middle + circle.radius * (cos(angle) * circle.u + sin(angle) * circle.v);
 }
 
-// Finds neighbours from *t on, other than atom b, that may hold a point of a circle; *t is then the next to look at.
-// They are listed before angles are computed: work-items of a GPU's group, which find different ones, would else wait
-// for each other's angles.
+// Finds neighbours from *t on, other than atom b, that may contain points of a circle; *t is then the next to test.
+// They are collected before angles are computed, since work-items of a GPU's group find different ones and would
+// diverge.
 INLINE int list_holders(total3 point, Circle circle, int b, int *t, int *holders, NEIGHBOURS_TAKEN) {
     int count = 0;
     for (; *t < end && count < MOST_HOLDERS; ++*t) {
@@ -184,8 +185,8 @@ INLINE int list_holders(total3 point, Circle circle, int b, int *t, int *holders
     return count;
 }
 
-// Gives the angle, from `angle` on, at which no sphere but those of atoms a and b holds a point of their circle. A turn
-// or more: there is none. The neighbours are those of a.
+// The first angle, from `angle` on, at which no sphere other than those of atoms a and b contains a point of their
+// circle; a full turn or more if there is none. The neighbours are those of a.
 INLINE total angle_not_held(Circle circle, int b, total angle, NEIGHBOURS_TAKEN) {
     total3 point = point_at(circle, angle);
     int has_moved = 0, holders[MOST_HOLDERS];
@@ -203,15 +204,15 @@ INLINE total angle_not_held(Circle circle, int b, total angle, NEIGHBOURS_TAKEN)
         }
         if (t < end) continue;
         if (!has_moved) break;
-        t = first;  // all neighbours once more
+        t = first;  // restart with all neighbours
         point = point_at(circle, angle);
         has_moved = 0;
     }
     return angle;
 }
 
-// Goes around the circle where the spheres of atoms a and b meet, and finds the parts that no other sphere holds. Each
-// has points at both ends and between them, at most `step` apart. Gives their number, and writes them to `probes`.
+// Finds the arcs of the intersection circle of atoms a and b that are in no other sphere. Each arc has points at both
+// ends and between them, at most `step` apart. Returns their number, and writes them to `probes`.
 INLINE int points_of_circle(
     Circle circle, int b, total step, int is_listing, total probe, global total4 *probes, NEIGHBOURS_TAKEN)
 {
@@ -244,8 +245,8 @@ INLINE int points_of_circle(
 
 #define CIRCLES const int n_lanes, ATOMS, global const uchar *restrict has_points, const total step, const total probe
 
-// A work-item does one of `n_lanes` shares of an atom's circles with the atoms after it. Every n_lanes-th neighbour is
-// its own, so that the work-items of a GPU's group do their circles at the same time.
+// Each work-item processes one of `n_lanes` shares of an atom's circles with the atoms after it: every n_lanes-th
+// neighbour, so that the work-items of a GPU's group process circles at the same time.
 INLINE int points_of_circles(
     int lane, int a, int n_lanes, NEIGHBOURS_TAKEN, global const uchar *has_points, total step, total probe,
     int is_listing, global total4 *probes)
@@ -269,10 +270,10 @@ kernel void count_circle_points(CIRCLES, global int *restrict counts)  // counts
         points_of_circles(lane, a, n_lanes, NEIGHBOURS_OF(a), has_points, step, probe, 0, (global total4 *)0);
 }
 
-// Writes the probes behind the ones of the spheres.
+// Writes the probes after those of the spheres.
 kernel void list_circle_points(
     CIRCLES,
-    global const int *restrict starts,  // (atoms * n_lanes + 1) of each work-item's
+    global const int *restrict starts,  // (atoms * n_lanes + 1) index of each work-item's first probe
     const int first,
     global total4 *restrict probes,
     global int *restrict rows_of_probes)

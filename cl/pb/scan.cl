@@ -1,10 +1,10 @@
-// Running sums of counts, by tiles: a group does a tile of TILE counts.
+// Prefix sums of counts, by tiles: one group per tile of TILE counts.
 #include "common/real.clh"
 
 #ifndef GROUP
 #error "GROUP: work-items of a group"
 #endif
-#define EACH 16  // counts of a work-item
+#define EACH 16  // counts per work-item
 #define TILE (EACH * GROUP)
 
 // Sums the counts of each tile.
@@ -20,8 +20,8 @@ kernel void sum_tiles(const int n, global const int *restrict counts, global lon
     tiles[get_group_id(0)] = own;
 }
 
-// Finds where lists begin. starts : (n + 1), the first is 0; bounds : (n / each + 1) the starts of the lists 0, each,
-// 2 each, and so on to n
+// Computes the starts of lists. starts : (n + 1), the first is 0; bounds : (n / each + 1) starts of the lists 0, each,
+// 2 each, ..., n
 kernel void add_up(
     const int n, const int each, global const int *restrict counts, global const long *restrict tiles,
     global int *restrict starts, global long *restrict bounds)

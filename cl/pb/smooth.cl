@@ -1,11 +1,11 @@
-// Relaxation of a grid: Jacobi's method, Gauss and Seidel's by colours, overrelaxation; and the operator's product. A
-// work-item does a plane of nodes or a few nodes.
+// Smoothers of a grid: Jacobi, red-black Gauss-Seidel and overrelaxation; and the product with the operator. One
+// work-item per plane of nodes (CPUs) or per few nodes.
 #include "common/real.clh"
 #include "pb/smooth.clh"
 
 #if CODED && SALTED != 1 && !PLANES
-// Marks the groups whose nodes, of both colours, have edges of one code alone and access for ions. A group as of the
-// kernels that look there.
+// Marks the groups whose nodes, of both colours, have only edges of the solvent's code and are accessible to ions.
+// Groups are those of the kernels that use the marks.
 kernel void mark_plain(
     const ColourGrid grid, EDGES, global const salts *restrict salt, const int solvent, global uchar *restrict marks)
 {
@@ -37,7 +37,7 @@ kernel void mark_plain(
 }
 #endif
 
-// Relaxes the nodes of a colour. share : 1, or more to overshoot
+// Relaxes the nodes of a colour. share : 1, or more for overrelaxation
 kernel void smooth(
     const ColourGrid grid,
     PROBLEM,
@@ -56,7 +56,7 @@ kernel void smooth(
     }
 }
 
-// Relaxes the red nodes where all values are 0: nothing is read of them.
+// Relaxes the red nodes from zero values, which are not read.
 kernel void begin_smoothing(
     const ColourGrid grid,
     PROBLEM,
@@ -92,7 +92,7 @@ kernel void find_residual(
     }
 }
 
-// Jacobi's method: each node by a share of its residual over its diagonal, from residuals of all nodes.
+// Jacobi relaxation: adds a fraction of the residual over the diagonal, from residuals of all nodes.
 kernel void relax_by_residual(
     const ColourGrid grid,
     PROBLEM,
@@ -111,7 +111,7 @@ kernel void relax_by_residual(
     }
 }
 
-// Multiplies the operator with a direction, nodes of both colours.
+// Applies the operator to a direction, at nodes of both colours.
 kernel void apply(
     const ColourGrid grid,
     PROBLEM,

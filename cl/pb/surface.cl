@@ -1,10 +1,10 @@
-// Molecule on the grid: edges in solvent, and nodes that ions reach. A group does a block of nodes, a work-item a node
-// and the edges that lead from it. Several molecules on grids of one shape are rows, whose blocks and arrays follow
-// each other.
+// The molecule on the grid: dielectric edges, and nodes accessible to ions. One group per block of nodes, one work-item
+// per node with its three outgoing edges. Several molecules on grids of the same shape are rows, whose blocks and
+// arrays are consecutive.
 #include "common/real.clh"
 #include "pb/spheres.clh"
 
-// Middles of edges: 1 in solvent, 0 in the molecule. origins : (rows, 3) of the grids of middles along x, y and z
+// Midpoints of edges: 1 in solvent, 0 in the molecule. origins : (rows, 3) of the grids of midpoints along x, y and z
 kernel void mark_middles(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
     SPHERES(probe), global uchar *restrict x_codes, global uchar *restrict y_codes, global uchar *restrict z_codes)
@@ -12,7 +12,7 @@ kernel void mark_middles(
     int i, j, k;
     TAKE_ROW(own, grid, row_of_group(grid));
     global const total4 *const middles = origins + 3 * row_of_group(grid);
-#if PLANES  // a group has one work-item: a sphere's tests of a block's nodes are alike
+#if PLANES  // a group has one work-item, which shares the tests of a sphere among the nodes of a block
     first_node(grid, &i, &j, &k);
     Covered atoms = {{0}}, probes = {{0}};
     cover(&atoms, i, j, k, middles, spacing[0], SPHERES_PASSED(atom));
@@ -58,7 +58,7 @@ kernel void cut_edges(
     z_codes[at] = (uchar)popcount(pieces[2]);
 }
 
-// Marks the nodes that ions reach.
+// Marks the nodes accessible to ions.
 kernel void mark_access(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
     global uchar *restrict accesses)
@@ -70,8 +70,8 @@ kernel void mark_access(
     accesses[node_at(own, i, j, k)] = !is_covered(i, j, k, origin, spacing[0], SPHERES_PASSED(atom));
 }
 
-// Counts the nine middles within a step of each middle of the inner nodes' edges: 90, and how many are in solvent. A
-// work-item does a plane of nodes or a few nodes.
+// For the midpoint of each inner node's edges: 90 plus how many of the nine midpoints within one step are in solvent.
+// One work-item per plane of nodes (CPUs) or per few nodes.
 kernel void count_middles(
     const ColourGrid grid, global const uchar *restrict x_codes, global const uchar *restrict y_codes,
     global const uchar *restrict z_codes, global uchar *restrict x_counts, global uchar *restrict y_counts,
@@ -101,8 +101,8 @@ kernel void count_middles(
     }
 }
 
-// Counts the middles within a step of each middle of the border nodes' edges: 10 times how many exist, plus how many
-// are in solvent. A work-item does a plane of nodes or one node.
+// The same for the edges of border nodes: 10 times the number of existing midpoints within one step, plus the number of
+// those in solvent. One work-item per plane of nodes (CPUs) or per node.
 kernel void count_border_middles(
     const ColourGrid grid, global const uchar *restrict x_codes, global const uchar *restrict y_codes,
     global const uchar *restrict z_codes, global uchar *restrict x_counts, global uchar *restrict y_counts,
@@ -143,8 +143,8 @@ kernel void count_border_middles(
     }
 }
 
-// Coefficients of edges by a spline of a degree, 3 or 7. origins : (rows) of the grids; constants : solute, solvent
-// dielectric; then factors of the three axes
+// Coefficients of edges from a spline surface of degree 3 or 7. origins : (rows) of the grids; constants : solute and
+// solvent dielectric, then factors of the three axes
 kernel void spline_edges(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
     const int degree, global const total4 *restrict windows, global const total *restrict constants,
@@ -163,7 +163,7 @@ kernel void spline_edges(
     }
 }
 
-// Access of ions to the nodes by a spline.
+// Accessibility of nodes to ions from a spline surface.
 kernel void spline_access(
     const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
     const int degree, global const total4 *restrict windows, global total *restrict accesses)

@@ -1,4 +1,5 @@
-// Coarsest grids of a V-cycle in one work-group, a group a row: launches would take longer than the work.
+// Coarsest grids of a V-cycle in one work-group per row, since separate launches would take longer than the work
+// itself.
 #include "common/real.clh"
 #include "pb/smooth.clh"
 #include "pb/transfer.clh"
@@ -7,11 +8,11 @@
 #error "GROUP: work-items of the group"
 #endif
 
-// Steps over all nodes of a colour or a grid, shared by the group. Rows of the border are passed over.
+// Loops over all nodes of a colour or a grid, shared by the group. Border rows are skipped.
 #define FOR_ALL(t, count) for (int t = get_local_id(0); t < (count); t += GROUP)
 #define FINISHED barrier(CLK_GLOBAL_MEM_FENCE)
 
-// A grid of the group's row.
+// A grid of the row of this group.
 INLINE ColourGrid grid_of(global const ColourGrid *grids, int level) {
     ColourGrid grid = grids[level];
     grid.first += (int)get_group_id(0) * grid.stride;
@@ -34,13 +35,14 @@ INLINE void relax_colour(
     FINISHED;
 }
 
-// Finds corrections of the grids from `first` on. Arrays have all grids; the coarsest is relaxed until it is solved.
+// Computes corrections of the grids from `first` on. Arrays contain all grids; the coarsest one is relaxed to
+// convergence.
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void solve_coarse(
     global const ColourGrid *restrict grids,
     const int first,
     const int n_grids,
     const int smoothings,
-    const int solving,  // relaxations of the coarsest grid, forward and then backward
+    const int solving,  // relaxation sweeps of the coarsest grid, forward and then backward
     PROBLEM,
     global real *restrict right,
     global real *restrict values,

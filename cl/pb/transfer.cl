@@ -1,8 +1,9 @@
-// Residuals go to the next coarser grid, corrections come back. A work-item does a plane or a few nodes.
+// Restriction of residuals to the next coarser grid, and prolongation of corrections. One work-item per plane (CPUs) or
+// per few nodes.
 #include "common/real.clh"
 #include "pb/transfer.clh"
 
-// Finds the coarse grid's right side from the fine grid's residual at red nodes.
+// Right-hand side of the coarse grid from the residual of the fine grid at red nodes.
 kernel void restrict_residual(
     const ColourGrid fine,
     const ColourGrid grid,  // the coarse one
@@ -22,7 +23,8 @@ kernel void restrict_residual(
     }
 }
 
-// Adds the coarse grid's correction to the fine grid's red nodes; black ones are relaxed next, from red ones alone.
+// Adds the correction of the coarse grid to the red nodes of the fine grid; black nodes are relaxed next, from red ones
+// only.
 kernel void add_correction(
     const ColourGrid coarse,
     const ColourGrid grid,  // the fine one

@@ -1,5 +1,6 @@
-// Sums and steps of conjugate gradients. Each group does a chunk of the arrays of a row, one of several problems. The order is fixed, so that sums have
-// the same bits in every run. Arrays are filled up with zeros to whole chunks of LANES.
+// Reductions and vector updates of conjugate gradients. Each group processes a chunk of the arrays of a row, one of
+// several problems. The order is fixed, so that sums are bitwise reproducible. Arrays are padded with zeros to whole
+// chunks of LANES.
 #include "common/real.clh"
 #include "common/total.clh"
 
@@ -19,8 +20,8 @@ typedef total solved;
 typedef real solved;
 #endif
 
-enum { RZ, ALPHA, BETA, SQUARE, N_SCALARS };          // places of a row's scalars
-enum { FOR_START, FOR_ALPHA, FOR_SQUARE, FOR_BETA };  // what a sum is for
+enum { RZ, ALPHA, BETA, SQUARE, N_SCALARS };          // indices of a row's scalars
+enum { FOR_START, FOR_ALPHA, FOR_SQUARE, FOR_BETA };  // what a sum is used for
 
 #define FOR_CHUNK(t, chunk, n)                                                                     \
     const size_t row_ = get_global_id(1) * (size_t)(n), chunk_ = get_group_id(0) * (size_t)(chunk);     \
@@ -29,7 +30,7 @@ enum { FOR_START, FOR_ALPHA, FOR_SQUARE, FOR_BETA };  // what a sum is for
 #define OF_ROW(scalar) get_global_id(1) * N_SCALARS + (scalar)
 #define FOR_LANES(l) for (int l = 0; l < LANES; ++l)
 
-// Adds the lanes of all work-items of the group up, and writes the sum.
+// Reduces the lanes of all work-items of the group, and writes the sum.
 INLINE void conclude_group(const total *lanes, local total *scratch, global total *sums) {
     const int item = get_local_id(0);
     total sum = 0;
@@ -55,7 +56,7 @@ kernel void multiply(
     conclude_group(lanes, scratch, sums);
 }
 
-// A step along the direction; sums of the residual's squares.
+// A step along the direction; sums the squares of the residual.
 kernel void advance(
     const ulong n, const ulong chunk, global const total *restrict scalars, global const real *restrict direction,
     global const real *restrict product, global solved *restrict solution, global real *restrict residual,
@@ -75,7 +76,7 @@ kernel void advance(
     conclude_group(lanes, scratch, sums);
 }
 
-// Takes the next direction.
+// Computes the next direction.
 kernel void turn(
     const ulong n, const ulong chunk, global const total *restrict scalars, global const real *restrict preconditioned,
     global real *restrict direction)
@@ -86,8 +87,8 @@ kernel void turn(
     }
 }
 
-// Adds the groups' sums up and computes the scalars that follow. One group a row, which takes no step from its goal on.
-// goals : squares that are small enough, of the rows
+// Adds the sums of the groups and computes the scalars that depend on them. One group per row; a row makes no further
+// steps after it has converged. goals : squared residuals at which rows have converged
 kernel void conclude(
     const int n_sums, const int what, global const total *restrict sums, global const total *restrict goals,
     global total *restrict scalars)

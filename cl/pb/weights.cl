@@ -1,4 +1,4 @@
-// Values from nodes to atoms, and to nodes. A work-item an atom or a node.
+// Weighted sums from nodes to atoms, and scatter to nodes. One work-item per atom or node.
 #include "common/real.clh"
 #include "common/total.clh"
 #include "pb/nodes.clh"
@@ -6,7 +6,7 @@
 // Sums over the nodes around each atom.
 kernel void sum_weighted(
     const int n_atoms,
-    const int n_nodes,                      // of an atom
+    const int n_nodes,                      // per atom
     global const uint *restrict nodes,      // (n_atoms, n_nodes) indices in `potential`
     global const total *restrict weights,   // (n_atoms, n_nodes)
     global const total *restrict potential,

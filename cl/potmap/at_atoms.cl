@@ -1,5 +1,5 @@
-// Potential at atoms of a molecule in several frames, of all its other charges. A work-item has an atom of a frame and
-// adds up runs of atoms, in their order.
+// Potential at atoms of a molecule, from all its other charges, in several frames. One work-item per atom and frame
+// sums over the atoms in order, in runs.
 #include "common/real.clh"
 #include "potmap/law.clh"
 
@@ -22,7 +22,7 @@ kernel void potential_at_atoms(
         real sum = 0;
         for (int atom = first; atom < end; ++atom) {
             const real4 other = of_frame[atom];
-            if (atom == own || other.w == 0) continue; // a site without charge may stand on the atom
+            if (atom == own || other.w == 0) continue; // an uncharged site may coincide with the atom
             const real dx = point.x - other.x, dy = point.y - other.y, dz = point.z - other.z;
             sum += other.w * unit_potential(dx * dx + dy * dy + dz * dz, &law);
         }

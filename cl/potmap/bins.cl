@@ -1,4 +1,5 @@
-// Sorts atoms into the bins of potmap/cutoff.cl (potmap/sort.clh). add_parts and begin_cells serve cells of any kind.
+// Sorts atoms into the bins of potmap/cutoff.cl (potmap/sort.clh). add_parts and begin_cells work for any kind of
+// cells.
 #include "common/real.clh"
 #include "potmap/sort.clh"
 
@@ -6,14 +7,14 @@
 #error "GROUP: work-items of begin_cells"
 #endif
 
-// Finds the bin of each atom, and counts. A work-item does a part of the atoms.
+// Assigns atoms to bins and counts them. One work-item per part of the atoms.
 kernel void count_bins(
     const int n_atoms, const int per_part,
-    const int4 n_bins,                      // bins along x, y, z
+    const int4 n_bins,                      // number of bins along x, y, z
     const real4 corner,                     // lowest corner of the first bin [A]; w = edge of a bin
     POSITIONS,
-    global int *restrict counts,            // (n_parts, n_bins z, y, x), 0 at first
-    global int2 *restrict homes)            // (n_atoms) bin of an atom, or -1 outside; its number in its part and bin
+    global int *restrict counts,            // (n_parts, n_bins z, y, x), initially 0
+    global int2 *restrict homes)            // (n_atoms) bin of an atom, or -1 outside; its index within its part and bin
 {
     const int part = get_global_id(0), n_cells = n_bins.x * n_bins.y * n_bins.z;
     const int end = min(n_atoms, (part + 1) * per_part);
@@ -28,10 +29,10 @@ kernel void count_bins(
     }
 }
 
-// Adds up the counts of the parts. A work-item does a cell.
+// Prefix sums of the counts over the parts. One work-item per cell.
 kernel void add_parts(
     const int n_parts, const int n_cells,
-    global int *restrict counts,            // (n_parts, n_cells) atoms in; atoms of the cell in parts before, out
+    global int *restrict counts,            // (n_parts, n_cells) input: atoms; output: atoms of the cell in previous parts
     global int *restrict totals)            // (n_cells) atoms of each cell
 {
     const int cell = get_global_id(0);
@@ -46,7 +47,7 @@ kernel void add_parts(
     totals[cell] = before;
 }
 
-// Finds where the atoms of each cell begin. One group, each of whose work-items does a run of cells.
+// Index of the first atom of each cell. A single group; each of its work-items scans a run of cells.
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void begin_cells(
     const int n_cells,
     global const int *restrict totals,      // (n_cells)
@@ -68,7 +69,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void begin_cells(
     if (item == GROUP - 1) starts[n_cells] = before;
 }
 
-// Writes each atom to its place. A work-item does an atom.
+// Writes each atom to its sorted position. One work-item per atom.
 kernel void sort_bins(
     const int n_atoms, const int per_part, const int4 n_bins,
     POSITIONS,
@@ -76,8 +77,8 @@ kernel void sort_bins(
     global const int2 *restrict homes,
     global const int *restrict counts,
     global const int *restrict starts,
-    global real4 *restrict atoms,           // (n_atoms) x, y, z, charge, bin after bin
-    global real4 *restrict atom_rests)      // (n_atoms) the rests of x, y, z, where RESTS
+    global real4 *restrict atoms,           // (n_atoms) x, y, z, charge, sorted by bin
+    global real4 *restrict atom_rests)      // (n_atoms) rounding errors of x, y, z, if RESTS
 {
     const int atom = get_global_id(0);
     if (atom >= n_atoms || homes[atom].x < 0) return;

@@ -1,5 +1,5 @@
-// A work-item sums a block of points (potmap/block.clh) over all atoms. The group fetches each run of atoms into local memory
-// together; a group of one work-item, as on CPUs, reads them where they are.
+// Each work-item sums a block of points (potmap/block.clh) over all atoms. The group loads each run of atoms into local
+// memory; a group of one work-item, as on CPUs, reads them from global memory.
 #include "common/real.clh"
 #include "potmap/law.clh"
 #include "potmap/block.clh"
@@ -33,7 +33,7 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
         clear(&sums);
         #pragma unroll UNROLL
         for (int a = 0; a < count; ++a) add_atom(&block, run[a], (real4)0, &law, &sums);
-        // Totals of the runs are in the map: in registers they would take as many as the sums.
+        // Totals of the runs are kept in the map: in registers they would need as many as the sums.
         add_to_map(&sums, nx, ny, nz, map);
     }
 }

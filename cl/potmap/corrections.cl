@@ -1,6 +1,6 @@
-// Corrects points next to atoms, which float32 coordinates have cost digits. A point within the law's cutoff of an atom
-// gets the potential at the true distance. The potential at the distance of the rounded coordinates is taken off. A
-// work-item has a point of a cube of EDGE^3 points. It meets the atoms that reach the cube, in their order.
+// Corrects points near atoms for the rounding of float32 coordinates: a point within the law's cutoff of an atom gets
+// the potential at the true distance, minus that at the distance of the rounded coordinates. One work-item per point of
+// a cube of EDGE^3 points loops over the atoms that reach the cube, in order.
 #include "common/real.clh"
 #include "potmap/law.clh"
 
@@ -10,7 +10,7 @@
 
 #define COMPONENTS (1 + 3 * FIELD)
 
-// Adds the potential of a charge, and where FIELD its field, at a point `away` from it.
+// Adds the potential of a charge, and its field if FIELD, at a point `away` from it.
 INLINE void add_potential(real4 away, real r2, real charge, const Law *law, real *sum) {
 #if FIELD
     real slope;
@@ -28,12 +28,12 @@ INLINE real square(real4 away) { return away.x * away.x + away.y * away.y + away
 
 kernel void correct(
     MAP_PARAMETERS,
-    global const real *restrict rest_x,   // (nx) what rounding took from the coordinates of the points [A]
+    global const real *restrict rest_x,   // (nx) rounding errors of the coordinates of the points [A]
     global const real *restrict rest_y,
     global const real *restrict rest_z,
-    global const int4 *restrict cubes,    // (n; 1) the first point along x, y, z, and where the cube's atoms begin
-    global const real4 *restrict atoms,   // x, y, z [A], charge, of one cube after the other
-    global const real4 *restrict rests)   // what rounding took from x, y, z
+    global const int4 *restrict cubes,    // (n; 1) first point along x, y, z, and index of the cube's first atom
+    global const real4 *restrict atoms,   // x, y, z [A], charge, cube by cube
+    global const real4 *restrict rests)   // rounding errors of x, y, z
 {
     const int own = get_global_id(0), cube = get_global_id(1);
     const int i = cubes[cube].x + own % EDGE, j = cubes[cube].y + own / EDGE % EDGE, k = cubes[cube].z + own / (EDGE * EDGE);

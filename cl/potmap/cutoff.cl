@@ -1,6 +1,6 @@
-// A work-item sums a block of points (potmap/block.clh) over the atoms near it. Atoms are sorted into cubic bins. Each
-// group walks one list of bins, given relative to the bin of the middle of its points. The list reaches all atoms
-// within the cutoff wherever in that bin the middle is.
+// Each work-item sums a block of points (potmap/block.clh) over the atoms near it. Atoms are sorted into cubic bins.
+// All groups use one list of bins, given relative to the bin that contains the centre of their points. The list covers
+// all atoms within the cutoff for any position of the centre in that bin.
 #include "common/real.clh"
 #include "potmap/near.clh"
 #include "potmap/law.clh"
@@ -9,7 +9,7 @@
 // Lowest and highest corner of a box; w = 0.
 typedef struct { real4 low, high; } Box;
 
-// Square of the distance from a box to another of these corners [A^2].
+// Squared distance between a box and another one with these corners [A^2].
 INLINE real gap2(const Box *box, real4 low, real4 high) {
     const real4 gap = fmax(fmax(low - box->high, box->low - high), (real4)0);
     return gap.x * gap.x + gap.y * gap.y + gap.z * gap.z;
@@ -28,21 +28,21 @@ INLINE real gap2(const Box *box, real4 low, real4 high) {
 
 kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void potmap_cutoff(
     MAP_PARAMETERS,  // nx, ny, nz are multiples of the group's points
-    global const real *restrict rest_x,       // (nx) what rounding took from the coordinates of the points, where RESTS [A]
+    global const real *restrict rest_x,       // (nx) rounding errors of the coordinates of the points, if RESTS [A]
     global const real *restrict rest_y,
     global const real *restrict rest_z,
     const real4 corner,                       // lowest corner of the first bin [A]; w = edge of a bin
-    const int4 n_bins,                        // bins along x, y, z
+    const int4 n_bins,                        // number of bins along x, y, z
     const int n_offsets,
-    global const int4 *restrict offsets,      // (n_offsets) bins to walk, from the group's own
-    global const int *restrict middle_x,      // (groups along x) the bin of the middle of a group's points
+    global const int4 *restrict offsets,      // (n_offsets) bins to visit, relative to the group's own
+    global const int *restrict middle_x,      // (groups along x) bin of the centre of a group's points
     global const int *restrict middle_y,
     global const int *restrict middle_z,
-    const real4 lowest,                       // the corners of the box of all atoms [A]; w = 0
+    const real4 lowest,                       // corners of the box of all atoms [A]; w = 0
     const real4 highest,
-    global const int *restrict starts,        // (n_bins z, y, x; 1) where the atoms of a bin begin
+    global const int *restrict starts,        // (n_bins z, y, x; 1) index of each bin's first atom
     global const real4 *restrict atoms,       // (n_atoms) x, y, z [A], charge
-    global const real4 *restrict rests)       // (n_atoms) what rounding took from x, y, z, where RESTS
+    global const real4 *restrict rests)       // (n_atoms) rounding errors of x, y, z, if RESTS
 {
     Block block;
     load_coordinates(&block.of, x, y, z);
@@ -53,7 +53,7 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
         (real4)(x[FIRST(0)], y[FIRST(1)], z[FIRST(2)], 0),
         (real4)(x[FIRST(0) + GROUP_POINTS_0 - 1], y[FIRST(1) + GROUP_POINTS_1 - 1], z[FIRST(2) + GROUP_POINTS_2 - 1], 0),
     };
-    // Widens the cutoff by more than a box can be off by rounding; the points' own test is the exact one.
+    // Widens the cutoff by more than the rounding error of a box; the test of the points is exact.
     const real reach2 = law.cutoff2 * (real)1.001;
     if (gap2(&points, lowest, highest) > reach2) return;
     const int4 middle = (int4)(middle_x[get_group_id(0)], middle_y[get_group_id(1)], middle_z[get_group_id(2)], 0);

@@ -1,4 +1,4 @@
-// Potential and field at a few points over all atoms, by which the error of maps is measured. A work-item has WIDTH
+// Potential and field at a few points, summed over all atoms, to measure the error of maps. Each work-item has WIDTH
 // points and a part of the atoms.
 #include "common/real.clh"
 #include "potmap/law.clh"
@@ -7,7 +7,7 @@ kernel void direct_values(
     const Law law,
     const int n_points,                     // a multiple of WIDTH
     const int n_atoms,
-    const int per_part,                     // atoms of a part
+    const int per_part,                     // atoms per part
     global const real *restrict points,     // (3, n_points) x, y, z [A]
     global const real *restrict atoms,      // (3, n_atoms) x, y, z [A]
     global const real *restrict charges,    // (n_atoms)

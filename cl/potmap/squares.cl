@@ -1,11 +1,11 @@
-// Sums of the squares of a map's rows, a work-item a row; a map's size, by which its error is measured.
+// Sums of squares over the rows of a map, for its norm, to which the error is compared. One work-item per row.
 #include "common/real.clh"
 
 kernel void row_squares(
-    const int n_points,                     // of a row, without the padding
-    const int n_rows,                       // of a slice, without the padding
-    const int pitch_x, const int pitch_y,   // points of a row and rows of a slice with it
-    const int pitch_z,                      // slices of a component with it
+    const int n_points,                     // per row, without padding
+    const int n_rows,                       // per slice, without padding
+    const int pitch_x, const int pitch_y,   // points per row and rows per slice, with padding
+    const int pitch_z,                      // slices per component, with padding
     global const real *restrict map,        // (components, pitch_z, pitch_y, pitch_x)
     global real *restrict sums)             // (components, n_slices, n_rows)
 {

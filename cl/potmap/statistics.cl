@@ -1,10 +1,10 @@
-// Statistics of the maps of many frames at every point, one map after the other. They are Welford's mean and sum of
-// squares about it (Technometrics 4, 419 (1962)), the lowest and the highest value. A work-item has a point, so the
-// bits are equal every time.
+// Statistics of the maps of many frames at every point, updated map by map: Welford's mean and sum of squared
+// deviations (Technometrics 4, 419 (1962)), minimum and maximum. One work-item per point, so results are bitwise
+// reproducible.
 #include "common/real.clh"
 #include "common/total.clh"
 
-// Let a further map count; n_maps : with it. The first one needs nothing of what the buffers hold.
+// Adds a map; n_maps : number of maps including it. The first one ignores the contents of the buffers.
 kernel void add_map(
     const int n_points,
     const int n_maps,
@@ -31,7 +31,7 @@ kernel void mean_values(const int n_points, global const total *restrict means, 
     if (point < n_points) to[point] = (real)means[point];
 }
 
-// Standard deviations of the maps themselves, with their number below the sum.
+// Population standard deviations: the sum is divided by the number of maps.
 kernel void deviations(
     const int n_points, const int n_maps, global const total *restrict squares, global real *restrict to)
 {

@@ -1,4 +1,4 @@
-// HCT sums over blocks of two tiles, for CPUs, as a launch of their own: solvent/blocks.clh.
+// HCT sums over blocks of two tiles, for CPUs, as a separate launch: solvent/blocks.clh.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "solvent/blocks.clh"

@@ -1,9 +1,9 @@
-// Tree over sorted atoms, from below; equations of docs/theory/tree.md. A box of 8 slots, doubled a level, has a
-// middle, a reach and moments of the HCT series. Box k of level l holds the slots 8 * 2^l * k and on, so nothing
-// points.
+// Builds the tree over sorted atoms, bottom-up; equations in docs/theory/tree.md. A box of 8 slots, doubled at each
+// level, has a centre, a reach and moments of the HCT series. Box k of level l contains the slots from 8 * 2^l * k on,
+// so no pointers are needed.
 //
-// LANES work-items do a box, each by vectors of WIDTH slots, no more than a box of level 0. They add up in a fixed
-// order: equal bits in every run. Conformations are the third dimension.
+// LANES work-items process a box, in vectors of WIDTH slots, at most as many as a box of level 0. They sum in a fixed
+// order: results are bitwise reproducible. Third dimension: conformations.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "solvent/tree.clh"
@@ -12,9 +12,10 @@
 #error "LANES: work-items that share a box, the size of a work-group"
 #endif
 
-// Sums of a box about its middle, eqs. 3 and 4. M1 to M4; of a1 the moments of second, third and fourth degree, each by
-// its monomial of d; of a2 the moments of first and second degree; E, N; the bound of eq. 6. In the middle the weights'
-// first moment vanishes. Weights below 0 (of radii below 0, GBn2) may leave none: such a box is never far.
+// Sums of a box about its centre, eqs. 3 and 4. M1 to M4; of a1 the moments of second, third and fourth degree, each by
+// its monomial of d; of a2 the moments of first and second degree; E, N; the bound of eq. 6. The centre is where the
+// first moment of the weights vanishes. Negative weights (of negative radii, GBn2) may leave no such point: such a box
+// is never far.
 enum {
     M1, M2, M3, M4,
     XX, YY, ZZ, XY, XZ, YZ,
@@ -25,7 +26,7 @@ enum {
     E_X, E_Y, E_Z, N, LEFT_OUT, SUMS
 };
 
-// Total of all lanes, in each of them.
+// Sum over all lanes, returned to each of them.
 INLINE real over_lanes(real own, local real *scratch) {
 #if LANES > 1
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -63,8 +64,8 @@ INLINE real lane_max(realv x) {
     return largest;
 }
 
-// On CPUs a work-item meets all atoms of a large box one after the other: short runs keep float32's digits. On GPUs it shares
-// them with others.
+// On CPUs one work-item processes all atoms of a large box: partial sums preserve float32 accuracy. On GPUs they are
+// divided among work-items.
 #define RUN 64  // vectors
 INLINE void end_run(realv *totals, realv *run, int n) {
     for (int k = 0; k < n; ++k) {
@@ -107,9 +108,9 @@ kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
 void box_moments(
     const int n_tiles,
     const int first_level,                 // of this launch
-    const int first_box,                   // number of its first box among those of all levels
-    const int n_boxes,                     // of all levels
-    global const int *restrict levels,     // (n_levels + 1) number of each level's first box
+    const int first_box,                   // index of its first box among those of all levels
+    const int n_boxes,                     // on all levels
+    global const int *restrict levels,     // (n_levels + 1) index of each level's first box
     const Reaches reaches,
     global const real *restrict x_of,      // (n_conformations, n_slots) position from the tile's origin [A]
     global const real *restrict y_of,
@@ -162,7 +163,7 @@ void box_moments(
         const realv a4 = LOAD(3 * n_slots + i, columns);
         const realv xx = dx * dx, yy = dy * dy, zz = dz * dz, xy = dx * dy, xz = dx * dz, yz = dy * dz;
         const realv d2 = xx + yy + zz, d4 = d2 * d2, axx = a * xx, ayy = a * yy, azz = a * zz, axy = a * xy;
-        // Unused slots hold an atom of another box.
+        // Unused slots contain an atom of another box.
         reach2 = fmax(reach2, CHOOSE((real)0, d2, a != (realv)0));
         run[LEFT_OUT] += fabs(a) * d4 * sqrt(d2);
         run[M1] += a;

@@ -1,4 +1,5 @@
-// GB potential at every atom of all others. First dimension: own atoms; second: chunks of tiles; third: conformations.
+// GB potential at every atom due to all others. First dimension: own atoms; second: chunks of tiles; third:
+// conformations.
 #include "common/real.clh"
 #include "solvent/potential.clh"
 

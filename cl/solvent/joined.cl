@@ -1,7 +1,7 @@
-// All steps of the solvent energy of small molecules on GPUs in one launch, as launches are their cost. How steps wait
-// for each other is in common/tickets.clh. Tickets: tiles to be placed, chunks of a tile's Born sums, and chunks of its
-// potential. Together so many chunks are taken as work-items share an atom. Third dimension: conformations, each with
-// tickets of its own.
+// All steps of the solvent energy in one launch, for small molecules on GPUs, whose time is dominated by launches.
+// Steps are synchronized by common/tickets.clh. Tickets: tiles to be placed, chunks of a tile's Born sums, and chunks
+// of its potential; each takes as many chunks as work-items share an atom. Third dimension: conformations, each with
+// separate tickets.
 #include "common/real.clh"
 #include "common/place.clh"
 #include "common/tickets.clh"
@@ -9,7 +9,7 @@
 #include "solvent/atoms.clh"
 #include "solvent/potential.clh"
 
-// Counters of a conformation: tickets drawn; tiles placed, with radii, and with energies that are done.
+// Counters of a conformation: tickets drawn; finished tiles placed, with radii, and with energies.
 enum { DRAWN, PLACED_TILES, TILES_WITH_RADII, TILES_WITH_ENERGIES, COUNTERS };
 #define COUNTER(which) (counters + (which) * COUNTER_STEP)
 
@@ -23,18 +23,18 @@ kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void joined(
     const int n_tiles,
     const int n_atoms,
-    const real step,                              // A of a coordinate's unit
+    const real step,                              // length of a coordinate unit [A]
     const coordinate origin_step,                 // Placing, common/place.clh
     const int tiles_per_chunk,                    // BornChunks, solvent/born_chunk.clh
     const Reaches reaches,
     NECK_PARAMETERS
     RADIUS_PARAMETER,                       // physics/gb_radius.clh
-    const real4 solvent,                          // of keep_atom
+    const real4 solvent,                          // see keep_atom
     const real inv_inside,                        // Potential, solvent/potential.clh
     const real inv_outside,
     const real kappa,
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
-    // Constants of the molecule: Placing, BornChunks and radius_of_slot have them.
+    // Constants of the molecule; see Placing, BornChunks and radius_of_slot.
     global const int *restrict order,
     global const int *restrict counts,
     global const real *restrict largest_s,
@@ -43,7 +43,7 @@ void joined(
     global const real4 *restrict coefficients,
     global const real *restrict rho,
     global const real *restrict radii,
-    // Written by one group and read by another one, and so never cached as constant.
+    // Written by one group and read by another, hence never cached as constant.
     global real4 *spheres,
     global real4 *points,
     global real *x,
@@ -61,7 +61,7 @@ void joined(
 {
     local Memory memory;
     local int drawn, last;
-    const int first_frozen = n_tiles;  // none is
+    const int first_frozen = n_tiles;  // no tile is frozen
     const int lane = get_local_id(0), share = get_local_id(1), conformation = get_global_id(2);
     const bool first = lane == 0 && share == 0;
     counters += (size_t)conformation * COUNTERS * COUNTER_STEP;
@@ -108,7 +108,7 @@ void joined(
     if (chunk < n_chunks) add_potential(i, chunk, &all);
     if (!group_arrives_last(arrivals + tile, (n_chunks + SHARES - 1) / SHARES, &last)) return;
     pair_energy_of_slot(i, n_tiles, n_atoms, n_chunks, memory.parts, potential, charges, order, counts, results);
-    // Whoever has the last energies leaves the counters as they were: no other group looks at them any more.
+    // The group with the last energies resets the counters; no other group reads them any more.
     if (first && atomic_inc(COUNTER(TILES_WITH_ENERGIES)) == n_tiles - 1)
         for (int k = 0; k < COUNTERS; ++k) *COUNTER(k) = 0;
 }

@@ -1,5 +1,5 @@
-// Pair loop on the device: a work-group owns atom i, and its work-items stride over j. A tree in local memory adds
-// their sums. The first of them takes the radius function.
+// Pair loop on the device: one work-group per atom i, whose work-items stride over j. A tree in local memory reduces
+// their sums. The first work-item applies the radius function.
 #include "common/real.clh"
 #include "physics/gb_radius.clh"
 #include "solvent/term.clh"
@@ -21,7 +21,7 @@ void born_sums_pair(
     global real *restrict born)          // (n_atoms) Born radius [A]
 {
     local real partial[GROUP];
-    // A long launch comes in pieces, and in each the groups are numbered anew.
+    // A long launch is split, and group ids restart at 0 in each part.
     const int i = get_group_id(0) + get_global_offset(0) / GROUP, item = get_local_id(0);
     const Spheres all = {reaches, NECKS_GIVEN, atoms, rho};
     const Own own = own_atom(i, &all);

@@ -1,5 +1,5 @@
-// Born radii of a few atoms over all pairs, by which the error of approximate radii is measured. No tiles, no boxes,
-// positions as they are. A work-group owns one atom of the sample; its work-items share the other atoms, in vectors.
+// Born radii of a few atoms from all pairs, to measure the error of approximate radii: no tiles, no boxes, plain
+// positions. One work-group per atom of the sample; its work-items share the other atoms, in vectors.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "physics/gb_radius.clh"
@@ -9,7 +9,7 @@
 #error "GROUP: size of a work-group"
 #endif
 
-// Half of the HCT terms of an atom and a vector of others.
+// Half of the HCT terms of an atom with a vector of others.
 INLINE realv pair_terms(realv r2, realv rho, realv s, const Reaches *reaches) {
     const realv s2 = s * s, size = fabs(s), reach = fmax((real)FAR * size, reaches->largest_rho + size);
     maskv near = r2 < reach * reach;
@@ -26,7 +26,7 @@ INLINE realv pair_terms(realv r2, realv rho, realv s, const Reaches *reaches) {
     return CHOOSE(half_terms, if_apart(closed, r2), near);
 }
 
-// Positions as columns; places after the last atom repeat it.
+// Positions as columns; padding repeats the last atom.
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void position_columns(
     const int n_atoms,
@@ -54,7 +54,7 @@ void sampled_radii(
     global const real *restrict z,
     global const real *restrict s,          // (n_vectors * WIDTH) scaled radius [A]
     global const real *restrict rho,        // (n_vectors * WIDTH) offset radius [A]
-    global const int *restrict sample,      // (n_sample) numbers of atoms
+    global const int *restrict sample,      // (n_sample) atom numbers
     RADIUS_PARAMETER,                       // physics/gb_radius.clh
     global const real *restrict radii,      // (n) intrinsic radius [A]
     global real *restrict born)             // (n_sample) Born radius [A]

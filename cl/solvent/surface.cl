@@ -1,13 +1,13 @@
-// Puts the LCPO surface energies where the host reads nonpolar energies; solvent/atoms.cl. A work-item a heavy atom of one
-// conformation (third dimension).
+// Copies the LCPO surface energies to the column of nonpolar energies; solvent/atoms.cl. One work-item per heavy atom
+// of a conformation (third dimension).
 #include "common/real.clh"
 
 kernel void keep_surface(
     const int n_atoms,
     const int n_heavy,
-    const int n_columns,                     // of the results
-    const int column,                        // of the nonpolar energies
-    global const int *restrict atoms,        // (n_heavy) the atom of each heavy one
+    const int n_columns,                     // columns of the results
+    const int column,                        // column of the nonpolar energies
+    global const int *restrict atoms,        // (n_heavy) atom number of each
     global const real4 *restrict pulls,      // (n_conformations, n_heavy) of common/surface.cl
     global real *restrict results)           // (n_conformations, n_columns, n_atoms)
 {

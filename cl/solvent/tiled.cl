@@ -1,5 +1,5 @@
-// HCT sums over tiles of spatially sorted atoms, row by row, for GPUs. First dimension: rows of tiles; second: chunks of tiles,
-// and the work-items that share an atom; third: conformations.
+// HCT sums over tiles of spatially sorted atoms, row by row, for GPUs. First dimension: rows of tiles; second: chunks
+// of tiles, and the work-items that share an atom; third: conformations.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "solvent/born_chunk.clh"
@@ -19,11 +19,11 @@ void born_sums(
     global const real4 *restrict extents,
     global const int *restrict counts,
     global real *sums,
-    global const int2 *restrict dispatch)  // (n_rows * n_chunks) row and chunk of each group, those that take longest first
+    global const int2 *restrict dispatch)  // (n_rows * n_chunks) row and chunk of each group, longest first
 {
     SERVES_ROWS(born_sums)
     local BornMemory memory;
-    // Taken from the global number: a long launch comes in pieces, and in each the groups are numbered anew.
+    // From the global id: a long launch is split, and group ids restart at 0 in each part.
     const int n_rows = (n_tiles + ROW - 1) / ROW;
     const int2 own = dispatch[get_global_id(0) / (TILE / WIDTH) + n_rows * (get_global_id(1) / SHARES)];
     const BornChunks born = {

@@ -1,8 +1,8 @@
 // HCT sums over a tree of boxes: near atoms one by one, far boxes by their moments; docs/theory/tree.md.
 //
-// A work-group owns a tile, each of its work-items a vector of WIDTH atoms; it walks from some of the tree's trunks (second
-// dimension), and takes up to LOOKS boxes at a time. Which box is far is decided for the tile as a whole.
-// Conformations are the third dimension.
+// A work-group owns a tile, and each of its work-items a vector of WIDTH atoms; it traverses the tree from some of its
+// trunks (second dimension), up to LOOKS boxes at a time. Boxes are classified for the tile as a whole. Third
+// dimension: conformations.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "common/sums.clh"
@@ -19,9 +19,9 @@
 #error "MOST_OPEN: boxes that may wait to be looked at: trunks, LOOKS of each level, and twice as many"
 #endif
 #define ITEMS (TILE / WIDTH / VECTORS)
-#define LOOKS 64  // boxes that are looked at together, pele_ocl/solvent/tree_sums.py
+#define LOOKS 64  // boxes that are tested together, pele_ocl/solvent/tree_sums.py
 
-// Add a run to its part and begin anew: short runs keep float32's digits.
+// Adds a partial sum to the total and clears it: short sums preserve float32 accuracy.
 INLINE void end_run(realv *part, realv *run) {
     #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
@@ -61,9 +61,9 @@ void born_sums_tree(
 #endif
     int open[MOST_OPEN], listed[KINDS][LOOKS], n_open = 0;
     for (int k = first_trunk(walk, trunk_level, levels); k < first_trunk(walk + 1, trunk_level, levels); ++k)
-        open[n_open++] = k << 5 | trunk_level;  // a box is its number in its level, times 32, plus its level
+        open[n_open++] = k << 5 | trunk_level;  // a box is encoded as its index in its level, times 32, plus its level
     while (n_open > 0) {
-        // Without a branch, which no processor could foresee.
+        // Branch-free, since the branch would be unpredictable.
         const int looks = min(n_open, LOOKS);
         int counts_of[KINDS] = {0};
         n_open -= looks;

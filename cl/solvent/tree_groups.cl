@@ -1,11 +1,11 @@
-// HCT sums over a tree of boxes, for GPUs: what solvent/tree.cl does, with the work-items of a group as one.
+// HCT sums over a tree of boxes, for GPUs: as in solvent/tree.cl, but all work-items of a group cooperate.
 //
-// A work-group owns OWN tiles, a work-item an atom of each: a load serves all of them. The group looks at as many boxes
-// at a time as it has work-items, each at one. It lists boxes that are far, boxes whose atoms take the series and boxes
-// whose atoms are near. A list that is full is worked off. Atoms come to local memory, and each work-item sums over all
-// of them. For far boxes each work-item has one in its registers, and goes round the group's atoms. Moments are many:
-// reading them from local memory would take longer than their sums. The order of the lists follows from the boxes
-// alone, so the bits are equal in every run.
+// A work-group owns OWN tiles, and each work-item an atom of each tile, so that a load is reused for all of them. The
+// group tests as many boxes at a time as it has work-items. It lists far boxes, boxes whose atoms use the series and
+// boxes whose atoms are near. A full list is processed: atoms are loaded into local memory, and each work-item sums
+// over all of them. For far boxes, each work-item keeps the moments of one box in registers and loops over the group's
+// atoms, since loading the many moments from local memory would take longer than the sums. The order of the lists
+// depends only on the boxes, so results are bitwise reproducible.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "common/sums.clh"
@@ -21,10 +21,10 @@
 #ifndef MOST_OPEN
 #error "MOST_OPEN: boxes that may wait to be looked at: trunks, a look's of each level, and two looks'"
 #endif
-#define LEAVES (2 * TILE / LEAF)  // whose atoms are in local memory together
-#define LISTED (2 * TILE)         // a list is worked off as soon as it has TILE boxes or LEAVES; a look adds TILE at most
+#define LEAVES (2 * TILE / LEAF)  // leaves whose atoms are in local memory at a time
+#define LISTED (2 * TILE)         // a list is processed as soon as it has TILE boxes or LEAVES; a test adds at most TILE
 
-// Atoms of the group: positions from the first tile's origin [A].
+// Atoms of the group: positions relative to the first tile's origin [A].
 typedef struct {
     real x[OWN], y[OWN], z[OWN], rho[OWN], total[OWN], lost[OWN];
 #if NECK
@@ -34,9 +34,9 @@ typedef struct {
 
 typedef struct {
     int open[MOST_OPEN], listed[LISTS][LISTED], scratch[TILE];
-    real4 shifts[LISTED];      // from the middles of far boxes
+    real4 shifts[LISTED];      // from the centres of far boxes
     real4 own[OWN * TILE];     // positions of the group's atoms
-    real taken[OWN * TILE];    // what they got of far boxes
+    real taken[OWN * TILE];    // contributions of far boxes
     real4 met[LEAVES * LEAF];  // x, y, z, scaled radius
 #if NECK
     real2 kinds[LEAVES * LEAF];  // offset radius and kind
@@ -45,10 +45,10 @@ typedef struct {
 
 typedef struct { int totals[LISTS + 1], before[LISTS + 1]; } Counts;
 
-// Number of the group's work-items with each kind, and how many before this one; the last kind counts its children.
+// Number of the group's work-items with each kind, and how many precede this one; the last kind counts children.
 INLINE void count_kinds(Counts *counts, int kind, int children, local int *scratch) {
     const int lane = get_local_id(0);
-    // A byte a kind: at most 2 TILE of any.
+    // One byte per kind: at most 2 TILE of each.
     int own = kind < LISTS ? 1 << (8 * kind) : children << (8 * LISTS);
     barrier(CLK_LOCAL_MEM_FENCE);
     scratch[lane] = own;
@@ -68,7 +68,7 @@ INLINE void count_kinds(Counts *counts, int kind, int children, local int *scrat
     }
 }
 
-// Up to TILE far boxes from `first` on. moments: of the conformation's boxes
+// Adds up to TILE far boxes from `first` on. moments: of the conformation's boxes
 INLINE void add_far_boxes(Own *own, local Memory *memory, int first, int count, global const real4 *moments) {
     const int lane = get_local_id(0), listed = first + min(lane, count - 1);
     const real4 from = memory->shifts[listed];
@@ -92,7 +92,7 @@ INLINE void add_far_boxes(Own *own, local Memory *memory, int first, int count, 
     for (int v = 0; v < OWN; ++v) add_compensated(own->total + v, own->lost + v, memory->taken[v * TILE + lane]);
 }
 
-// Atoms of `count` leaves, which are in local memory.
+// Adds the atoms of `count` leaves, which are in local memory.
 INLINE void add_leaves(Own *own, local Memory *memory, const int list, int count, const Reaches *reaches) {
     real sum[OWN];
     #pragma unroll
@@ -123,11 +123,11 @@ void born_sums_tree_groups(
 {
     local Memory memory;
     const int lane = get_local_id(0), walk = get_global_id(1), conformation = get_global_id(2);
-    // Taken from the global number: a long launch comes in pieces, and in each the groups are numbered anew.
+    // From the global id: a long launch is split, and group ids restart at 0 in each part.
     const int first_tile = get_global_id(0) / TILE * OWN, n_slots = n_tiles * TILE;
     const size_t at = (size_t)conformation * n_slots, tiles = (size_t)conformation * n_tiles;
     const size_t boxes = (size_t)conformation * n_boxes;
-    // Positions count from the first tile's origin; the last group repeats the last tile where tiles are wanting.
+    // Positions are relative to the first tile's origin; an incomplete last group repeats the last tile.
 #define OWN_TILE(v) min(first_tile + (v), n_tiles - 1)
     const real4 own_origin = origins[tiles + first_tile];
     real4 lowest = -extents[tiles + first_tile], highest = extents[tiles + first_tile];
@@ -150,7 +150,7 @@ void born_sums_tree_groups(
         highest = fmax(highest, from + extents[tiles + tile]);
     }
     const real4 own_middle = (real)0.5 * (lowest + highest), own_extent = highest - own_middle;
-    // A box on the stack is its number in its level, times 32, plus its level.
+    // A box on the stack is encoded as its index in its level, times 32, plus its level.
     const int first = first_trunk(walk, trunk_level, levels);
     int n_open = first_trunk(walk + 1, trunk_level, levels) - first, n_listed[LISTS] = {0, 0, 0};
     for (int k = lane; k < n_open; k += TILE) memory.open[k] = (first + k) << 5 | trunk_level;

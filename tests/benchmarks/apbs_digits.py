@@ -63,7 +63,7 @@ REST = " swin 0.3 sdens 10 temp 298.15 calcenergy total calcforce no"
 
 
 def inputs(examples: Path) -> Iterator[tuple[str, str, list[Path]]]:
-    """Yield names, texts and molecules' files of the inputs without a file of the user's."""
+    """Yield the name, text and molecule files of each input that is not given by the user."""
     for name in EXAMPLES:
         path = examples / name
         yield name, path.read_text(), list(path.parent.glob("*.pqr"))
@@ -75,13 +75,13 @@ def inputs(examples: Path) -> Iterator[tuple[str, str, list[Path]]]:
 
 
 def tightened(text: str) -> str:
-    """Ask for a residual of 1e-12 in every ELEC section, and for no maps."""
+    """Return the input with `etol 1e-12` in every ELEC section, and without output maps."""
     text = re.sub(r"(?im)^\s*(write|etol)\b.*$", "", text)
     return re.sub(r"(?im)^(\s*(?:mg-manual|mg-auto)\b)", r"\1\netol 1e-12", text)
 
 
 def energies(command: list[str], folder: Path) -> tuple[list[float], float]:
-    """Energies that a program prints, kJ/mol, and its seconds."""
+    """Return the energies that a program prints, kJ/mol, and its run time in seconds."""
     begun = time.perf_counter()
     done = subprocess.run([*command, "input.in"], cwd=folder, capture_output=True, text=True)
     if done.returncode:

@@ -43,7 +43,7 @@ NUMBER = re.compile(r"[-+]?\d+\.\d+E[-+]\d+")
 
 
 def molecule(random: Random, examples: Path) -> np.ndarray:
-    """Position, charge and radius of each atom, (n, 5)."""
+    """Return the position, charge and radius of each atom, (n, 5)."""
     if random.random() < 0.4:
         rows = [
             [*(random.uniform(-4, 4) for _ in range(3)), random.uniform(-1, 1), random.choice([0, 1, 1.5, 1.7, 2])]
@@ -63,7 +63,7 @@ def molecule(random: Random, examples: Path) -> np.ndarray:
 
 
 def section(random: Random, name: str, atoms: np.ndarray) -> str:
-    """Write an ELEC section."""
+    """Return the text of an ELEC section."""
     points = [random.choice(POINTS) for _ in range(3)]
     size, middle = np.ptp(atoms[:, :3], axis=0) + 8, (atoms[:, :3].min(axis=0) + atoms[:, :3].max(axis=0)) / 2
     centre = "mol 1" if random.random() < 0.6 else " ".join(f"{x + random.uniform(-1, 1):.3f}" for x in middle)
@@ -90,13 +90,13 @@ def section(random: Random, name: str, atoms: np.ndarray) -> str:
 
 
 def numbers(text: str) -> list[tuple[str, list[float]]]:
-    """Lines with energies: their words, and their numbers of twelve digits."""
+    """Return the lines with energies: their words, and their numbers with twelve digits."""
     found = [line.strip() for line in text.splitlines() if "kJ/mol" in line]
     return [(NUMBER.sub("#", line), [float(number) for number in NUMBER.findall(line)]) for line in found]
 
 
 def compared(folder: Path) -> tuple[str, bool]:
-    """List the differences on an input, "" for none, and tell if apbs converged."""
+    """Return the differences for an input as text, "" if there are none, and whether apbs converged."""
     (folder / "io.mc").unlink(missing_ok=True)
     theirs = subprocess.run(["apbs", "in.in"], cwd=folder, capture_output=True, text=True)
     log = (folder / "io.mc").read_text() if (folder / "io.mc").exists() else ""
@@ -121,7 +121,7 @@ def compared(folder: Path) -> tuple[str, bool]:
 
 
 def main() -> None:
-    """Print what differs."""
+    """Print the inputs with differences."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("count", nargs="?", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)

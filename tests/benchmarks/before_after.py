@@ -57,7 +57,7 @@ HEADS = ("before ms", "after ms", "ratio", "+-", "quiet")
 
 
 class Checkout:
-    """Process of a checkout."""
+    """Process that times one checkout."""
 
     def __init__(self, folder: Path, device: str | None) -> None:
         paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -87,13 +87,13 @@ class Checkout:
         return json.loads(line)
 
     def ask(self, request: dict[str, object] | int | str | None) -> object:
-        """Answer a request: seconds, or the reason why there are none; for a case the seconds on the wall."""
+        """Send a request; return the seconds, or the reason for a failure; for a case, the wall time in seconds."""
         assert self._process.stdin is not None
         print(json.dumps(request), file=self._process.stdin, flush=True)
         return self._answer()
 
     def seconds(self, count: int) -> float:
-        """Return the median of so many evaluations."""
+        """Return the median time of this number of evaluations."""
         found = self.ask(count)
         assert isinstance(found, float)
         return found
@@ -101,7 +101,7 @@ class Checkout:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Medians of paired turns.
+    """Medians of paired measurements.
 
     before, after : seconds; ratio, error : median over the pairs and its standard error
     quiet : ratio of the lower quartiles
@@ -114,12 +114,12 @@ class Ratio:
     quiet: float
 
     def is_above(self, bound: float) -> bool:
-        """Tell if both ratios are above it: one alone is the machine's noise."""
+        """Return whether both ratios exceed the bound; a single one may be noise."""
         return min(self.ratio, self.quiet) > bound
 
 
 def compare(before: Checkout, after: Checkout, once: float, budget: float) -> Ratio:
-    """Let both take turns; once : seconds of one evaluation with all that is around it."""
+    """Measure both alternately; once : estimated seconds per evaluation, including overhead."""
     count = max(1, round(TURN_SECONDS / once))
     rounds = int(min(max(budget / (2 * count * once), ROUNDS[0]), ROUNDS[1]))
     pairs = []
@@ -137,7 +137,7 @@ def compare(before: Checkout, after: Checkout, once: float, budget: float) -> Ra
 
 
 def cases(options: argparse.Namespace, kind: str) -> Iterator[Case]:
-    """All that is to be timed."""
+    """Yield all cases to be timed."""
     measures = ("kernels", "call") if options.calls else ("kernels",)
     for quantity in options.quantity or QUANTITIES:
         known = QUICK.get(quantity) if options.quick else None
@@ -159,7 +159,7 @@ def _row(cells: Sequence[str], numbers: Sequence[str], mark: str = "") -> str:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a line for each case; how many are slower than the bound."""
+    """Print one line per case; return how many are slower than the bound."""
     slower, ratios, start = 0, dict[str, list[float]](), time.monotonic()
     with ExitStack() as stack:
         folders = (options.before.resolve(), options.after.resolve())

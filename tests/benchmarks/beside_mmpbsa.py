@@ -40,9 +40,9 @@ DELTA = re.compile(r"^DELTA TOTAL\s+(-?[\d.]+)", re.MULTILINE)
 
 
 def used(command: str, folder: Path, byte_code: Path | None = None) -> float:
-    """Run a command in a shell, and return the seconds of processor time it took with its children.
+    """Run a shell command, and return its processor time in seconds, including child processes.
 
-    byte_code : folder that Python keeps byte code in; by default that of the sources
+    byte_code : folder for cached byte code; by default next to the sources
     """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     if byte_code is not None:
@@ -54,7 +54,7 @@ def used(command: str, folder: Path, byte_code: Path | None = None) -> float:
 
 
 def main() -> None:
-    """Print medians, and the mean binding energy of either."""
+    """Print medians, and the mean binding energy of each program."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     parser.add_argument("--frames", type=int, default=20)
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def one_of_each(folders: list[Path], given: argparse.Namespace) -> None:
-    """Time the scores of one minimized structure of each complex."""
+    """Time one minimized structure of each complex."""
     source = f"source {given.peers.resolve()}; " if given.peers else ""
     solvent = "--gb obc2 --like mmpbsa.py --surface lcpo --ionic-strength 0.1"
     with tempfile.TemporaryDirectory() as temporary:
@@ -105,7 +105,7 @@ def one_of_each(folders: list[Path], given: argparse.Namespace) -> None:
 
 
 def report(seconds: dict[str, list[float]], title: str) -> None:
-    """Print medians and their ratio."""
+    """Print the medians and their ratio."""
     print(title)
     medians = {name: statistics.median(each) for name, each in seconds.items()}
     for name, each in seconds.items():
@@ -114,7 +114,7 @@ def report(seconds: dict[str, list[float]], title: str) -> None:
 
 
 def frames_of_one(own: Path, given: argparse.Namespace) -> None:
-    """Time frames of one complex."""
+    """Time several frames of one complex."""
     atoms = pele_ocl.read(own / "com.parm7", coordinates=own / "com.rst7")
     noise = np.random.default_rng(0).normal(0, 0.02, (given.frames, *atoms.positions.shape))
     source = f"source {given.peers.resolve()}; " if given.peers else ""

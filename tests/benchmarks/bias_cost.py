@@ -3,12 +3,12 @@
 python tests/benchmarks/bias_cost.py [--device D] [--replicas 4096] [--structure hexapeptide.pdb] [--steps 2000]
     [--rounds 5] [--cases metadynamics,shared,opes,gyration,rmsd,calls,temperature,hamiltonian,restraint,scales]
 
-Bonds to hydrogen are held, at 2 fs. Prints for each case the time of a step and its part above plain steps, by the best
-of rounds that are taken in turns. metadynamics: hills of each replica on two torsions every 500 steps; shared: of all
-replicas on one bias; opes: as metadynamics, with Gaussians of 0.15 rad; gyration, rmsd: the same on one variable of all
-atoms; calls: `every=100` with a function that reads nothing; temperature, hamiltonian: exchanges every 100 steps, the
-latter of REST2; scales: rows that have parameters of their own; restraint: one torsion. The time of
-`scales` is the part of `hamiltonian` that these parameters take.
+Bonds to hydrogen are constrained, with steps of 2 fs. Prints for each case the time per step and its excess over plain
+steps, from the best of alternating rounds. metadynamics: hills of each replica on two torsions every 500 steps; shared:
+of all replicas on one bias; opes: as metadynamics, with Gaussians of 0.15 rad; gyration, rmsd: the same on one variable
+of all atoms; calls: `every=100` with a function that does nothing; temperature, hamiltonian: exchanges every 100 steps,
+the latter of REST2; scales: rows with individual parameters, the cost of which is included in `hamiltonian`; restraint:
+one torsion.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Run = Callable[[int], object]
 
 
 def made(case: str, atoms: pele_ocl.Atoms, n: int, device: str | None) -> Run:
-    """Make a simulation, and give the function that makes steps of it."""
+    """Create a simulation, and return a function that runs steps."""
     four = [4, 6, 8, 14], [6, 8, 14, 16]  # phi and psi of a residue
     phi, psi = (pele_ocl.TorsionVariable(of) for of in four)
     size = len(atoms)

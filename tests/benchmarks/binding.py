@@ -29,13 +29,13 @@ A_PER_NM, KCAL = 10.0, 4.184
 
 
 def trembling(atoms: Atoms, m: int) -> np.ndarray:
-    """m frames whose atoms stand up to a few hundredths of an Angstrom from where they were."""
+    """Return m frames with random displacements of a few hundredths of an Angstrom."""
     rng = np.random.default_rng(0)
     return (atoms.positions + rng.normal(0, 0.02, (m, *atoms.positions.shape))).astype(np.float32)
 
 
 def openmm_seconds(plan: Binding, frames: np.ndarray, platform: str) -> tuple[float, np.ndarray]:
-    """Seconds a frame of OpenMM, and its binding energies without a surface term, kcal/mol."""
+    """Return OpenMM's time per frame in seconds, and its binding energies without a surface term, kcal/mol."""
     import openmm
 
     parts = {"complex": slice(None), "receptor": plan.parts.receptor, "ligand": plan.parts.ligand}
@@ -55,7 +55,7 @@ def openmm_seconds(plan: Binding, frames: np.ndarray, platform: str) -> tuple[fl
 
 
 def context_of(atoms: Atoms, openmm, platform: str):
-    """A Context of Lennard-Jones, Coulomb and GB energies; bonded terms cancel."""
+    """Return a Context with Lennard-Jones, Coulomb and GB energies; bonded terms cancel."""
     system, nonbonded, gb = openmm.System(), openmm.NonbondedForce(), openmm.GBSAOBCForce()
     gb.setSolventDielectric(78.5), gb.setSurfaceAreaEnergy(0.0)
     sigma, epsilon = atoms.lj_sigma / A_PER_NM, atoms.lj_epsilon * KCAL
@@ -74,7 +74,7 @@ def context_of(atoms: Atoms, openmm, platform: str):
 
 
 def rate(of, frames: np.ndarray) -> float:
-    """Milliseconds a frame of a plan, the shortest of three times, its kernels compiled before."""
+    """Return milliseconds per frame of a plan, the best of three, with compiled kernels."""
     of.evaluate_batch(frames[:2])
     times = []
     for _ in range(3):
@@ -85,7 +85,7 @@ def rate(of, frames: np.ndarray) -> float:
 
 
 def print_systems(plan: Binding, frames: np.ndarray) -> None:
-    """Print what each of the three systems takes by itself, and what in the complex takes how long."""
+    """Print the time of each of the three systems, and of the terms of the complex."""
     parts = {"complex": slice(None), "receptor": plan.parts.receptor, "ligand": plan.parts.ligand}
     times = {name: rate(plan.plans[name], frames[:, own]) for name, own in parts.items()}
     print("; ".join(f"{name} {ms:.1f}" for name, ms in times.items()) + f": {sum(times.values()):.1f} ms a frame")

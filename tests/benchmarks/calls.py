@@ -30,14 +30,14 @@ SECONDS, LEAST_ROUNDS, CALLS_A_TURN = 15.0, 10, 10
 
 @dataclass
 class Timed:
-    """A call with its times, s. positions : (n, 3) A; each call gets the next"""
+    """A call and its times, s. positions : (n, 3) A; the calls use them in turn"""
 
     call: Callable[[Floats], object]
     positions: cycle[Floats]
     times: list[float] = field(default_factory=list)
 
     def turn(self) -> None:
-        """Make some calls."""
+        """Run some calls and store the time per call."""
         for _ in range(CALLS_A_TURN):
             there = next(self.positions)
             start = time.perf_counter()
@@ -46,12 +46,12 @@ class Timed:
 
     @property
     def microseconds(self) -> float:
-        """Median time."""
+        """Return the median time in microseconds."""
         return 1e6 * median(self.times)
 
 
 def calls_of(name: str, platform: str) -> dict[tuple[str, str], tuple[Timed, Timed, Timed]]:
-    """Make by system and quantity calls of ours, of OpenMM with new positions, and with its kept ones."""
+    """Return the calls by system and quantity: pele-ocl, and OpenMM with new and with unchanged positions."""
     atoms, model = load(name), SolventModel()
     moved = atoms.positions + np.random.default_rng(0).normal(0, 0.01, atoms.positions.shape)
     given = np.array(atoms.positions), moved
@@ -72,7 +72,7 @@ def calls_of(name: str, platform: str) -> dict[tuple[str, str], tuple[Timed, Tim
 
 
 def time_in_turns(calls: list[Timed]) -> None:
-    """Time calls in rounds; every call has a turn in each."""
+    """Time the calls in rounds; each round contains all calls."""
     for call in calls:
         call.turn()
         call.times.clear()

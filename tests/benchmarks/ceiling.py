@@ -39,7 +39,7 @@ kernel void roots(global real *out, const real start, const int rounds) {
 
 
 def roots_a_second(device: Device) -> float:
-    """Measure the rate of cl/common/real.clh's inverse_sqrt in float32."""
+    """Measure the rate of inverse_sqrt of cl/common/real.clh in float32."""
     width = device.vector_width("float32")
     options = [
         "-cl-std=CL1.2", "-cl-mad-enable", "-cl-denorms-are-zero", "-DREAL_BITS=32", f"-DWIDTH={width}",
@@ -60,7 +60,7 @@ def roots_a_second(device: Device) -> float:
 
 
 def evaluations_a_second(device: Device, points: int, n_atoms: int) -> float:
-    """Measure the rate of the map that `auto` computes."""
+    """Measure the rate of the map that `auto` selects."""
     atoms, grid = random_system(points, n_atoms)
     potmap(atoms, grid, device=device)
     return len(grid) * n_atoms / mean_of_middle(lambda: potmap(atoms, grid, device=device).seconds["kernel"], RUNS)

@@ -3,8 +3,8 @@
     python tests/benchmarks/command_lines.py BEFORE AFTER [--only WORD] [--list]
 
 BEFORE and AFTER are folders of checkouts. Each line runs with both, each time in a new folder with the same inputs.
-Times, speeds and versions are left out of the comparison; the bytes of everything else must be equal, so a change that
-alters a number, a word or a column shows as a difference, which is either a mistake or a line in the changelog.
+Times, speeds and versions are excluded from the comparison; everything else must be equal byte by byte. Every changed
+number, word or column is reported; it is either a mistake or belongs in the changelog.
 The exit code is the number of lines that differ, at most 100.
 """
 
@@ -129,7 +129,7 @@ def main() -> None:
 
 
 def results(line: str, checkout: Path) -> dict[str, str]:
-    """Run a line; exit code, output and the files that it wrote, as text."""
+    """Run a command line; return the exit code, the output and the files it wrote, as text."""
     environment = {**os.environ, "PYTHONPATH": str(checkout), "PELE_OCL_TUNING": "off", "COLUMNS": "100"}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -155,7 +155,7 @@ def results(line: str, checkout: Path) -> dict[str, str]:
 
 
 def content(path: Path) -> str:
-    """What a file says: arrays and attributes of HDF5, text, or the bytes of anything else."""
+    """Return the content of a file: arrays and attributes of HDF5, text, or bytes."""
     if path.suffix == ".h5":
         lines: list[str] = []
         with h5py.File(path) as file:

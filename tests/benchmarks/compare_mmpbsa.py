@@ -1,6 +1,6 @@
 """Comparison of tables with those in the tests of MMPBSA.py: python compare_mmpbsa.py FOLDER [--markdown].
 
-FOLDER is AmberTools/test/mmpbsa_py, or a folder above it, as public copies of AmberTools have it. Each test has a
+FOLDER is AmberTools/test/mmpbsa_py, or a parent folder of it, as in public copies of AmberTools. Each test has a
 script Run.* with its mmpbsa.in and options. These are run unchanged, with `pele-ocl binding --mmpbsa` instead of
 MMPBSA.py. If sol.top is missing, it is replaced by a topology with only names, of the complex and water.
 """
@@ -30,7 +30,7 @@ Rows = dict[tuple[str, ...], list[float]]  # where a row stands and its name -> 
 
 @dataclass
 class Difference:
-    """Largest differences of one kind of numbers."""
+    """Largest differences for one kind of number."""
 
     n: int = 0
     largest: float = 0.0
@@ -44,12 +44,12 @@ class Difference:
 
     @property
     def decimals(self) -> int:
-        """Decimals that agree."""
+        """Return the number of decimals that agree."""
         return 9 if self.largest == 0 else max(0, floor(-log10(2 * self.largest) + 0.1))
 
 
 def tables(text: str) -> Rows:
-    """Mean, deviation and error of each term of FINAL_RESULTS_MMPBSA.dat, of GENERALIZED BORN."""
+    """Return the mean, deviation and error of each term of GENERALIZED BORN in FINAL_RESULTS_MMPBSA.dat."""
     found: Rows = {}
     mutant = system = method = ""
     for line in text.splitlines():
@@ -69,7 +69,7 @@ def tables(text: str) -> Rows:
 
 
 def reaction_energies(text: str) -> dict[str, float]:
-    """Mean EPB of each system of the wild type of FINAL_RESULTS_MMPBSA.dat."""
+    """Return the mean EPB of each system of the wild type in FINAL_RESULTS_MMPBSA.dat."""
     found: dict[str, float] = {}
     system = method = ""
     for line in text.splitlines():
@@ -84,7 +84,7 @@ def reaction_energies(text: str) -> dict[str, float]:
 
 
 def shares(text: str) -> Rows:
-    """Means, deviations and errors of the rows of FINAL_DECOMP_MMPBSA.dat, text or CSV: first solvent, wild type."""
+    """Return means, deviations and errors of FINAL_DECOMP_MMPBSA.dat, text or CSV: first solvent, wild type."""
     found: Rows = {}
     system, split = "complex", ""
     for line in text.split("Energy Decomposition Analysis")[1].splitlines():
@@ -102,7 +102,7 @@ def shares(text: str) -> Rows:
 
 
 def frames(text: str) -> Rows:
-    """Read the energies of each frame of the CSV of -eo."""
+    """Read the energies of each frame from the CSV file of -eo."""
     found: Rows = {}
     system = ""
     for line in text.splitlines():
@@ -115,7 +115,7 @@ def frames(text: str) -> Rows:
 
 
 def frame_shares(text: str) -> Rows:
-    """The rows of the CSV of -deo by system, split, frame and residue, or the number that stands for one."""
+    """Return the rows of the CSV file of -deo by system, split, frame and residue (or its number)."""
     found: Rows = {}
     system, split = "", ""
     for line in text.splitlines():
@@ -131,7 +131,7 @@ def frame_shares(text: str) -> Rows:
 
 
 def run_test(folder: Path, precision: str) -> Iterator[tuple[str, Path, Path]]:
-    """Run a test; yield its name, the written tables, and MMPBSA.py's."""
+    """Run a test; yield its name, the written tables, and those of MMPBSA.py."""
     script = next(folder.glob("Run.*")).read_text()
     inputs = re.findall(r"cat > mmpbsa\.in << EOF\n(.*?)EOF\n", script, re.DOTALL)
     calls = [
@@ -156,7 +156,7 @@ def run_test(folder: Path, precision: str) -> Iterator[tuple[str, Path, Path]]:
 
 
 def run_mutant(root: Path, precision: str) -> Iterator[tuple[str, Path, Path]]:
-    """Run test 03's mutant over the very frames that MMPBSA.py wrote for it, so that no rounding is between."""
+    """Run the mutant of test 03 on the frames written by MMPBSA.py, to avoid rounding."""
     folder, estral = root / "03_Alanine_Scanning", "../EstRAL_Files"
     given = "its own frames\n&general\n/\n&gb\n  igb=5, saltcon=0.1\n/\n"
     (folder / "mmpbsa.in").write_text(given)
@@ -182,7 +182,7 @@ def run_mutant(root: Path, precision: str) -> Iterator[tuple[str, Path, Path]]:
 
 
 def compared(kind: str, ours: Path, theirs: Path) -> dict[str, Difference]:
-    """Differences by what the numbers are of."""
+    """Return the differences by kind of number."""
     read = {"-o": tables, "-do": shares, "-eo": frames, "-deo": frame_shares}[kind]
     mine, other = read(ours.read_text()), read(theirs.read_text())
     found = dict[str, Difference]()
@@ -215,7 +215,7 @@ def compared(kind: str, ours: Path, theirs: Path) -> dict[str, Difference]:
 
 
 def standing_in(estral: Path) -> None:
-    """Write sol.top where a copy lacks it: names of the complex, and water for all further atoms of sol.crd."""
+    """Write sol.top if it is missing: atom names of the complex, and water for all further atoms of sol.crd."""
     whole = estral / "sol.top"
     if whole.is_file() and whole.stat().st_size:
         return
@@ -250,7 +250,7 @@ def standing_in(estral: Path) -> None:
 
 
 def main() -> None:
-    """Run the tests that are there, and print the largest differences."""
+    """Run the available tests, and print the largest differences."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--precision", default="float64")

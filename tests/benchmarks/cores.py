@@ -43,7 +43,7 @@ ARITHMETIC = f"""kernel void arithmetic(global float *out) {{
 
 
 def fastest(call: Callable[[], object]) -> float:
-    """Milliseconds of the fastest of some calls, after two that are not counted."""
+    """Return the time of the fastest of some calls in milliseconds, after two warm-up calls."""
     times = []
     for _ in range(ROUNDS + 2):
         start = time.perf_counter()
@@ -53,7 +53,7 @@ def fastest(call: Callable[[], object]) -> float:
 
 
 def arithmetic(device: Device) -> Callable[[], object]:
-    """Make a call of the kernel that only computes."""
+    """Return a call of the arithmetic kernel."""
     queue = cl.CommandQueue(device.context)
     kernel = cl.Kernel(cl.Program(device.context, ARITHMETIC).build(["-cl-mad-enable"]), "arithmetic")
     out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * GROUPS)
@@ -70,7 +70,7 @@ def _call(plan: Energy, turns: Iterator[Floats]) -> None:
 
 
 def measured(device_name: str, systems: list[str]) -> dict[str, float]:
-    """Milliseconds of each call in this process."""
+    """Return the milliseconds of each call in this process."""
     device = get_device(device_name)
     times = {"arithmetic": fastest(arithmetic(device))}
     for name in systems:

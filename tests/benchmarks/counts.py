@@ -22,14 +22,14 @@ APPROXIMATE = ("cutoff", "msm", "mesh", "tree", "native")  # whose work depends 
 
 
 def evaluations(name: str) -> int:
-    """Count the evaluations of a rung's small run."""
+    """Return the number of evaluations in a rung's small run."""
     from pele_ocl.kernels.listing import evaluations_of
 
     return evaluations_of(name)
 
 
 def counts(name: str) -> dict[str, float]:
-    """Run a rung under the simulator, and give its counts for an evaluation."""
+    """Run a rung in the simulator, and return its counts per evaluation."""
     program = (
         "from pele_ocl.kernels import KERNELS; from pele_ocl.opencl import get_device; "
         f"KERNELS[{name!r}].run(get_device('oclgrind'))"

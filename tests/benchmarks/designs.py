@@ -24,7 +24,7 @@ from pele_ocl.common.textfiles import plain_bytes
 
 
 def write_designs(folder: Path, lines: Sequence[str], count: int, noise: float) -> None:
-    """Write so many files with the atoms of PDB lines, moved by noise of so many A."""
+    """Write `count` files with the atoms of the PDB lines, with noise added in A."""
     rng = np.random.default_rng(1)
     atoms = [k for k, line in enumerate(lines) if line.startswith(("ATOM", "HETATM"))]
     positions = np.array([[float(lines[k][first : first + 8]) for first in (30, 38, 46)] for k in atoms])
@@ -36,7 +36,7 @@ def write_designs(folder: Path, lines: Sequence[str], count: int, noise: float) 
 
 
 def command(pattern: str, output: Path, options: argparse.Namespace) -> float:
-    """Seconds of the command on all files of a pattern."""
+    """Return the time of the command on all files that match a pattern, in seconds."""
     device = ["--device", options.device] if options.device else []
     words = ["minimize", pattern, "-o", str(output), "--tolerance", f"{options.tolerance}kJ/mol/nm", *device]
     begin = time.perf_counter()

@@ -10,11 +10,11 @@ python tests/benchmarks/dipeptide.py rungs [--device D] [--replicas 256] [--seco
 python tests/benchmarks/dipeptide.py map [--device D] [--replicas 4096] [--seconds 60]
     [--figure docs/figures/dipeptide-map]
 
-All use Amber99SB with OBC2, steps of 2 fs but for `map`, friction 1/ps, bonds to hydrogen held. The first picoseconds
-of each replica do not count.
+All use Amber99SB with OBC2, steps of 2 fs except in `map`, friction 1/ps, and constrained bonds to hydrogen. The first
+picoseconds of each replica are discarded.
 
 `shares` prints the populations in pele-ocl and OpenMM, starting extended, with errors from replicas, ladders and 20
-blocks in OpenMM. There are as many ladders as replicas, and nanoseconds are at 300 K; 0 skips one of the programs.
+blocks in OpenMM. There are as many ladders as replicas, and --nanoseconds are at 300 K; 0 skips a program.
 
 `passages` starts a fraction --right of the replicas at phi > 0, the others at phi < 0. It counts the transitions
 between these. Their rates k determine the population of phi > 0, k_in / (k_in + k_out), independent of the starting
@@ -64,7 +64,7 @@ BASINS = {
 
 
 def pdb_of_dipeptide() -> str:
-    """Write the dipeptide as a PDB file."""
+    """Return the dipeptide as the text of a PDB file."""
     numbers, lines = {"ACE": 1, "ALA": 2, "NME": 3}, []
     for k, words in enumerate(text.split() for line in DIPEPTIDE.splitlines() for text in line.split("|")):
         residue, name, x, y, z = words
@@ -77,7 +77,7 @@ def pdb_of_dipeptide() -> str:
 
 
 def torsions(positions: np.ndarray) -> np.ndarray:
-    """Torsions phi and psi (..., 2) in degrees of positions (..., 22, 3)."""
+    """Return the torsions phi and psi (..., 2) in degrees from positions (..., 22, 3)."""
     found = []
     for torsion in TORSIONS:
         a, b, c, d = (positions[..., k, :] for k in torsion)
@@ -89,12 +89,12 @@ def torsions(positions: np.ndarray) -> np.ndarray:
 
 
 def minimized(atoms: pele_ocl.Atoms, device: str | None) -> pele_ocl.Atoms:
-    """Dipeptide at a minimum near its positions."""
+    """Return the dipeptide at the minimum near its positions."""
     return pele_ocl.minimize(atoms, max_iterations=200, device=device).atoms
 
 
 def in_each_basin(atoms: pele_ocl.Atoms, device: str | None) -> list[pele_ocl.Atoms]:
-    """Minima with phi < 0 and phi > 0."""
+    """Return minima with phi < 0 and with phi > 0."""
     from scipy.spatial.transform import Rotation
 
     first, second = (atoms.positions[k] for k in TORSIONS[0][1:3])
@@ -109,19 +109,19 @@ def in_each_basin(atoms: pele_ocl.Atoms, device: str | None) -> list[pele_ocl.At
 
 
 def all_positions(simulation: pele_ocl.Simulation) -> np.ndarray:
-    """Positions of all rows, (n_rows, n, 3) A."""
+    """Return the positions of all rows, (n_rows, n, 3) A."""
     return np.asarray(simulation.positions[:])
 
 
 def begun(starts: list[pele_ocl.Atoms], options: argparse.Namespace, each: int) -> pele_ocl.Ensemble:
-    """Rows that begin at phi < 0, then the share that begins at phi > 0. each : rows of a replica or a ladder"""
+    """Return the rows that start at phi < 0, then those at phi > 0. each : rows per replica or ladder"""
     n_right = round(options.right * options.replicas)
     counts = {start: each * n for start, n in zip(starts, (options.replicas - n_right, n_right), strict=True) if n}
     return pele_ocl.Ensemble(list(counts), list(counts.values()), device=options.device)
 
 
 def told(who: str, angles: np.ndarray, seconds: float) -> None:
-    """Print the shares of basins; angles : (n_blocks, n, 2), blocks that are independent"""
+    """Print the populations of basins; angles : (n_blocks, n, 2) of independent blocks"""
     shares = {name: inside(angles[..., 0], angles[..., 1]).mean(axis=1) for name, inside in BASINS.items()}
     with np.errstate(invalid="ignore"):
         shares["alpha of phi < 0"] = shares["alpha"] / (1 - shares["phi > 0"])
@@ -133,12 +133,12 @@ def told(who: str, angles: np.ndarray, seconds: float) -> None:
 
 
 def error_of(values: np.ndarray) -> float:
-    """Standard error of a mean."""
+    """Return the standard error of a mean."""
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def shares(options: argparse.Namespace) -> None:
-    """Print the shares of basins of phi and psi, ours plain and with exchange, and OpenMM's."""
+    """Print populations of phi and psi basins: pele-ocl with and without exchange, and OpenMM."""
     text, n = pdb_of_dipeptide(), options.replicas
     atoms = minimized(read(text), options.device)
     steps = round(options.nanoseconds * 1e6 / 2 / n)
@@ -166,13 +166,13 @@ def shares(options: argparse.Namespace) -> None:
 
 
 def in_ladder(simulation: pele_ocl.Simulation) -> np.ndarray:
-    """Rows by ladder and rung, (n_ladders, n_rungs)."""
+    """Return the rows by ladder and rung, (n_ladders, n_rungs)."""
     rungs = simulation.rungs.reshape(-1, len(LADDER))
     return np.argsort(rungs, axis=1) + len(LADDER) * np.arange(len(rungs))[:, None]
 
 
 def shares_of_openmm(options: argparse.Namespace, text: str, atoms: pele_ocl.Atoms) -> None:
-    """Print the shares of one run of OpenMM's."""
+    """Print the populations of one OpenMM run."""
     begin = time.perf_counter()
     theirs = OpenMM(
         text, options.platform, True, lambda openmm: openmm.LangevinMiddleIntegrator(300, 1, 0.002),
@@ -195,9 +195,9 @@ def shares_of_openmm(options: argparse.Namespace, text: str, atoms: pele_ocl.Ato
 
 
 class Passages:
-    """Passages of replicas between phi < 0 and phi > 0, and the time in each, from samples of phi.
+    """Transitions of replicas between phi < 0 and phi > 0, and the time in each, from samples of phi.
 
-    counts, dwelt : (2, n) of phi < 0, of phi > 0, for each replica; dwelt in samples
+    counts, dwelt : (2, n) for phi < 0 and phi > 0 of each replica; dwelt : number of samples
     """
 
     def __init__(self, phi: np.ndarray) -> None:
@@ -205,7 +205,7 @@ class Passages:
         self.counts, self.dwelt = np.zeros((2, len(phi))), np.zeros((2, len(phi)))
 
     def add(self, phi: np.ndarray) -> None:
-        """Count a sample of all replicas."""
+        """Add a sample of all replicas."""
         self.dwelt += [~self.is_right, self.is_right]
         goes_in = ~self.is_right & (phi > INSIDE_RIGHT[0]) & (phi < INSIDE_RIGHT[1])
         goes_out = self.is_right & (phi > INSIDE_LEFT[0]) & (phi < INSIDE_LEFT[1])
@@ -214,7 +214,7 @@ class Passages:
 
 
 def passages(options: argparse.Namespace) -> None:
-    """Print passages between phi < 0 and phi > 0, and the share of phi > 0 by time for either begin."""
+    """Print the transitions between phi < 0 and phi > 0, and the population of phi > 0 by time, for both starts."""
     starts = in_each_basin(read(pdb_of_dipeptide()), options.device)
     if options.processes:
         passages_of_openmm(options, [start.positions for start in starts])
@@ -239,7 +239,7 @@ def passages(options: argparse.Namespace) -> None:
 
 
 def passages_of_openmm(options: argparse.Namespace, starts: list[np.ndarray]) -> None:
-    """Print passages of OpenMM's runs, one in each process, by turns from each basin."""
+    """Print the transitions of OpenMM runs, one per process, starting alternately in each basin."""
     from multiprocessing import get_context
 
     common = options.platform, options.seconds, options.discard
@@ -251,7 +251,7 @@ def passages_of_openmm(options: argparse.Namespace, starts: list[np.ndarray]) ->
 
 
 def run_of_openmm(task: tuple[np.ndarray, str, float, float, int]) -> Passages:
-    """Count the passages of a run of OpenMM's of so many seconds."""
+    """Count the transitions of an OpenMM run of this many seconds."""
     start, platform, seconds, discard, seed = task
     theirs = OpenMM(
         pdb_of_dipeptide(), platform, True, lambda openmm: openmm.LangevinMiddleIntegrator(300, 1, 0.002), seed=seed
@@ -267,7 +267,7 @@ def run_of_openmm(task: tuple[np.ndarray, str, float, float, int]) -> Passages:
 
 
 def told_passages(who: str, counts: np.ndarray, dwelt: np.ndarray) -> None:
-    """Print rates of passages, and the share that follows."""
+    """Print transition rates, and the resulting population."""
     times = dwelt.sum(axis=1) * EVERY * 2e-6  # ns
     n = counts.sum(axis=1)
     k_in, k_out = n / np.maximum(times, 1e-9)
@@ -281,12 +281,12 @@ def told_passages(who: str, counts: np.ndarray, dwelt: np.ndarray) -> None:
 
 
 def told_lately(shares: np.ndarray) -> None:
-    """Print shares of phi of 0 to 130 since the last report."""
+    """Print the populations of phi from 0 to 130 degrees since the last report."""
     print(f"  lately {shares[0]:.4f} of replicas begun at phi < 0, {shares[1]:.4f} of the others", flush=True)
 
 
 def rungs(options: argparse.Namespace) -> None:
-    """Print energies and shares at each temperature from exchange and from plain replicas."""
+    """Print energies and populations at each temperature from exchange and from plain replicas."""
     n = options.replicas
     starts = in_each_basin(read(pdb_of_dipeptide()), options.device)
     common = {"constraints": "hbonds", "temperature": LADDER}
@@ -316,7 +316,7 @@ def rungs(options: argparse.Namespace) -> None:
 
 
 def told_energies(who: str, energies: np.ndarray, is_left: np.ndarray) -> None:
-    """Print mean energies at phi < 0 and at phi > 0, with errors from groups of ladders; (n_ladders, n_samples) each"""
+    """Print mean energies at phi < 0 and phi > 0, with errors from groups of ladders; (n_ladders, n_samples) each"""
     parts = []
     for name, there in (("phi < 0", is_left), ("phi > 0", ~is_left)):
         groups = np.array_split(np.arange(len(energies)), BLOCKS)
@@ -327,7 +327,7 @@ def told_energies(who: str, energies: np.ndarray, is_left: np.ndarray) -> None:
 
 
 def torsion_map(options: argparse.Namespace) -> None:
-    """Draw the map of phi and psi at 300 K from exchange: of the first second, and of the second half of all."""
+    """Draw maps of phi and psi at 300 K from exchange: after the first second, and from the second half of all."""
     atoms = minimized(read(pdb_of_dipeptide()), options.device)
     simulation = pele_ocl.Simulation(
         atoms, options.replicas, constraints="hbonds", seed=options.seed, device=options.device, temperature=LADDER,
@@ -350,7 +350,7 @@ def torsion_map(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run the requested measurement."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("shares", "passages", "rungs", "map"))
     parser.add_argument("--device")

@@ -4,28 +4,29 @@ python tests/benchmarks/dipeptide_surfaces.py run FILE [--device D] [--replicas 
     [--methods plain,temperature,rest2,umbrella,metadynamics,opes] [--gb gbn2]
 python tests/benchmarks/dipeptide_surfaces.py show FILE[:METHOD,...] ... [--bins 18] [--figure STEM]
 
-Amber99SB, 300 K, steps of 4 fs with hydrogens of 3 Da, bonds to hydrogen held, friction 1/ps. Half of the replicas of a
-method begin at the minimum with phi < 0, half at the one with phi > 0, and each half makes a surface of its own. The
-seconds are shared by the methods, and a part of each is not counted:
+Amber99SB, 300 K, steps of 4 fs with hydrogens of 3 Da, bonds to hydrogen constrained, friction 1/ps. Half of the
+replicas of a method start at the minimum with phi < 0, half at that with phi > 0, and each half gives a separate
+surface. The time is divided among the methods, and the first part of each is discarded:
 
-temperature: ladders of 300 to 696 K, exchanges every 0.1 ps; MBAR puts all rungs together.
+temperature: ladders of 300 to 696 K, exchanges every 0.1 ps; MBAR combines all rungs.
 rest2: ladders of 300 to 1000 K, exchanges every 0.2 ps; MBAR likewise.
-umbrella: windows 24 degrees apart on both torsions, stiff enough that none has two wells; MBAR puts them together.
+umbrella: windows 24 degrees apart on both torsions, stiff enough that none has two minima; MBAR combines them.
 metadynamics: the replicas of a half are walkers of 8 biases. After these have filled, samples have the weights
-    exp((V - c)/kT) of the bias V and its offset c at their time (Tiwary and Parrinello 2015).
-opes: likewise; after its bias has settled, samples have the weights exp(V/kT).
-plain: dynamics alone, one surface of all; an eighth of the replicas begins at phi > 0. They pass between phi < 0 and
-    phi > 0 in nanoseconds, so that shares of the two come from the rates of passages, and within each from samples.
+    exp((V - c)/kT) of the current bias V and its offset c (Tiwary and Parrinello 2015).
+opes: likewise; after the bias has converged, samples have the weights exp(V/kT).
+plain: unbiased dynamics, a single surface; an eighth of the replicas starts at phi > 0. Transitions between phi < 0 and
+    phi > 0 take nanoseconds, so the populations of the two are computed from transition rates, within each from
+    samples.
 
 FILE, .npz, has weights in bins of 5 degrees, of 8 groups of replicas and 4 parts of the time, written after each
 method. Groups are independent: each has its own MBAR, its own bias, its own rates. A surface is the mean of its groups,
-with the error of this mean; those of several files (make them with different seeds) count by the inverse of their mean
-squared error below 5 kcal/mol. FILE:METHOD,... takes only these methods.
+with the error of this mean; several files (created with different seeds) are weighted by their inverse mean squared
+error below 5 kcal/mol. FILE:METHOD,... uses only these methods.
 
-`show` prints the shares of phi > 0 by parts of the time, which agree where the start is forgotten. Then for each pair
-of surfaces the greatest and the root mean square difference over bins that are below 5 kcal/mol in both, less the mean
-difference; the same two as normal errors alone would make them (of the greatest its median and what it exceeds in one
-of 20 cases); how many bins differ by more than 0.15 kcal/mol, and how many by more than that and two standard errors.
+`show` prints the populations of phi > 0 by parts of the time, which agree if they do not depend on the start. Then for
+each pair of surfaces the largest and the root mean square difference over bins below 5 kcal/mol in both, minus the mean
+difference; the values expected from normal errors alone (for the largest, its median and 95th percentile); and how many
+bins differ by more than 0.15 kcal/mol, and how many by more than that and two standard errors.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ Sums = np.ndarray  # (PARTS, GROUPS, FINE, FINE) weights in bins, those of a gro
 
 
 def weights_in_bins(values: np.ndarray, weights: np.ndarray) -> Sums:
-    """Sum weights (n_times, n_rows) in bins, for parts of the time and groups of successive rows.
+    """Return histograms of weights (n_times, n_rows), by parts of the time and groups of consecutive rows.
 
     values : (n_times, n_rows, 2)
     """
@@ -93,7 +94,7 @@ def weights_in_bins(values: np.ndarray, weights: np.ndarray) -> Sums:
 
 
 def mixed(energies: Callable[[slice | np.ndarray], np.ndarray], states: np.ndarray, n_states: int) -> np.ndarray:
-    """Weights (n_samples,) of samples of several states in the target, by MBAR, up to a factor.
+    """Return the weights (n_samples,) of samples of several states in the target state, by MBAR, up to a factor.
 
     energies : reduced energies of samples, by a slice or indices, (n_states + 1, n): in all states, then in the target
     states : (n_samples,)
@@ -113,14 +114,14 @@ def mixed(energies: Callable[[slice | np.ndarray], np.ndarray], states: np.ndarr
 
 
 def by_groups(n_rows: int, weigh: Callable[[slice], np.ndarray]) -> np.ndarray:
-    """Weights (n_times, n_rows), each group of rows weighed by itself."""
+    """Return weights (n_times, n_rows), computed separately for each group of rows."""
     ends = [0, *np.cumsum([len(of) for of in np.array_split(np.arange(n_rows), GROUPS)]).tolist()]
     with ThreadPoolExecutor(GROUPS) as pool:
         return np.concatenate(list(pool.map(weigh, [slice(*of) for of in pairwise(ends)])), axis=1)
 
 
 def sampled(simulation: pele_ocl.Simulation, seconds: float, look: Look, discarded: float, every: int) -> float:
-    """Run for so many seconds, the first part of them without samples. Returns picoseconds that were sampled."""
+    """Run for this many seconds, and sample after the first part. Returns the sampled time in picoseconds."""
     simulation.run(10)  # kernels are compiled
     begin = time.perf_counter()
     while time.perf_counter() < begin + discarded * seconds:
@@ -135,7 +136,7 @@ def sampled(simulation: pele_ocl.Simulation, seconds: float, look: Look, discard
 
 
 class Run:
-    """What a method makes: by half, a function that gives the sums of its bins, and how much was sampled."""
+    """Result of a method: for each half, a function that returns its histograms, and the amount of sampling."""
 
     def __init__(
         self, sums: dict[str, Callable[[], Sums]], simulation: pele_ocl.Simulation, ps: float, note: str = ""
@@ -145,7 +146,7 @@ class Run:
 
 
 def begun(simulation: pele_ocl.Simulation, right: pele_ocl.Atoms, rows: np.ndarray) -> pele_ocl.Simulation:
-    """Let some rows begin at phi > 0."""
+    """Start some rows at phi > 0."""
     simulation.positions[rows] = np.broadcast_to(right.positions, (len(rows), len(right), 3))
     simulation.draw_velocities()
     return simulation
@@ -194,14 +195,14 @@ def plain(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[st
 
 
 def share_of_right(counts: np.ndarray, dwelt: np.ndarray) -> tuple[float, np.ndarray]:
-    """Share of phi > 0 by the rates of passages, and the passages each way. counts, dwelt : of Passages"""
+    """Return the population of phi > 0 from transition rates, and the transitions. counts, dwelt : see Passages"""
     of = counts.sum(axis=1)
     k_in, k_out = of / np.maximum(dwelt.sum(axis=1), 1)
     return float(k_in / max(k_in + k_out, 1e-300)), of
 
 
 def of_ladders(simulation: pele_ocl.Simulation, betas: np.ndarray | None, seconds: float) -> Run:
-    """Sample ladders and put rungs together. betas : mol/kcal of rungs, or None for rungs of other Hamiltonians"""
+    """Sample ladders and combine the rungs. betas : mol/kcal of rungs, or None for rungs with other Hamiltonians"""
     n, n_rungs = len(simulation), int(simulation.rungs.max()) + 1
     values, energies, rungs = [], [], []  # type: ignore[var-annotated]
 
@@ -235,7 +236,7 @@ def of_ladders(simulation: pele_ocl.Simulation, betas: np.ndarray | None, second
 
 
 def ladders_of(n: int, n_rungs: int) -> int:
-    """Ladders of about n replicas, as many in all groups of both halves."""
+    """Return the number of ladders for about n replicas, equal in all groups of both halves."""
     return max(1, n // n_rungs // (2 * GROUPS)) * 2 * GROUPS
 
 
@@ -291,7 +292,7 @@ def umbrella(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict
 
 
 def walkers_of(n: int) -> int:
-    """Walkers of each bias of about n replicas, as many in all groups of both halves."""
+    """Return the number of walkers per bias for about n replicas, equal in all groups of both halves."""
     return max(1, n // (2 * GROUPS))
 
 
@@ -317,7 +318,7 @@ def of_walkers(
     bias: pele_ocl.Metadynamics | pele_ocl.OPES, offset: Callable[[np.ndarray], float],
     starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[str, Any],
 ) -> Run:  # fmt: skip
-    """Sample walkers of biases of their own. offset : c of the weights exp((V - c)/kT), of a grid, by kT"""
+    """Sample walkers of separate biases. offset : c of the weights exp((V - c)/kT), from a grid and kT"""
     walkers = walkers_of(n)
     molecules = [of.moved(of.positions) for of in starts for _ in range(GROUPS)]  # each has a bias of its own
     rows = pele_ocl.Ensemble(
@@ -350,20 +351,20 @@ METHODS: dict[str, Callable[..., Run]] = {
 
 
 def coarse(sums: Sums, bins: int) -> np.ndarray:
-    """Shares of groups in fewer bins, (PARTS, n_groups, bins, bins)."""
+    """Return the populations of groups in fewer bins, (PARTS, n_groups, bins, bins)."""
     n = FINE // bins
     return np.asarray(sums.reshape(*sums.shape[:2], bins, n, bins, n).sum(axis=(3, 5)))
 
 
 def surface(sums: Sums, bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """Free energy of bins and its standard error from groups, (bins, bins) kcal/mol each."""
+    """Return the free energy of bins and its standard error from groups, (bins, bins) kcal/mol each."""
     mean, error = averaged(coarse(sums, bins).sum(axis=0))
     with np.errstate(all="ignore"):
         return -KT * np.log(mean / mean.max()), KT * error / mean
 
 
 def averaged(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shares of bins in all groups, and their standard errors. groups : (n, ...) of each, times its weight"""
+    """Return populations of bins over all groups, and their standard errors. groups : (n, ...) times their weights"""
     n, weights = len(groups), groups.reshape(len(groups), -1).sum(axis=1).reshape(-1, *[1] * (groups.ndim - 1))
     mean = groups.sum(axis=0) / weights.sum()
     error = np.sqrt(n / (n - 1) * ((groups - weights * mean) ** 2).sum(axis=0)) / weights.sum()
@@ -393,7 +394,7 @@ def compared(found: dict[str, tuple[np.ndarray, np.ndarray]]) -> list[dict[str, 
 
 
 def show(sums: dict[str, Sums], methods: list[str], bins: int, figure: str | None) -> None:
-    """Print what there is, and draw it."""
+    """Print the available surfaces, and draw them."""
     for line in methods:
         print(line)
     surfaces = {name: surface(of, bins) for name, of in sums.items()}
@@ -427,7 +428,7 @@ def rms(values: np.ndarray) -> float:
 def draw(
     surfaces: dict[str, tuple[np.ndarray, np.ndarray]], bins: int, path: Path, background: str, text: str
 ) -> None:  # fmt: skip
-    """Draw a map for each surface."""
+    """Draw a map of each surface."""
     from matplotlib.figure import Figure
 
     edges = np.linspace(-180, 180, bins + 1)
@@ -458,7 +459,7 @@ def draw(
 
 
 def read(paths: list[Path]) -> tuple[dict[str, Sums], list[str]]:
-    """Read surfaces, with the groups of all files by their mean squared errors, and what was said of the methods."""
+    """Read surfaces, combining the groups of all files by their mean squared errors, and the methods' messages."""
     sums: dict[str, list[Sums]] = {}
     said = []
     for path in paths:

@@ -46,13 +46,13 @@ MOST_TURNED = 128  # replicas from whose bonds the degrees of freedom of atoms a
 
 
 class OpenMM:
-    """A context of OpenMM's with the file's molecule, minimized."""
+    """An OpenMM context with the minimized molecule of a file."""
 
     def __init__(
         self, text: str, platform: str, constraints: bool, integrator: Callable[[Any], Any], precision: str = "single",
         hydrogen_mass: float | None = None, seed: int = 1,
     ) -> None:  # fmt: skip
-        """seed : of random numbers, of an integrator that has them"""
+        """seed : of the random numbers, for integrators that use them"""
         import openmm
         from openmm import app
 
@@ -71,22 +71,22 @@ class OpenMM:
         self.context.setPositions(file.positions)
 
     def total(self) -> float:
-        """Total energy, kcal/mol."""
+        """Return the total energy, kcal/mol."""
         state = self.context.getState(energy=True)
         return float((state.getKineticEnergy() + state.getPotentialEnergy())._value / KCAL)
 
     def positions(self) -> np.ndarray:
-        """(n, 3) A."""
+        """Return positions (n, 3) in A."""
         return 10 * self.context.getState(positions=True).getPositions(asNumpy=True)._value
 
 
 def structure(name: str) -> str:
-    """Text of a PDB file, or of a structure that comes with the program."""
+    """Return the text of a PDB file, or of a shipped structure."""
     return (Path(name) if name.endswith(".pdb") else shipped("data") / "structures" / f"{name}.pdb").read_text()
 
 
 def read(text: str) -> pele_ocl.Atoms:
-    """Atoms of a PDB file's text, with parameters of Amber99SB."""
+    """Read atoms from the text of a PDB file, with Amber99SB parameters."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +96,7 @@ def read(text: str) -> pele_ocl.Atoms:
 
 
 def rate(step: Callable[[int], object]) -> np.ndarray:
-    """Steps a second, and a second of processor time of all threads, (2,): the best of some rounds."""
+    """Return steps per second of wall time and of processor time of all threads, (2,): the best of some rounds."""
     step(5)
     begin = time.perf_counter()
     step(5)
@@ -110,7 +110,7 @@ def rate(step: Callable[[int], object]) -> np.ndarray:
 
 
 def speed(options: argparse.Namespace) -> None:
-    """Print steps a second of OpenMM's one and of all of our replicas."""
+    """Print steps per second of one replica in OpenMM and of all replicas in pele-ocl."""
     for case in options.cases.split(","):
         name, count = case.split(":")
         text = structure(name)
@@ -136,7 +136,7 @@ def speed(options: argparse.Namespace) -> None:
 
 
 def drift(options: argparse.Namespace) -> None:
-    """Print drift and deviations of the total energy of Verlet's integrator, from starts at 300 K, and draw them."""
+    """Print drift and deviations of the total energy with the Verlet integrator, starting at 300 K, and draw them."""
     curves: dict[str, dict[str, np.ndarray]] = {}
     for case in options.cases.split(","):
         name, count, picoseconds = case.split(":")
@@ -182,14 +182,14 @@ def drift(options: argparse.Namespace) -> None:
 
 
 def begin_as(simulation: pele_ocl.Simulation, start: pele_ocl.Simulation) -> None:
-    """Set a simulation to the positions and velocities of another."""
+    """Copy positions and velocities of another simulation."""
     simulation.positions[:] = list(start.positions[:])
     simulation.ensemble.evaluate()
     simulation.velocities[:] = list(start.velocities[:])
 
 
 def told_drift(who: str, energies: np.ndarray, sampled: float) -> None:
-    """Print slopes of lines through energies (n_times, n_runs), with the error of their mean, and deviations."""
+    """Print slopes of linear fits to energies (n_times, n_runs), with the error of their mean, and deviations."""
     times = 1e-3 * sampled * np.arange(len(energies))
     (slopes, firsts), n = np.polyfit(times, energies, 1), energies.shape[1]
     deviations = energies - times[:, None] * slopes - firsts
@@ -203,7 +203,7 @@ def told_drift(who: str, energies: np.ndarray, sampled: float) -> None:
 
 
 def slopes_of_blocks(times: np.ndarray, energies: np.ndarray, n_blocks: int = 4) -> float:
-    """Estimate the error of a line's slope from the lines through its blocks, kcal/mol/ns."""
+    """Estimate the error of a slope from linear fits to blocks, kcal/mol/ns."""
     size = len(times) // n_blocks
     slopes = [np.polyfit(times[k * size :][:size], energies[k * size :][:size], 1)[0] for k in range(n_blocks)]
     # A line through all is steadier than one through a block by its length to the power of 3/2.
@@ -211,7 +211,7 @@ def slopes_of_blocks(times: np.ndarray, energies: np.ndarray, n_blocks: int = 4)
 
 
 def temperature(options: argparse.Namespace) -> None:
-    """Print the kinetic temperature of each atom of a peptide at 2 fs with bonds held, and at 4 fs, hydrogens of 3 Da.
+    """Print the kinetic temperature of each atom of a peptide at 2 fs with constraints, or 4 fs with H of 3 Da.
 
     Velocities are those of the integrator, after friction and noise.
     """
@@ -255,7 +255,7 @@ def temperature(options: argparse.Namespace) -> None:
 def kinetic_of_openmm(
     options: argparse.Namespace, begun: pele_ocl.Simulation, timestep: float, mass: float | None
 ) -> np.ndarray:
-    """Run OpenMM from where the first replica is, and give m v^2 of its atoms, (BLOCKS, n_atoms) Da A^2/ps^2."""
+    """Run OpenMM from the positions of the first replica; return m v^2 of its atoms, (BLOCKS, n_atoms) Da A^2/ps^2."""
     theirs = OpenMM(
         structure("hexapeptide"), options.platform, True,
         lambda openmm: openmm.LangevinMiddleIntegrator(300, options.friction, timestep / 1000), hydrogen_mass=mass,
@@ -274,13 +274,13 @@ def kinetic_of_openmm(
 
 
 def doubled_kinetic(velocities: np.ndarray, masses: np.ndarray) -> np.ndarray:
-    """Find m v^2 of atoms, (n_replicas, n), less the centre's velocity, which noise gives and the next step takes."""
+    """Return m v^2 of atoms, (n_replicas, n), without the velocity of the centre of mass, which noise adds."""
     center = (masses[:, None] * velocities).sum(axis=1, keepdims=True) / masses.sum()
     return masses * ((velocities - center) ** 2).sum(axis=2)
 
 
 def told_temperatures(atoms: pele_ocl.Atoms, held: np.ndarray, found: np.ndarray, named: np.ndarray) -> None:
-    """Print temperatures (n_runs, n_atoms) K. held : (n_atoms,) atoms with hydrogens; named : atoms to print alone"""
+    """Print temperatures (n_runs, n_atoms) K. held : (n_atoms,) atoms with hydrogens; named : atoms to print"""
     hydrogens = atoms.labels.elements == "H"
     told_temperature("all atoms", found.mean(axis=1))
     told_temperature("heavy atoms", found[:, ~hydrogens].mean(axis=1))
@@ -298,19 +298,19 @@ def told_temperatures(atoms: pele_ocl.Atoms, held: np.ndarray, found: np.ndarray
 
 
 def errors_of_means(found: np.ndarray) -> np.ndarray:
-    """Standard errors of the means over runs (n_runs, n_atoms), (n_atoms,)."""
+    """Return standard errors of the means over runs (n_runs, n_atoms), (n_atoms,)."""
     return found.std(axis=0, ddof=1) / np.sqrt(len(found))
 
 
 def told_temperature(who: str, of_replicas: np.ndarray) -> None:
-    """Print a mean of replicas (n,) K with its error."""
+    """Print a mean over replicas (n,) in K with its error."""
     error = of_replicas.std(ddof=1) / np.sqrt(len(of_replicas))
     mean = of_replicas.mean()
     print(f"  {who}: {mean:.2f} +- {error:.2f} K, {100 * (mean / 300 - 1):+.3f} %", flush=True)
 
 
 def freedom_of_atoms(simulation: pele_ocl.Simulation, positions: np.ndarray) -> np.ndarray:
-    """Degrees of freedom of each atom (n_replicas, n), by which its m v^2 is shared; fractions with bonds held.
+    """Return degrees of freedom of each atom (n_replicas, n), by which m v^2 is divided; fractional if constrained.
 
     Velocities that keep the bonds G v = 0 have the covariance kT (1/M - 1/M G' (G 1/M G')^-1 G 1/M).
     """
@@ -329,7 +329,7 @@ def freedom_of_atoms(simulation: pele_ocl.Simulation, positions: np.ndarray) -> 
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run the requested measurement."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("speed", "drift", "temperature"))
     parser.add_argument("--device")

@@ -21,7 +21,7 @@ Plan = Callable[[], float]  # evaluates once; seconds
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the table; measure : "kernels" or "call"."""
+    """One row of the table; measure : "kernels" or "call"."""
 
     quantity: str
     system: str
@@ -37,7 +37,7 @@ class Case:
 
 
 def serve(answers: IO[str]) -> None:
-    """Answer until stdin ends."""
+    """Answer requests until stdin ends."""
     import pele_ocl
     from pele_ocl import Solvent
     from pele_ocl.bench.systems import load
@@ -67,7 +67,7 @@ def serve(answers: IO[str]) -> None:
 
 
 def _profiled(evaluate: Callable[..., object]) -> dict[str, bool]:
-    """Options that have the kernels' time taken; older checkouts always take it."""
+    """Return the options that enable kernel timing; older checkouts always time kernels."""
     return {"profile": True} if "profile" in inspect.signature(evaluate).parameters else {}
 
 
@@ -87,7 +87,7 @@ def _timed(case: Case, evaluate: Callable[..., object], **options: object) -> Pl
 
 
 def _class_of(name: str) -> Callable[..., Any]:
-    """Return the class of plans that has all rungs; in checkouts without pele_ocl.ladder the class of that name."""
+    """Return the plan class that supports all rungs; older checkouts without pele_ocl.ladder use the main class."""
     import pele_ocl
 
     found: Callable[..., Any] = getattr(getattr(pele_ocl, "ladder", None), f"{name}Ladder", getattr(pele_ocl, name))

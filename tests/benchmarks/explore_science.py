@@ -6,16 +6,16 @@ python tests/benchmarks/explore_science.py CONTROL COMPLEX.pdb NATIVE.pdb [--tem
     [--out FILE.jsonl]
 python tests/benchmarks/explore_science.py --draw STEM FILE.jsonl[=TITLE]...
 
-CONTROL is PELE's control file, whose moves, box, constraints and changes of parameters are followed; its native
-structure is not needed; --tolerance is of all minimizations in place of its own, kcal/mol/A. The structure is minimized
-first, which counts as no step. In each epoch the explorers of a seed make so many steps, then their accepted states are
-clustered, and the next epoch begins in them as AdaptivePELE has it, by the inverse of the clusters' sizes, a share
-epsilon by the binding energy. Defaults are the second example of AdaptivePELE's manual, which is of trypsin. A seed
-that has reached RMSD --until goes on for --after epochs. NATIVE needs the heavy atoms of the ligand, by the names of
-COMPLEX; the RMSD is of them, in the frame of the file, the least over the orders of equivalent atoms. Seeds are shared
-out to --processes, all on one device; --seconds ends them, by the clock. --out has a line for each seed and epoch:
-accepted states as epoch, RMSD, binding energy and energy. --draw makes a panel of each FILE, STEM-light.png and
-STEM-dark.png.
+CONTROL is PELE's control file, from which moves, box, constraints and parameter changes are used; its native structure
+is not needed. --tolerance, in kcal/mol/A, replaces that of all minimizations. The structure is first minimized, which
+does not count as a step. In each epoch the explorers of a seed make --steps steps; then their accepted states are
+clustered, and the next epoch starts from the clusters as in AdaptivePELE: inversely proportional to their sizes, and
+for a fraction epsilon by binding energy. Defaults are those of the second example, trypsin, of AdaptivePELE's manual. A
+seed that has reached RMSD --until continues for --after epochs. NATIVE must contain the heavy atoms of the ligand with
+the names of COMPLEX; their RMSD is computed without superposition, as the minimum over permutations of equivalent
+atoms. Seeds are divided among --processes on one device; --seconds limits the wall time. --out contains a line for each
+seed and epoch: accepted states as epoch, RMSD, binding energy and energy. --draw draws a panel for each FILE to
+STEM-light.png and STEM-dark.png.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from pele_ocl.formats import read_structure
 
 @dataclass
 class Seed:
-    """A seed under way.
+    """A running seed.
 
-    reached : epoch in which the RMSD was first below the bar, None if never
-    least : RMSD so far, A
+    reached : first epoch with an RMSD below the limit, None if there is none
+    least : lowest RMSD so far, A
     """
 
     seed: int
@@ -60,7 +60,7 @@ class Seed:
 
 
 class Search:
-    """Explorers of some seeds in one process, all in one batch."""
+    """Explorers of some seeds in one process, as a single batch."""
 
     def __init__(self, options: argparse.Namespace, seeds: list[int]) -> None:
         words = {"OUTPUT_PATH": ".", "SEED": "1", "PELE_STEPS": str(options.steps), "COMPLEXES": "{}"}
@@ -112,28 +112,28 @@ class Search:
             seed.clusters.add(start[0], energy)
 
     def watch(self, _: object, name: str, rows: list[int]) -> None:
-        """Count a stage's seconds and rows."""
+        """Measure the time and number of rows of a stage."""
         self.clock.stop(name)
         self.counts[name] = self.counts.get(name, 0) + len(rows)
 
     def kept(self, rows: Any) -> np.ndarray:
-        """Give the accepted positions of rows."""
+        """Return the accepted positions of rows."""
         walk = self.explorer.walk
         return walk.ensemble.positions[walk.kept(list(rows))]
 
     def states_at(self, positions: np.ndarray) -> States:
-        """Give states that belong to no explorer."""
+        """Return unused states."""
         zeros = np.zeros(len(positions), np.int64)
         return States(positions, zeros, zeros, 1)
 
     def states(self, rows: Any) -> States:
-        """Give the accepted states of rows before their next steps."""
+        """Return the accepted states of rows before their next steps."""
         rows = list(rows)
         steps = (self.explorer.walk.steps + 1)[rows]
         return States(self.kept(rows), np.array(self.numbers, np.int64)[rows], steps, 1)
 
     def step(self, rows: list[int]) -> list[int]:
-        """Make a step of rows with the settings that the control file has for it; give the rows that accepted it."""
+        """Make a step of rows with the settings of the control file; return the rows that accepted it."""
         walk = self.explorer.walk
         nowhere = np.zeros((len(self.numbers), 0, 3))
         self.sensors.draw(States(nowhere, np.array(self.numbers, np.int64), walk.steps + 1, 1))
@@ -155,7 +155,7 @@ class Search:
         return new
 
     def epoch(self, number: int, active: list[Seed]) -> None:
-        """Make the steps of an epoch of some seeds, and begin the next one in their clusters."""
+        """Run the steps of an epoch of some seeds, and start the next one in their clusters."""
         rows = [k for seed in active for k in self.rows[seed.seed]]
         owner = {k: seed for seed in active for k in self.rows[seed.seed]}
         found: list[tuple[int, np.ndarray, float]] = []
@@ -180,7 +180,7 @@ class Search:
             self.write(seed, number, told[seed.seed])
 
     def spawn(self, seed: Seed) -> None:
-        """Put the explorers of a seed into its clusters."""
+        """Place the explorers of a seed in its clusters."""
         rows = self.rows[seed.seed]
         chosen = seed.clusters.spawn(len(rows), self.options.epsilon)
         walk = self.explorer.walk
@@ -190,7 +190,7 @@ class Search:
             walk.memory[k].pop("steering", None)
 
     def write(self, seed: Seed, number: int, points: list[list[float]]) -> None:
-        """Write down the epoch of a seed."""
+        """Write the epoch of a seed."""
         made, seconds = int(self.explorer.walk.steps[self.rows[seed.seed]].sum()), round(time.time() - self.begin, 1)
         line = {"seed": seed.seed, "epoch": number, "steps": made, "seconds": seconds, "points": points}
         with self.options.out.open("a") as file:
@@ -214,7 +214,7 @@ class Search:
             self.tell_stages()
 
     def tell_stages(self) -> None:
-        """Print milliseconds of a step by stage since the last call, and rows of each."""
+        """Print milliseconds per step by stage since the last call, and the number of rows in each."""
         made = max(1, self.counts.get("rule", 0))
         shares = [
             f"{name} {1000 * of[0] / made:.1f} ({self.counts.get(name, 0)})" for name, of in self.clock.seconds.items()
@@ -228,7 +228,7 @@ OWN = ("rmsd", "bindingEnergy")  # metrics that the search computes itself
 
 
 def native_positions(path: Path, names: np.ndarray) -> np.ndarray:
-    """Read the ligand's heavy atoms (k, 3) in the order of names; the only residue that has all of them."""
+    """Read the ligand's heavy atoms (k, 3) in the order of names, from the only residue that contains all of them."""
     structure = read_structure(path)
     labels = structure.labels
     for residue in np.unique(labels.residue_index)[::-1]:
@@ -240,7 +240,7 @@ def native_positions(path: Path, names: np.ndarray) -> np.ndarray:
 
 
 def equivalent_orders(atoms: Any, heavy: np.ndarray) -> np.ndarray:
-    """Give the orders (s, k) of heavy atoms that keep elements and bonds: automorphisms of a small graph."""
+    """Return the orders (s, k) of heavy atoms that preserve elements and bonds: automorphisms of a small graph."""
     place = {int(i): k for k, i in enumerate(heavy)}
     near: list[set[int]] = [set() for _ in heavy]
     for i, j in atoms.bond_pairs.tolist():
@@ -261,12 +261,12 @@ def equivalent_orders(atoms: Any, heavy: np.ndarray) -> np.ndarray:
 
 
 def searched(options: argparse.Namespace, seeds: list[int]) -> None:
-    """Run some seeds."""
+    """Run some seeds and return them."""
     Search(options, seeds).run()
 
 
 def tell(results: Path, until: float) -> list[np.ndarray]:
-    """Print what became of the seeds of a run; give their points (n, 4): epoch, RMSD, binding energy, energy."""
+    """Print the results of the seeds; return their points (n, 4): epoch, RMSD, binding energy, energy."""
     lines = [json.loads(line) for line in results.read_text().splitlines()]
     lines = [line for line in lines if line["points"]]  # a seed may accept nothing
     if not lines:
@@ -292,7 +292,7 @@ def tell(results: Path, until: float) -> list[np.ndarray]:
 
 
 def picture(stem: str, panels: list[str]) -> None:
-    """Draw binding energies against RMSD of the results of runs, a panel a file and a colour a seed."""
+    """Draw binding energies against RMSD, one panel per file and one colour per seed."""
     from matplotlib.figure import Figure
 
     found = [(of.partition("=")[2], tell(Path(of.partition("=")[0]), 2.0)) for of in panels]
@@ -315,7 +315,7 @@ def picture(stem: str, panels: list[str]) -> None:
 
 
 def main() -> None:
-    """Run all seeds and print what became of them."""
+    """Run all seeds and print their results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("control", "complex", "native"):
         parser.add_argument(name, type=Path)

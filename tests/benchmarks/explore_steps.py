@@ -32,18 +32,18 @@ from pele_ocl.formats import read_structure
 
 
 class Clock:
-    """Seconds by stage, by the clock, of all cores and of this thread."""
+    """Seconds by stage: wall time, processor time of all cores, and of this thread."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
         self.restart()
 
     def restart(self) -> None:
-        """Begin a stage."""
+        """Start a stage."""
         self._begin = time.perf_counter(), time.process_time(), time.thread_time()
 
     def stop(self, name: str) -> None:
-        """End a stage and begin the next one."""
+        """End a stage and start the next one."""
         now = time.perf_counter(), time.process_time(), time.thread_time()
         for k in range(3):
             self.seconds[name][k] += now[k] - self._begin[k]
@@ -51,7 +51,7 @@ class Clock:
 
 
 def built_in() -> tuple[Atoms, np.ndarray]:
-    """Give ubiquitin with trialanine 3 A from its surface, and the atoms of the ligand."""
+    """Return ubiquitin with trialanine 3 A from its surface, and the atoms of the ligand."""
     from test_forcefield_bonded import joined_structures
 
     parts = [read_structure(shipped("data") / "structures" / f"{name}.pdb") for name in ("ubiquitin", "trialanine")]

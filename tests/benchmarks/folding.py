@@ -7,20 +7,20 @@ python tests/benchmarks/folding.py witness FOLDER [--device D] [--replicas 256] 
     [--json FILE] [--pdb FILE] [--checkpoint FILE]
 python tests/benchmarks/folding.py again FILE ... [--figure STEM] [--data FOLDER] [--pdb FILE]
 
-ff14SBonlysc with GBn2 and mbondi3 radii, for which Nguyen, Maier, Huang, Perrone and Simmerling published folding of
-this peptide (J. Am. Chem. Soc. 2014, 136, 13959). `prepare` makes it with tleap of AmberTools: extended.prmtop and
-.rst7, and native.rst7 with the heavy atoms of 5AWL where the folder has 5awl.pdb.
+ff14SBonlysc with GBn2 and mbondi3 radii, for which folding of this peptide was published by Nguyen, Maier, Huang,
+Perrone and Simmerling (J. Am. Chem. Soc. 2014, 136, 13959). `prepare` creates it with tleap of AmberTools:
+extended.prmtop and .rst7, and native.rst7 with the heavy atoms of 5AWL if the folder contains 5awl.pdb.
 
-Each seed of `run` has its ladders of 8 rungs, 300 to 600 K, REST2 on all atoms, in steps of 4 fs with hydrogens of
-3 Da, friction 1/ps, exchanges every 1 ps; random numbers of ladders are independent. A seed has folded when a replica
-at its lowest rung has an RMSD of CA below 2 A from 5AWL. Prints for each seed the device's seconds and the simulated
-time until it folds, and the share of folded replicas at the lowest rung in the last quarter.
+Each seed of `run` has --ladders ladders of 8 rungs, 300 to 600 K, REST2 on all atoms, in steps of 4 fs with hydrogens
+of 3 Da, friction 1/ps, exchanges every 1 ps; ladders are independent. A seed has folded when a replica at its lowest
+rung has an RMSD of CA below 2 A from 5AWL. Prints for each seed the device's seconds and the simulated time until it
+folds, and the folded fraction at the lowest rung in the last quarter.
 
 `witness` is plain dynamics at 300 K, half of the replicas from the extended chain, half from the native structure; once
-a minute it prints the shares that are folded and writes the files. If the checkpoint exists, its run is continued, with
-the RMSDs of --json. `again` adds up the passages of runs of different seeds: a chain that comes below 2 A has folded,
-until it is above 4 A. With --data it writes the files of data/folding: the curves of the ladders, the CA of 5AWL, and
-the structure of --pdb, laid over these.
+a minute it prints the folded fractions and writes the files. If the checkpoint exists, its run is continued, with
+the RMSDs of --json. `again` adds the transitions of runs with different seeds: a chain is folded from below 2 A until
+it is above 4 A. With --data it writes the files of data/folding: the curves of the ladders, the CA of 5AWL, and
+the structure of --pdb, superposed on these.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ saveamberparm x extended.prmtop extended.rst7
 
 
 def prepare(folder: Path) -> None:
-    """Make the topology and the two starts by tleap."""
+    """Create the topology and both starting structures with tleap."""
     folder.mkdir(parents=True, exist_ok=True)
     crystal, native = folder / "5awl.pdb", ""
     if crystal.exists():
@@ -71,7 +71,7 @@ def prepare(folder: Path) -> None:
 
 
 def distances(positions: np.ndarray) -> np.ndarray:
-    """RMSD of CA from the native structure after superposition, (n,) A. positions : (n, 10, 3)"""
+    """Return the RMSD of CA from the native structure after superposition, (n,) A. positions : (n, 10, 3)"""
     x = positions - positions.mean(axis=1, keepdims=True)
     y = NATIVE - NATIVE.mean(axis=0)
     sizes = (x**2).sum(axis=(1, 2)) + (y**2).sum()
@@ -82,7 +82,7 @@ def distances(positions: np.ndarray) -> np.ndarray:
 
 
 def ladders(atoms: pele_ocl.Atoms, given: argparse.Namespace, options: dict[str, Any]) -> dict[str, Any]:
-    """Fold by solute tempering. Returns RMSDs of the lowest rungs by time, and what a seed took."""
+    """Fold by solute tempering. Returns RMSDs of the lowest rungs over time, and the cost of a seed."""
     simulation = pele_ocl.rest2(
         atoms, RUNGS.tolist(), ladders=given.seeds * given.ladders, exchange_every=EXCHANGE, **options
     )  # fmt: skip
@@ -115,7 +115,7 @@ def ladders(atoms: pele_ocl.Atoms, given: argparse.Namespace, options: dict[str,
 
 
 def witness(starts: list[pele_ocl.Atoms], given: argparse.Namespace, options: dict[str, Any]) -> None:
-    """Run plain dynamics at the lowest temperature from each start, and write RMSDs by time and start."""
+    """Run plain dynamics at the lowest temperature from each start, and write RMSDs over time."""
     each = given.replicas // len(starts)
     simulation = pele_ocl.Simulation(starts[0], each * len(starts), temperature=float(RUNGS[0]), **options)
     ca = pele_ocl.selection(starts[0], "name CA")
@@ -151,7 +151,7 @@ def witness(starts: list[pele_ocl.Atoms], given: argparse.Namespace, options: di
 def keep_witness(
     rmsd: list[np.ndarray], times: list[float], simulation: pele_ocl.Simulation, given: argparse.Namespace
 ) -> None:  # fmt: skip
-    """Write and print what was found up to now, and write the checkpoint."""
+    """Write and print the results so far, and write the checkpoint."""
     found = {"ns": times, "rmsd": np.round(rmsd, 2).tolist(), "starts": ["extended", "native"][: rmsd[0].shape[0]]}
     if given.json:
         given.json.write_text(json.dumps({"witness": found}))
@@ -161,7 +161,7 @@ def keep_witness(
 
 
 def print_witnesses(witnesses: list[dict[str, Any]]) -> None:
-    """Print the shares that are folded in each tenth of the time of each run, and the share by the passages of all."""
+    """Print the folded fraction in each tenth of the time of each run, and the fraction from the transitions of all."""
     of_all, total = np.zeros(4), 0.0  # us
     for found in witnesses:
         rmsd, ns = np.array(found["rmsd"]), found["ns"]
@@ -181,7 +181,7 @@ def print_witnesses(witnesses: list[dict[str, Any]]) -> None:
 
 
 def passages(rmsd: np.ndarray) -> np.ndarray:
-    """Count the chains that fold, unfold, are unfolded and are folded, (n_times, 4). rmsd : (n_times, n_starts, n) A"""
+    """Count chains that fold, unfold, are unfolded and are folded, (n_times, 4). rmsd : (n_times, n_starts, n) A"""
     found, is_folded = [], rmsd[0] < FOLDED
     for now in rmsd:
         folds, unfolds = ~is_folded & (now < FOLDED), is_folded & (now > UNFOLDED)
@@ -191,7 +191,7 @@ def passages(rmsd: np.ndarray) -> np.ndarray:
 
 
 def share_by_rates(of: np.ndarray) -> str:
-    """Share of folded chains where as many fold as unfold. of : foldings, unfoldings, time unfolded and folded"""
+    """Return the folded fraction at equal rates. of : foldings, unfoldings, time unfolded, time folded"""
     if not of.all():
         return "unknown"
     rates = of[:2] / of[2:]
@@ -200,9 +200,9 @@ def share_by_rates(of: np.ndarray) -> str:
 
 
 def together(paths: list[Path]) -> dict[str, Any]:
-    """Read files: the ladders of the last file with ladders, and all witnesses, the longest first.
+    """Read files: the ladders of the last file that has some, and all witnesses, the longest first.
 
-    A .csv, such as data/folding/cln025.csv, has curves of ladders: time, share, the least RMSD of each seed.
+    A .csv, such as data/folding/cln025.csv, contains curves of ladders: time, fraction, lowest RMSD of each seed.
     """
     found: dict[str, Any] = {"witnesses": []}
     for path in paths:
@@ -217,9 +217,9 @@ def together(paths: list[Path]) -> dict[str, Any]:
 
 
 def save_data(curves: Sequence[np.ndarray], folder: Path, structure: Path | None) -> None:
-    """Write data/folding: cln025.csv, 5awl.csv and, of a structure of `run`, cln025.pdb.
+    """Write data/folding: cln025.csv, 5awl.csv and, given a structure of `run`, cln025.pdb.
 
-    curves : of ladders, time in ns, share, and the least RMSD of each seed
+    curves : of ladders, time in ns, folded fraction, and lowest RMSD of each seed
     """
     ns, share, *least = curves
     seeds = (f"least RMSD of seed {k} in A" for k in range(1, len(least) + 1))
@@ -240,14 +240,14 @@ def save_data(curves: Sequence[np.ndarray], folder: Path, structure: Path | None
 
 
 def laid_over(positions: np.ndarray, some: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Move all positions (n, 3) rigidly so that some of them (m, 3) lie nearest to others (m, 3)."""
+    """Superpose positions (n, 3): the rigid motion that best fits some of them (m, 3) to others (m, 3)."""
     left, _, right = np.linalg.svd((some - some.mean(axis=0)).T @ (others - others.mean(axis=0)))
     left[:, 2] *= np.sign(np.linalg.det(left @ right))
     return np.asarray((positions - some.mean(axis=0)) @ left @ right + others.mean(axis=0))
 
 
 def show(found: dict[str, Any], given: argparse.Namespace) -> None:
-    """Print what was found, draw it with the first of the witnesses, and write the data of ladders."""
+    """Print the results, draw them with the first of the witnesses, and write the data of the ladders."""
     plain = found.get("witnesses", [])
     if "ladders" in found:
         rmsd = np.array(found["ladders"]["rmsd"])
@@ -286,9 +286,9 @@ def print_ladders(of: dict[str, Any]) -> None:
 def draw(
     curves: Sequence[np.ndarray] | None, plain: dict[str, Any] | None, path: Path, background: str, text: str, grid: str
 ) -> None:  # fmt: skip
-    """Draw the least RMSD at the lowest rung of each seed, and the share of folded replicas, plain ones too.
+    """Draw the lowest RMSD at the lowest rung of each seed, and the folded fraction, also of plain replicas.
 
-    curves : of ladders, time in ns, share, and the least RMSD of each seed
+    curves : of ladders, time in ns, folded fraction, and lowest RMSD of each seed
     """
     from matplotlib.figure import Figure
 

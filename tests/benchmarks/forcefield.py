@@ -30,9 +30,9 @@ ROUNDS, TURN_SECONDS = 5, 0.3
 
 
 def openmm_system(name: str, *files: str) -> tuple[Any, Any, Any]:
-    """Topology, System and positions of a shipped structure, all OpenMM's; without a cutoff and without constraints.
+    """Return OpenMM's Topology, System and positions of a shipped structure, without cutoff and constraints.
 
-    files : of the force field, amber14 with GBn2 where none are named
+    files : of the force field, by default amber14 with GBn2
     """
     from openmm import app
 
@@ -45,7 +45,7 @@ def openmm_system(name: str, *files: str) -> tuple[Any, Any, Any]:
 
 
 def in_turns(works: list[Callable[[int], None]]) -> list[float]:
-    """Median seconds of one of each of some works, which take turns; a work does what it is told so many times."""
+    """Return the median seconds per item of some works, timed alternately; a work gets the number of items to run."""
     counts = []
     for work in works:
         work(3)
@@ -62,7 +62,7 @@ def in_turns(works: list[Callable[[int], None]]) -> list[float]:
 
 
 def compare(name: str, platform: str, devices: Sequence[str | None]) -> None:
-    """Print a line for a system and device."""
+    """Print the line of a system and device."""
     topology, system, positions = openmm_system(name)
     atoms = from_openmm(topology, system, positions)
     model = SolventModel.like("openmm", gb="gbn2")

@@ -32,19 +32,19 @@ SUFFIXES = (".h5", ".csv")
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Seconds of one call."""
+    """Return the time of a call in seconds."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def largest() -> str:
-    """Return the largest memory of the program so far."""
+    """Return the peak memory of the process so far."""
     return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB"
 
 
 def write(path: Path, block: NDArray[np.float32], n_frames: int) -> None:
-    """A file of so many frames, the block's over and over."""
+    """Write a file with this number of frames, repeating a block."""
     with h5py.File(path, "w") as stream:
         positions = stream.create_dataset("positions", (n_frames, *block.shape[1:]), block.dtype)
         for first in range(0, n_frames, len(block)):
@@ -52,7 +52,7 @@ def write(path: Path, block: NDArray[np.float32], n_frames: int) -> None:
 
 
 def compare(n_frames: int, device: str | None) -> None:
-    """Print the largest memory of the program, and frames a second of all ways."""
+    """Print the peak memory of the process, and frames per second of all methods."""
     atoms = load("ubiquitin")[:ATOMS]
     plan = Energy(atoms, gradient=False, device=device)
     moves = np.random.default_rng(0).normal(0, 0.02, (min(n_frames, BLOCK), ATOMS, 3))

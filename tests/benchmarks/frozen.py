@@ -23,12 +23,12 @@ MODELS = {"vacuum": SolventModel(gb="none"), "OBC2": SolventModel()}
 
 
 def structure(name: str) -> Path:
-    """Find the file of a shipped structure."""
+    """Return the path of a shipped structure."""
     return next((shipped("data") / "structures").glob(f"{name}.pdb*"))
 
 
 def seconds_of(plan: Energy) -> float:
-    """Median seconds of an evaluation."""
+    """Return the median time of an evaluation in seconds."""
     plan.repeat(3)
     start = time.perf_counter()
     plan.repeat(3)
@@ -42,7 +42,7 @@ def seconds_of(plan: Energy) -> float:
 
 
 def main(name: str = "src3", device: str | None = None) -> None:
-    """Print a line for each model and radius."""
+    """Print one line per model and radius."""
     atoms = pele_ocl.read(structure(name))
     away = np.linalg.norm(atoms.positions - atoms.positions.mean(axis=0), axis=1)
     away = np.linalg.norm(atoms.positions - atoms.positions[np.argmin(away)], axis=1)

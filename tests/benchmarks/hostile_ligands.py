@@ -2,13 +2,13 @@
 
 python tests/benchmarks/hostile_ligands.py [-n N] [--seed S] [--keep FOLDER]
 
-Molecules come from code: radicals, boron and metals, salts, fragments, drawings, wrong valences, huge and coinciding
+Molecules are generated: radicals, boron and metals, salts, fragments, drawings, wrong valences, huge and coinciding
 coordinates, damaged SDF, mol2, PDBQT and SMILES, names with shell characters, paths, newlines and other alphabets,
 encodings, 200 and 450 atoms, duplicates. The receptor is a hexapeptide, and a minimization has three steps.
 
-Asserted: a row for each molecule, with a score or with a sentence of one line; those that no force field describes have
-a sentence; complexes and rows of the good ones are the same bytes as without the others; no file is written outside of
-the output; the exit code is 1.
+Asserted: a row for each molecule, with a score or a message of one line; molecules without parameters have a message;
+complexes and rows of valid molecules are the same bytes as without the others; no file is written outside of the
+output; the exit code is 1.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Case:
     """A hostile molecule.
 
     kind : of NAMES_OF_KINDS; content : an SDF record without its $$$$, or a file; suffix : "" for a record
-    fails : whether no row may have a score; None where either is right
+    fails : whether the molecule must have no score; None if both are allowed
     """
 
     kind: str
@@ -63,7 +63,7 @@ class Case:
 
 
 def cases(n: int, seed: int = 44) -> list[Case]:
-    """Make n molecules, equally many of each kind, the same ones for a seed."""
+    """Return n molecules, equally many of each kind, determined by the seed."""
     found = list[Case]()
     makers = {name: maker(random.Random(f"{seed} {name}")) for name, maker in KINDS.items()}
     while len(found) < n:
@@ -74,7 +74,7 @@ def cases(n: int, seed: int = 44) -> list[Case]:
 
 @cache
 def good() -> tuple[str, ...]:
-    """SDF records of the good molecules."""
+    """Return the SDF records of the valid molecules."""
     return tuple(block(_molecule(smiles), f"good_{k}") for k, smiles in enumerate(GOOD, 1))
 
 
@@ -100,7 +100,7 @@ def _any(draw: random.Random) -> str:
 
 
 def _raw(smiles: str, title: str, flat: bool = False, hydrogens: bool = True) -> bytes:
-    """Write a record of a SMILES that need not be a sound molecule."""
+    """Return the record of a SMILES that may be invalid."""
     from rdkit import Chem, RDLogger
     from rdkit.Chem import AllChem
 
@@ -119,7 +119,7 @@ def _raw(smiles: str, title: str, flat: bool = False, hydrogens: bool = True) ->
 
 
 def _embedded(molecule: Any) -> bool:
-    """Give a molecule a geometry as sound as its bonds; tell if there is one."""
+    """Generate coordinates as far as the bonds allow; return whether it succeeded."""
     from rdkit import Chem
     from rdkit.Chem import AllChem
 
@@ -147,13 +147,13 @@ def _of_smiles(kind: str, smiles: tuple[str, ...], fails: bool | None = True, **
 
 
 def _lines(text: str) -> tuple[list[str], int]:
-    """Lines of a record, and its number of atoms."""
+    """Return the lines of a record, and its number of atoms."""
     lines = text.split("\n")
     return lines, int(lines[3][:3])
 
 
 def _radicals(draw: random.Random) -> Iterator[Case]:
-    """A hydrogen is left out."""
+    """Remove a hydrogen."""
     from rdkit import Chem
 
     while True:
@@ -224,7 +224,7 @@ def _sizes(draw: random.Random) -> Iterator[Case]:
 
 @cache
 def _chain(carbons: int) -> Ligand:
-    """Alkanes, all trans; the longer one is more than a ligand has atoms, so it is written without a check."""
+    """All-trans alkanes; the longer one exceeds the maximum size of ligands, so it is written without a check."""
     from rdkit import Chem
     from rdkit.Geometry import Point3D
 
@@ -313,9 +313,9 @@ KINDS: dict[str, Maker] = {
 
 
 def write(folder: Path, hostile: list[Case]) -> tuple[list[Path], list[Case | None]]:
-    """Write an SDF file with the good molecules among the records, and the files; give these, and what each row is of.
+    """Write an SDF file with the valid molecules among the records, and the others; return paths and row sources.
 
-    The row is None for a good molecule.
+    The source is None for a valid molecule.
     """
     folder.mkdir()
     records = [case for case in hostile if not case.suffix]
@@ -337,7 +337,7 @@ def write(folder: Path, hostile: list[Case]) -> tuple[list[Path], list[Case | No
 
 
 def run(folder: Path, hostile: list[Case]) -> tuple[int, list[dict[str, Any]], str]:
-    """Screen in a folder; give the exit code, a row for each molecule in the order of the input, and what was said."""
+    """Screen in a folder; return the exit code, one row per molecule in input order, and the messages."""
     paths, _ = write(folder / "in", hostile)
     words = ["screen", RECEPTOR, *(path.relative_to(folder) for path in paths), "-o", "out", "--json"]
     done = subprocess.run(
@@ -349,7 +349,7 @@ def run(folder: Path, hostile: list[Case]) -> tuple[int, list[dict[str, Any]], s
 
 
 def check(folder: Path, hostile: list[Case]) -> Counter[str]:
-    """Screen without and with the hostile molecules, and assert; give how many of each kind have a score."""
+    """Screen without and with the hostile molecules, and assert; return how many of each kind have a score."""
     folder = folder.resolve()
     alone, among = folder / "alone", folder / "among"
     for each in (alone, among):

@@ -27,7 +27,7 @@ PROFILED = 10  # iterations by the device's clock
 
 
 def best(queue: Queue, work: Callable[[], None], count: int) -> tuple[float, float]:
-    """Measure the microseconds of one of `count` repeats, and the host's: the least of some rounds."""
+    """Return microseconds per repeat of `count`, and of the host: the best of some rounds."""
     found = []
     for _ in range(ROUNDS):
         queue.finish()

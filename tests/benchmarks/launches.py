@@ -24,7 +24,7 @@ SHAPE, GROUP = (2560, 1, 1), (32, 1, 1)
 
 
 def seconds_a_launch(device: Device, n_buffers: int) -> float:
-    """Time a kernel that reads all of its buffers, in a branch that no work-item takes."""
+    """Time a kernel whose buffers are read only in a branch that is never taken."""
     (kernel, _kept), queue = empty_kernel(device, n_buffers), device.plain_queue
 
     def launch(count: int) -> None:
@@ -37,7 +37,7 @@ def seconds_a_launch(device: Device, n_buffers: int) -> float:
 
 
 def seconds_a_call(device: Device, n_atoms: int, n_launches: int, staged: bool = True) -> float:
-    """Time positions (n, 3) float64 in, launches with ten buffers each, and results (n, 4) float32 out."""
+    """Time transfers of positions (n, 3) float64 and results (n, 4) float32, with launches of ten buffers each."""
     (kernel, _kept), queue = empty_kernel(device, 10), Queue(device, "float32", profile=False)
     positions, results = np.zeros(3 * n_atoms), np.zeros(4 * n_atoms, np.float32)
     if staged:
@@ -57,7 +57,7 @@ def seconds_a_call(device: Device, n_atoms: int, n_launches: int, staged: bool =
 
 
 def seconds_a_mapped_call(device: Device, n_atoms: int) -> float:
-    """Time a call with one launch, in memory of the host's that the kernel is given."""
+    """Time a call with one launch, in host memory mapped for the kernel."""
     (kernel, _kept), queue, both = empty_kernel(device, 10), device.plain_queue, cl.mem_flags.READ_WRITE
     inputs = cl.Buffer(device.context, both | cl.mem_flags.ALLOC_HOST_PTR, 24 * n_atoms)
     outputs = cl.Buffer(device.context, both | cl.mem_flags.ALLOC_HOST_PTR, 16 * n_atoms)
@@ -79,7 +79,7 @@ def seconds_a_mapped_call(device: Device, n_atoms: int) -> float:
 
 
 def empty_kernel(device: Device, n_buffers: int) -> tuple[cl.Kernel, list[cl.Buffer]]:
-    """A kernel with its arguments set, and the buffers, which it does not keep alive."""
+    """Return a kernel with its arguments set, and the buffers, which must be kept alive."""
     names = [f"b{k}" for k in range(n_buffers)]
     arguments = ", ".join(f"global float *{name}" for name in names)
     total = " + ".join(f"{name}[1]" for name in names)

@@ -1,9 +1,9 @@
 """LCPO parameters of each atom type in AMBER programs: python lcpo_types.py [--sander] [-o TABLE.csv].
 
 For every type of GAFF, GAFF2, ff14SB with OL3 and ions, for names in CGenFF's style, and for every number of bonds, a
-small molecule is written: an atom of that type with carbons and hydrogens around it. `cpptraj surf` measures its area,
-and with --sander sander's gbsa = 1; both are compared with pele_ocl's, as are their warnings with its notes. The
-programs and AMBERHOME are taken from the environment; the exit code is 1 where an area differs.
+small molecule is written: an atom of that type with carbons and hydrogens around it. Its area is computed by
+`cpptraj surf` and, with --sander, by sander with gbsa = 1. Areas, and warnings or notes, are compared with those of
+pele_ocl. The programs and AMBERHOME are taken from the environment; the exit code is 1 if an area differs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CHARMM = {"C": "CG2R61 CG331 C CT1 CT3 CC CE1 CA CL", "N": "NG2S1 NG3P3 NH1 NH3 
 
 @dataclass(frozen=True)
 class Center:
-    """Atom whose parameters are asked for: its type, element, and numbers of heavy neighbours and hydrogens."""
+    """An atom to test: its type, element, and number of heavy neighbours and hydrogens."""
 
     type: str
     element: int
@@ -48,7 +48,7 @@ class Center:
 
 
 def types(parm: Path) -> dict[str, int]:
-    """Element of each atom type, by the masses of parameter files."""
+    """Return the element of each atom type, from the masses in parameter files."""
     by_mass = {12.01: 6, 14.01: 7, 16.00: 8, 19.00: 9, 32.06: 16, 32.065: 16, 30.97: 15, 35.45: 17, 79.90: 35,
                126.9: 53,
                1.008: 1, 22.99: 11, 24.305: 12, 65.4: 30, 39.10: 19, 40.08: 20, 35.453: 17}  # fmt: skip
@@ -70,7 +70,7 @@ def types(parm: Path) -> dict[str, int]:
 
 
 def centers(of: dict[str, int]) -> Iterator[Center]:
-    """Each type with all numbers of bonds."""
+    """Yield each type with every number of bonds."""
     for name, element in sorted(of.items()):
         most = {6: 4, 7: 4, 8: 2, 16: 4, 15: 4}.get(element, 1)
         for heavy in range(most + 1):
@@ -81,7 +81,7 @@ def centers(of: dict[str, int]) -> Iterator[Center]:
 
 
 def prmtop(center: Center) -> str:
-    """Write the topology of a center with carbons and hydrogens bonded to it, without charges or energies."""
+    """Return the topology of a centre with bonded carbons and hydrogens, without charges or energies."""
     elements = [center.element, *[6] * center.heavy, *[1] * center.hydrogens]
     names = [center.type, *["CT"] * center.heavy, *["HC"] * center.hydrogens]
     n, bonds = len(elements), [(0, k) for k in range(1, len(elements))]
@@ -143,20 +143,20 @@ def prmtop(center: Center) -> str:
 
 
 def places(center: Center) -> list[tuple[float, float, float]]:
-    """Positions of the atoms, A: neighbours at the corners of an octahedron."""
+    """Return the positions of the atoms, A: neighbours at the corners of an octahedron."""
     corners = [(1.5, 0, 0), (-1.5, 0, 0), (0, 1.5, 0), (0, -1.5, 0), (0, 0, 1.5), (0, 0, -1.5)]
     return [(0.0, 0.0, 0.0), *corners[: center.heavy + center.hydrogens]]
 
 
 def coordinates(center: Center) -> str:
-    """Text of an AMBER restart."""
+    """Return the text of an AMBER restart."""
     rows = places(center)
     values = [f"{x:12.7f}" for row in rows for x in row]
     return "\n".join(["x", f"{len(rows):5d}", *("".join(values[k : k + 6]) for k in range(0, len(values), 6))]) + "\n"
 
 
 def cpptraj(folder: Path, many: list[Center]) -> list[tuple[float, bool]]:
-    """Area of all atoms of each, and whether cpptraj warned of the center."""
+    """Return the area of all atoms of each, and whether cpptraj warned about the centre."""
     found: list[tuple[float, bool]] = []
     for k in range(len(many)):
         lines = f"parm {k}.parm7\ntrajin {k}.rst7\nsurf out {k}.dat\nrun\nquit\n"
@@ -167,7 +167,7 @@ def cpptraj(folder: Path, many: list[Center]) -> list[tuple[float, bool]]:
 
 
 def sander(folder: Path, many: list[Center]) -> list[tuple[float, bool]]:
-    """ESURF of each as an area, NaN where sander refuses, and whether it took carbon's for an unknown type."""
+    """Return ESURF of each as an area, NaN if sander fails, and whether it used carbon for an unknown type."""
     (folder / "in").write_text(
         "x\n&cntrl imin=1, maxcyc=0, ntb=0, cut=999., igb=5, gbsa=1, surften=1.0, rgbmax=25., ntmin=1 /\n"
     )
@@ -182,7 +182,7 @@ def sander(folder: Path, many: list[Center]) -> list[tuple[float, bool]]:
 
 
 def ours(center: Center) -> tuple[float, bool]:
-    """Area of all atoms with the rule of AMBER's programs, and whether a note names the center."""
+    """Return the area of all atoms by the rules of AMBER programs, and whether a note names the centre."""
     n = 1 + center.heavy + center.hydrogens
     symbols = {number: symbol.capitalize() for symbol, number in ELEMENTS.items()}
     elements = [symbols[center.element], *["C"] * center.heavy, *["H"] * center.hydrogens]

@@ -3,10 +3,11 @@
 python tests/benchmarks/ligands_sander.py [-o TABLE.md]
 
 Drugs, charged molecules, S, P and halogens, a macrocycle and peptides, from SMILES, with Gasteiger charges; igb 1, 2,
-5, 7 and 8. sander prints four digits. Positions are the embedded ones, and these shaken by 0.05 A.
+5, 7 and 8. sander prints four decimals. Positions are the embedded ones, without and with noise of 0.05 A.
 
-Two differences are sander's own, and are left out: it takes angles beyond 177.4 degrees (cos = -0.999) as 177.4, as of
-alkynes and nitriles; and igb 8 has phosphorus of nucleic acids in other molecules, too (docs/theory/gb-models.md).
+Two known differences of sander are excluded: angles beyond 177.4 degrees (cos = -0.999), as in alkynes and nitriles,
+are set to 177.4; and igb 8 uses the parameters of phosphorus in nucleic acids also in other molecules
+(docs/theory/gb-models.md).
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ SETS = {1: "mbondi", 2: "mbondi2", 5: "mbondi2", 7: "bondi", 8: "mbondi3"}
 
 
 def clamped(atoms: Atoms) -> float:
-    """Energy that sander's limit of cosines adds to angles, kcal/mol."""
+    """Return the energy that sander's limit of cosines adds to angles, kcal/mol."""
     assert atoms.bonded is not None
     table = atoms.bonded.angles
     i, j, k = (atoms.positions[of] for of in table.atoms.T)
@@ -79,7 +80,7 @@ def clamped(atoms: Atoms) -> float:
 
 
 def theirs(folder: Path, igb: int) -> dict[str, float]:
-    """Energies of l.prmtop and l.rst7 in a folder by sander, under its own names."""
+    """Return sander's energies of l.prmtop and l.rst7 in a folder, under sander's names."""
     (folder / "in").write_text(f"one\n &cntrl imin=1, maxcyc=1, ntb=0, cut=999., igb={igb}, ntpr=1, gbsa=0 /\n")
     words = ["-O", "-i", "in", "-p", "l.prmtop", "-c", "l.rst7", "-o", "out", "-r", "r", "-inf", "inf"]
     subprocess.run([antechamber.program("sander"), *words], cwd=folder, check=True, env=antechamber.environment())
@@ -88,7 +89,7 @@ def theirs(folder: Path, igb: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the largest difference of each ligand, kcal/mol, and of all."""
+    """Print the largest difference of each ligand and of all, kcal/mol."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()

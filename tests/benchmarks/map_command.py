@@ -25,7 +25,7 @@ LINE = "{:<6}{:5d}  {:<4}ALA {}{:4d}    {:8.3f}{:8.3f}{:8.3f} {:7.4f} {:6.4f}\n"
 
 
 def write_pqr(path: Path, n_atoms: int) -> None:
-    """Residues of ten atoms in the columns of a PDB file, as PDB2PQR writes them, 9,999 of them a chain."""
+    """Write a PQR file with residues of ten atoms, in PDB columns as by PDB2PQR, 9,999 residues per chain."""
     atoms = ball_of_atoms(n_atoms)
     assert atoms.gb_radii is not None
     with open(path, "w") as file:
@@ -36,7 +36,7 @@ def write_pqr(path: Path, n_atoms: int) -> None:
 
 
 def seconds_of(command: list[str]) -> float:
-    """Time one process."""
+    """Return the time of one process in seconds."""
     start = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
     return time.perf_counter() - start

@@ -29,7 +29,7 @@ METHODS: dict[str, dict[str, object]] = {
 
 
 def moved(atoms: Atoms, n_frames: int) -> np.ndarray:
-    """Frames (m, n, 3) A of the molecule, trembling and turned about its middle."""
+    """Return frames (m, n, 3) in A of the molecule with noise, rotated about its centre."""
     rng = np.random.default_rng(0)
     middle = atoms.positions.mean(axis=0)
     turns = np.linalg.qr(rng.normal(size=(n_frames, 3, 3)))[0]
@@ -39,7 +39,7 @@ def moved(atoms: Atoms, n_frames: int) -> np.ndarray:
 
 
 def host_seconds(atoms: Atoms, grid: Grid, frames: np.ndarray, options: MapOptions) -> float:
-    """Time what the launching thread computes itself for a frame."""
+    """Return the host time per frame in the launching thread."""
     maps = MapFrames(atoms, grid, options)
     maps.add(atoms)
     start = time.thread_time()
@@ -49,7 +49,7 @@ def host_seconds(atoms: Atoms, grid: Grid, frames: np.ndarray, options: MapOptio
 
 
 def main(n_frames: int, device: str | None, n_methods: int | None) -> None:
-    """Print a line for each method."""
+    """Print one line per method."""
     atoms = load("ubiquitin")
     first = atoms.positions.mean(axis=0) - SPACING * (POINTS - 1) / 2 + 0.123
     grid = Grid(first, SPACING, (POINTS,) * 3)

@@ -3,13 +3,13 @@
 python tests/benchmarks/map_peers.py DEVICE [POINTS [SPACING]]
 
 The peers compute the reciprocal part of a smooth particle-mesh Ewald sum (Aksimentiev & Schulten, Biophys. J. 88, 3745
-(2005)): every charge is a Gaussian, of Ewald factor 0.25 1/A as PMEPot has it, and the box is repeated without end.
-The map is their mesh. pele-ocl computes the potential of point charges without periodicity. Therefore each error is
+(2005)): every charge is a Gaussian, with an Ewald factor of 0.25 1/A as in PMEPot, and the box is periodic. Their
+map is the mesh itself. pele-ocl computes the potential of point charges without periodicity. Therefore each error is
 relative to a different definition, by norm at 1,000 points: for pele-ocl, direct sums, for the peers, the sum over all
 waves. "from open" is the norm of
-their difference from the potential of point charges at those points that are 12 A or more from all atoms, where a
-Gaussian is a point: what the repeated box changes. The molecule is neutral ubiquitin, in a box of POINTS times SPACING
-A, 256 and 0.5 by default. Times are the best of five calls, by the clock on the wall, tables made before.
+their difference from the potential of point charges at points at least 12 A from all atoms, where a Gaussian is
+equivalent to a point charge: the effect of periodicity. The molecule is neutral ubiquitin, in a box of POINTS times
+SPACING A, 256 and 0.5 by default. Times are wall times, the best of five calls, with precomputed tables.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Floats = NDArray[np.floating]
 
 
 def best(call: Callable[[], Floats]) -> tuple[float, Floats]:
-    """Seconds of the fastest call, and what it returns."""
+    """Return the time of the fastest call in seconds, and its result."""
     values, seconds = call(), []
     for _ in range(CALLS):
         start = time.perf_counter()
@@ -49,7 +49,7 @@ def best(call: Callable[[], Floats]) -> tuple[float, Floats]:
 
 
 class SmoothPme:
-    """Charges by cubic B-splines onto a mesh (nz, ny, nx), times exp(-k^2/4a^2) 4 pi/k^2, in float32."""
+    """Charges spread by cubic B-splines to a mesh (nz, ny, nx), times exp(-k^2/4a^2) 4 pi/k^2, in float32."""
 
     def __init__(self, positions: Floats, charges: Floats, n: int, spacing: float) -> None:
         self._places, self._charges, self._n = positions / spacing, charges, n
@@ -81,7 +81,7 @@ class SmoothPme:
 
 
 def torch_pme(positions: Floats, charges: Floats, n: int, spacing: float) -> tuple[str, Callable[[], Floats]]:
-    """Compute the map by torch-pme's own steps, on a GPU if there is one: where, and the call."""
+    """Compute the map with torch-pme, on a GPU if available; return the device and the call."""
     import torch
     from torchpme import CoulombPotential
     from torchpme.lib import KSpaceFilter, MeshInterpolator
@@ -104,7 +104,7 @@ def torch_pme(positions: Floats, charges: Floats, n: int, spacing: float) -> tup
 
 
 def all_waves(positions: Floats, charges: Floats, points: Floats, edge: float) -> Floats:
-    """Compute the potential at points (n, 3) by the sum over all waves that count, in float64."""
+    """Return the potential at points (n, 3) as the sum over all significant waves, in float64."""
     most = int(np.ceil(2 * EWALD * 6 * edge / (2 * np.pi)))
     waves = 2 * np.pi / edge * np.arange(-most, most + 1)
     of_atoms, of_points = ([np.exp(-1j * np.outer(along, waves)) for along in each.T] for each in (positions, points))

@@ -140,7 +140,7 @@ def stages(atoms: Any, grid: Grid, calls: int) -> None:
 
 
 def first_calls(system: str) -> None:
-    """Print the time of the first map of a process, without and with compiled kernels on disk."""
+    """Print the time of the first map of a process, with and without compiled kernels on disk."""
     with tempfile.TemporaryDirectory() as folder:
         caches = {name: folder for name in ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "POCL_CACHE_DIR")}
         for title in ("kernels compiled", "kernels from disk", "kernels from disk"):
@@ -150,7 +150,7 @@ def first_calls(system: str) -> None:
 
 
 def first() -> None:
-    """Print the seconds of the first two maps of this process, and of their parts, as JSON."""
+    """Print the times of the first two maps of this process, and of their stages, as JSON."""
     ready, built = time.perf_counter(), list[float]()
     atoms = atoms_of(sys.argv[2])
     device = get_device(sys.argv[1])

@@ -4,11 +4,10 @@ python tests/benchmarks/mesh.py DEVICE SYSTEM[,SYSTEM...] [POINTS [ACCURACY[,...
 
 A system is a name of tests/data (src3, ruvab, cct12), such a name with a number of copies side by side (cct12*91),
 3 A apart or as many as follow (src3*27@400), or ball:N, charges at random in a ball as dense as a protein. The map has
-POINTS^3 points, 256 by default, SPACING A apart, 0.5 by default, around the molecule's middle. Calls of the mesh are
-the best of eight, or of two where they take long; the direct sum is computed once, where that takes less than ten
-seconds by its own estimate. "first" is the first call's wall clock, with the kernels ready and no table kept.
-LEVELS are those that are taken by cost, "auto", or cutoffs in Angstrom, such as 4 and 4+8 for meshes of one level and
-of two.
+POINTS^3 points, 256 by default, SPACING A apart, 0.5 by default, around the molecule's centre. Times of the mesh are
+the best of eight calls, or of two if they take long; the direct sum is computed once, if its estimated time is less
+than ten seconds. "first" is the wall time of the first call, with compiled kernels and without cached tables. LEVELS
+are chosen by cost, "auto", or given as cutoffs in Angstrom, such as 4 and 4+8 for meshes of one and two levels.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def atoms_of(system: str) -> Atoms:
 
 
 def side_by_side(atoms: Atoms, copies: int, gap: float) -> Atoms:
-    """Put so many copies into a cube; gap : between them, A"""
+    """Place copies of a molecule in a cube; gap : between them, A"""
     edge = int(np.ceil(copies ** (1 / 3)))
     steps = np.stack(np.meshgrid(*[np.arange(edge)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)[:copies]
     shifts = steps * (np.ptp(atoms.positions, axis=0) + gap)
@@ -60,7 +59,7 @@ def side_by_side(atoms: Atoms, copies: int, gap: float) -> Atoms:
 
 @contextmanager
 def taken(text: str) -> Iterator[None]:
-    """Meshes of these levels alone; all there are where the text is "auto"."""
+    """Yield the meshes with these levels; all supported ones for "auto"."""
     every = mesh_parameters.levels
     if text != "auto":
         cutoffs = [float(word) for word in text.split("+")]
@@ -74,7 +73,7 @@ def taken(text: str) -> Iterator[None]:
 
 
 def row(atoms: Atoms, grid: Grid, accuracy: float, device: str, direct: float, about: str) -> str:
-    """A line of the table; direct : seconds of the direct sum's kernels"""
+    """Return a row of the table; direct : seconds of the kernels of the direct sum"""
     options = MapOptions(method="mesh", accuracy=accuracy, device=device)
     chosen = mesh_parameters.cheapest(planned(atoms, grid, options).problem)
     memory = memory_bytes(atoms, grid, options) / 2**20

@@ -2,8 +2,8 @@
 
 python tests/benchmarks/million.py DEVICE FILE.cif
 
-The file is created if it does not exist: 32 copies of the shipped RuvAB, 967,000 atoms in all. The first evaluation
-builds the kernels and makes the buffers.
+The file is created if it does not exist: 32 copies of the shipped RuvAB, 967,000 atoms in total. The first
+evaluation includes compiling kernels and allocating buffers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COPIES, APART = (4, 4, 2), 220.0  # A
 
 
 def make(path: Path) -> None:
-    """Write the copies, with numbers after their chains' names."""
+    """Write the copies, with numbered chain names."""
     one = gemmi.read_structure(str(shipped("data") / "structures" / "ruvab.pdb.gz"))[0]
     every, model = gemmi.Structure(), gemmi.Model("1")
     for number, place in enumerate(np.ndindex(COPIES)):
@@ -44,7 +44,7 @@ def make(path: Path) -> None:
 
 
 def timed(what: str, work: Callable[[], T]) -> T:
-    """Return the result of the work, and print its seconds."""
+    """Run the work, print its time in seconds, and return its result."""
     start = time.perf_counter()
     result = work()
     print(f"| {what} | {time.perf_counter() - start:.2f} |", flush=True)

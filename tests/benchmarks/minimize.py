@@ -30,7 +30,7 @@ FIELDS = {"implicit": ("amber99sb.xml", "implicit/obc2.xml"), "gbsaobc": ("amber
 
 
 class End(NamedTuple):
-    """End of one start: energy in kcal/mol, rms gradient in kJ/mol/nm; OpenMM's evaluations are not counted."""
+    """End of one minimization: energy in kcal/mol, rms gradient in kJ/mol/nm; OpenMM does not report evaluations."""
 
     seconds: float
     iterations: float
@@ -48,7 +48,7 @@ Pair = tuple[End, End | None]  # ours and OpenMM's, None without OpenMM
 
 
 def context_of(system: Any, platform: str, precision: str) -> OpenMM:
-    """A system on a platform, in a precision that only this script asks for: OpenMM's "mixed"."""
+    """Return a Context of a system on a platform, in OpenMM's "mixed" precision, which only this script uses."""
     from openmm import Context, Platform, VerletIntegrator
 
     properties = {"Precision": precision} if platform in ("CUDA", "OpenCL") else {}
@@ -57,7 +57,7 @@ def context_of(system: Any, platform: str, precision: str) -> OpenMM:
 
 
 def counted(peer: OpenMM, begin: Any, tolerance: float, limit: float | None = None) -> Minimized:
-    """One start by OpenMM, ended after `limit` seconds, with its iterations; counting makes it slower on GPUs."""
+    """Minimize one start with OpenMM for at most `limit` seconds, counting iterations, which is slower on GPUs."""
     from openmm import LocalEnergyMinimizer, MinimizationReporter, unit
 
     class Counter(MinimizationReporter):
@@ -102,7 +102,7 @@ def compare(name: str, options: argparse.Namespace) -> None:
 
 
 def timed(plan: Minimizer, count: int) -> float:
-    """Seconds of so many evaluations whose positions and results stay on the device."""
+    """Time evaluations whose positions and results stay on the device, in seconds."""
     start = time.perf_counter()
     plan.energy.repeat(count)
     return time.perf_counter() - start
@@ -111,7 +111,7 @@ def timed(plan: Minimizer, count: int) -> float:
 def one(
     plan: Minimizer, peer: OpenMM | None, exact: Energy, start: Any, tolerance: float, options: argparse.Namespace
 ) -> Pair:
-    """Minimize one start by us and by OpenMM."""
+    """Minimize one start with pele-ocl and with OpenMM."""
     plan.minimize(start)
     run = by_us(plan, start)
     ours = End(run.seconds, run.iterations or 0, run.evaluations or 0, *end_of(exact, run.positions))
@@ -124,7 +124,7 @@ def one(
 
 
 def described(ours: End, theirs: End | None) -> str:
-    """Both ends in words."""
+    """Describe both results."""
     text = (
         f"ours {ours.seconds:8.4f} s, {ours.iterations:7.1f} iterations, {ours.energy:.2f} kcal/mol, rms {ours.rms:.3f}"
     )
@@ -137,12 +137,12 @@ def described(ours: End, theirs: End | None) -> str:
 
 
 def above(ours: End, theirs: End) -> float:
-    """Return how much higher we end, in percent of the energy."""
+    """Return how much higher pele-ocl's final energy is, in percent."""
     return 100 * (ours.energy - theirs.energy) / abs(theirs.energy)
 
 
 def report(name: str, noise: float, tolerance: float, pairs: list[Pair], evaluation: float, plan: Minimizer) -> None:
-    """Print what was measured of some starts: means, and the start in which we end highest."""
+    """Print the results of some starts: means, and the start with the highest energy relative to OpenMM."""
     ours = End.mean([pair[0] for pair in pairs])
     both = [(ours, theirs) for ours, theirs in pairs if theirs is not None]
     theirs = End.mean([pair[1] for pair in both]) if both else None

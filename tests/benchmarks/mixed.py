@@ -32,7 +32,7 @@ PARENTS = ("src3", "enolase_dimer", "ruvab")
 
 
 def models_of(count: int, residues: tuple[int, int], noise: float) -> list[Atoms]:
-    """Cut so many pieces of chains, of so many residues each, at least and at most; noise : A, on all positions"""
+    """Return pieces of chains, with numbers of residues in the given range; noise : A, added to all positions"""
     rng = np.random.default_rng(1)
     parents = [read(shipped("data") / "structures" / SYSTEMS[name]) for name in PARENTS]
     chains = [chain for atoms in parents for chain in _chains_of(atoms) if _length(chain) >= residues[0]]
@@ -59,7 +59,7 @@ def _length(chain: Atoms) -> int:
 
 
 def system_of(atoms: Atoms, field: str) -> Any:
-    """OpenMM's System of all terms of the atoms; OBC II as its application layer has it, or by GBSAOBCForce."""
+    """Return OpenMM's System with all terms of the atoms; OBC II as in its application layer, or as GBSAOBCForce."""
     import openmm
     from openmm.app.internal.customgbforces import GBSAOBC2Force
 
@@ -88,7 +88,7 @@ def system_of(atoms: Atoms, field: str) -> Any:
 
 
 def ours(models: Sequence[Atoms], options: argparse.Namespace) -> tuple[float, Sequence[Any]]:
-    """Seconds of the call, preparation included, and the results."""
+    """Return the time of the call in seconds, including preparation, and the results."""
     begin = time.perf_counter()
     batch = minimize_many(
         models, tolerance=options.tolerance * KJ_PER_MOL_NM, model=MODEL, max_iterations=MOST_ITERATIONS,
@@ -98,7 +98,7 @@ def ours(models: Sequence[Atoms], options: argparse.Namespace) -> tuple[float, S
 
 
 def theirs(atoms: Atoms, options: argparse.Namespace) -> tuple[float, float, Any]:
-    """Time OpenMM's minimizer and the making of its Context, and return its end, (n, 3) A."""
+    """Time OpenMM's minimizer and the creation of its Context, and return the final positions, (n, 3) A."""
     system = system_of(atoms, options.field)
     begin = time.perf_counter()
     peer = context_of(system, options.platform, options.peer_precision)
@@ -108,7 +108,7 @@ def theirs(atoms: Atoms, options: argparse.Namespace) -> tuple[float, float, Any
 
 
 def main() -> None:
-    """Read the options and print what was measured."""
+    """Read the options and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", default=1000, type=int)
     parser.add_argument("--residues", default=(100, 400), type=lambda text: tuple(map(int, text.split(","))))

@@ -2,8 +2,8 @@
 
 python tests/benchmarks/msm.py DEVICE SYSTEM[,SYSTEM...] [POINTS [ACCURACY[,...]]]
 
-Systems and maps are those of tests/benchmarks/mesh.py. Calls are the best of three; the direct sum is computed once,
-where that takes less than a minute by its own estimate. "nodes" are the kernels up to the potential on the finest
+Systems and maps are those of tests/benchmarks/mesh.py. Times are the best of three calls; the direct sum is computed
+once, if its estimated time is less than a minute. "nodes" is the time of the kernels up to the potential on the finest
 lattice, or on the mesh.
 """
 
@@ -28,7 +28,7 @@ HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 
 
 def nodes_seconds(atoms: Atoms, grid: Grid, method: str, accuracy: float, device: str) -> float:
-    """Time the kernels that find the potential at the nodes."""
+    """Return the time of the kernels up to the potential at the nodes."""
     plan = planned(atoms, grid, MapOptions(method, accuracy=accuracy, device=device))
     queue = Queue(get_device(device), plan.problem.precision)
     nodes = NODES[method](queue, plan.problem)
@@ -37,7 +37,7 @@ def nodes_seconds(atoms: Atoms, grid: Grid, method: str, accuracy: float, device
 
 
 def row(atoms: Atoms, grid: Grid, method: str, accuracy: float, device: str) -> str:
-    """A line of the table."""
+    """Return a row of the table."""
     kernels, wall = [], []
     for _ in range(3):
         start = time.perf_counter()

@@ -24,13 +24,13 @@ TEXT_BOOKS = (MsmPreset(0, 4, 2, 6.0), MsmPreset(0, 6, 3, 6.0))  # h = 2 A, a = 
 
 
 def grid_around(atoms: Atoms) -> Grid:
-    """Make the points of a map."""
+    """Return the points of a map."""
     low, high = atoms.positions.min(axis=0) - PADDING, atoms.positions.max(axis=0) + PADDING
     return Grid(low, (high - low) / (POINTS - 1), (POINTS,) * 3)
 
 
 def error(atoms: Atoms, grid: Grid, exact: np.ndarray, preset: MsmPreset, cutoff: float) -> float:
-    """Measure the error of a map with these parameters, by norm."""
+    """Return the error by norm of a map with these parameters."""
     only = (MsmPreset(1e-5, preset.nodes, preset.order, preset.ratio),)
     with patch.object(plan, "PRESETS", only):
         with patch.object(plan, "CUTOFFS", (cutoff,)):

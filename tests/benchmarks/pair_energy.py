@@ -2,11 +2,11 @@
 
 python tests/benchmarks/pair_energy.py SYSTEM [TILES [NODES[,...] [TOLERANCE[,...]]]]
 
-A system is a name of tests/data (src3, cct12). So many tiles of 64 atoms, spread over the molecule, are targets
-(0: all), and every atom is a source. A box of far atoms is a Taylor series of 1/f in their distance from its middle, up
-to third powers, at Chebyshev nodes in ln B, since the Born radii of both atoms enter 1/f by their product alone. Beyond
-the reach of the radii, where 1/f is 1/r, one series serves all of them. docs/performance/tree-pair-energy.md has the
-results.
+A system is a name of tests/data (src3, cct12). Targets are TILES tiles of 64 atoms, distributed over the
+molecule (0: all), and sources are all atoms. A box of far atoms is represented by a Taylor series of 1/f in the
+displacement from its centre, up to third order, at Chebyshev nodes in ln B, since 1/f depends only on the product of
+both Born radii. At distances where 1/f is 1/r, one series is used for all radii. docs/performance/tree-pair-energy.md
+has the results.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ MULTIPOLES = [(), (0,), (1,), (2,), *((i, j) for i in range(3) for j in range(3)
 
 @dataclass
 class Level:
-    """Boxes of one level: middles (k, 3), reaches and sums of |q| d^4 (k,), nodes of B and moments at each of them.
+    """Boxes of one level: centres (k, 3), reaches and sums of |q| d^4 (k,), nodes of B and moments at each of them.
 
-    nodes : (k, p) A; moments : (k, p, 40) powers of d up to the third, as MULTIPOLES has them
+    nodes : (k, p) A; moments : (k, p, 40) powers of d up to the third, in the order of MULTIPOLES
     plain : (k, 40) the same for all radii; largest : (k,) Born radius
     """
 
@@ -50,7 +50,7 @@ class Level:
 
 @dataclass
 class Sources:
-    """Atoms in the order of the tiles: positions (n, 3), charges, Born radii (n,)."""
+    """Atoms in the order of tiles: positions (n, 3), charges, Born radii (n,)."""
 
     positions: Floats
     charges: Floats
@@ -61,13 +61,13 @@ class Sources:
 
 
 def chebyshev(lowest: Floats, highest: Floats, n_nodes: int) -> Floats:
-    """Nodes (k, p) of ranges (k,)."""
+    """Return Chebyshev nodes (k, p) for ranges (k,)."""
     angles = np.cos(np.pi * (np.arange(n_nodes) + 0.5) / n_nodes)
     return (lowest + highest)[:, None] / 2 + (highest - lowest)[:, None] / 2 * angles
 
 
 def shares(values: Floats, nodes: Floats) -> Floats:
-    """Lagrange's polynomials (k, a, p) of values (k, a) at nodes (k, p)."""
+    """Return Lagrange polynomials (k, a, p) of values (k, a) for nodes (k, p)."""
     found = np.ones((*values.shape, nodes.shape[1]))
     for c, d in product(range(nodes.shape[1]), repeat=2):
         if c != d:
@@ -76,7 +76,7 @@ def shares(values: Floats, nodes: Floats) -> Floats:
 
 
 def level_of(atoms: Sources, size: int, n_nodes: int) -> Level:
-    """Make the boxes of so many atoms each; the last is filled up with atoms of no charge."""
+    """Return the boxes of this many atoms each; the last one is padded with zero charges."""
     count = -(-len(atoms.charges) // size)
     slots = np.minimum(np.arange(count * size), len(atoms.charges) - 1)
     here = atoms[slots]
@@ -96,7 +96,7 @@ def level_of(atoms: Sources, size: int, n_nodes: int) -> Level:
 
 
 def slopes(s: Floats, product_: Floats) -> list[Floats]:
-    """1/f as a function of s = r^2 with its first four slopes; product_ : of the Born radii, tiny for 1/r."""
+    """Return 1/f as a function of s = r^2 with its first four derivatives; product_ : of Born radii, tiny for 1/r."""
     gauss = np.exp(-s / (4 * product_))
     f = s + product_ * gauss
     f1, f2, f3, f4 = 1 - gauss / 4, gauss / (16 * product_), -gauss / (64 * product_**2), gauss / (256 * product_**3)
@@ -109,7 +109,7 @@ def slopes(s: Floats, product_: Floats) -> list[Floats]:
 
 
 def series(x: Floats, products: Floats, moments: Floats) -> tuple[Floats, Floats]:
-    """Potential (t,) and its gradient (t, 3) of boxes (b,) with moments (b, 40), at x (t, b, 3) from their middles."""
+    """Return potential (t,) and gradient (t, 3) of boxes (b,) with moments (b, 40), at x (t, b, 3) from centres."""
     h0, h1, h2, h3, h4 = slopes((x**2).sum(-1), products)
     charge, dipole = moments[:, 0], moments[:, 1:4]
     q, o = moments[:, 4:13].reshape(-1, 3, 3), moments[:, 13:].reshape(-1, 3, 3, 3)
@@ -124,7 +124,7 @@ def series(x: Floats, products: Floats, moments: Floats) -> tuple[Floats, Floats
 
 
 def pairs(own: Sources, others: Sources) -> tuple[Floats, Floats]:
-    """Potential (t,) and gradient (t, 3) of single atoms, an atom itself left out."""
+    """Return potential (t,) and gradient (t, 3) due to single atoms, without self terms."""
     x = own.positions[:, None] - others.positions
     s = (x**2).sum(-1)
     h0, h1, *_ = slopes(s, own.born[:, None] * others.born)
@@ -133,7 +133,7 @@ def pairs(own: Sources, others: Sources) -> tuple[Floats, Floats]:
 
 
 def over_tree(own: Sources, atoms: Sources, levels: list[Level], tolerance: float) -> tuple[Floats, Floats, float]:
-    """Potential, gradient, and cost in pairs an atom of a tile."""
+    """Return the potential, the gradient, and the cost in pairs per atom of a tile."""
     lowest, highest = own.positions.min(0), own.positions.max(0)
     middle, half_edges = (lowest + highest) / 2, (highest - lowest) / 2
     potential, gradient, cost = np.zeros(len(own.charges)), np.zeros((len(own.charges), 3)), 0.0
@@ -167,7 +167,7 @@ def over_tree(own: Sources, atoms: Sources, levels: list[Level], tolerance: floa
 
 
 def sources_of(system: str) -> Sources:
-    """Order the atoms of a system along the Hilbert curve, with their Born radii from all pairs."""
+    """Sort the atoms of a system along the Hilbert curve, and compute Born radii from all pairs."""
     data = np.load(DATA / f"{system}.npz")
     atoms = Atoms(
         positions=data["coordinates"], charges=data["charge"], gb_radii=data["obc_radius"], gb_scales=data["obc_scale"]

@@ -81,7 +81,7 @@ FILES = "-O -cp com.parm7 -rp rec.parm7 -lp lig.parm7 -y com.nc"
 
 
 class Row(NamedTuple):
-    """A number that another program prints, and ours."""
+    """A number printed by another program, and that of pele-ocl."""
 
     case: str
     program: str
@@ -97,9 +97,9 @@ class Row(NamedTuple):
 
 
 class PBRow(NamedTuple):
-    """EPB at both spacings and ENPOLAR of a system, by pbsa and ours, kcal/mol.
+    """EPB at both spacings and ENPOLAR of a system, from pbsa and pele-ocl, kcal/mol.
 
-    areas : ENPOLAR of the numerical area of the spheres that pbsa has, by PBModel's probe
+    areas : ENPOLAR from the numerical area of pbsa's spheres, with the probe of PBModel
     n_radii : atoms whose radius differs from pbsa's by more than its last digit
     istrng, accept : of pbsa, mmol/L and its residual; charge : net, e
     """
@@ -119,7 +119,7 @@ class PBRow(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """What pbsa and ours say of radii that Tan and Luo have not."""
+    """Messages of pbsa and pele-ocl for atoms without Tan and Luo radii."""
 
     case: str
     theirs: str
@@ -127,14 +127,14 @@ class Refused(NamedTuple):
 
 
 def run(command: str, folder: Path, peers: str | None) -> str:
-    """Run a command of AmberTools in a folder; give what it prints."""
+    """Run a command of AmberTools in a folder; return its output."""
     text = f". {peers}; {command}" if peers else command
     done = subprocess.run(["bash", "-c", text], cwd=folder, capture_output=True, text=True)
     return done.stdout + done.stderr
 
 
 def ours(folder: Path, *arguments: object) -> str:
-    """Run a command of pele-ocl; raise for one that fails."""
+    """Run a command of pele-ocl; raise an error if it fails."""
     done = subprocess.run(
         [sys.executable, "-m", "pele_ocl", *map(str, arguments)], cwd=folder, capture_output=True, text=True,
     )  # fmt: skip
@@ -144,7 +144,7 @@ def ours(folder: Path, *arguments: object) -> str:
 
 
 def table(text: str) -> dict[tuple[str, str], float]:
-    """Means by system and term of FINAL_RESULTS_MMPBSA.dat."""
+    """Return the means by system and term of FINAL_RESULTS_MMPBSA.dat."""
     found: dict[tuple[str, str], float] = {}
     system = ""
     for line in text.splitlines():
@@ -156,14 +156,14 @@ def table(text: str) -> dict[tuple[str, str], float]:
 
 
 def igb_of(name: str, folder: Path) -> int:
-    """The GB model of a case, or that its file igb says."""
+    """Return the GB model of a case, from its file igb if there is one."""
     if name in CASES:
         return CASES[name].igb
     return int((folder / "igb").read_text()) if (folder / "igb").is_file() else DEFAULT_IGB
 
 
 def mmpbsa(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[Row]:
-    """All terms of complex, receptor, ligand and difference."""
+    """Compare all terms of complex, receptor, ligand and difference."""
     igb = igb_of(name, folder)
     (folder / "mmpbsa.in").write_text(
         f"parity\n&general\n use_sander=1, netcdf=1, keep_files=0\n/\n&gb\n igb={igb}, saltcon=0.1\n/\n"
@@ -185,7 +185,7 @@ def mmpbsa(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[R
 
 
 def sander(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[Row]:
-    """All terms of the complex, with gbsa = 1."""
+    """Compare all terms of the complex, with gbsa = 1."""
     igb = igb_of(name, folder)
     (folder / "sander.in").write_text(
         f"parity\n&cntrl imin=1, maxcyc=0, ntmin=1, ntb=0, cut=999., igb={igb}, saltcon=0.1, gbsa=1 /\n"
@@ -221,7 +221,7 @@ def sander(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[R
 
 
 def pbsa(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[PBRow | Refused]:
-    """EPB and ENPOLAR of complex, receptor, ligand and difference, with the radii of radiopt 0 and 1."""
+    """Compare EPB and ENPOLAR of complex, receptor, ligand and difference, with the radii of radiopt 0 and 1."""
     for radiopt in (0, 1):
         said = re.search("PB Bomb in (.*)", _of_pbsa(folder, "com", "com", radiopt, SPACINGS[0], peers, kept))
         if said:
@@ -274,7 +274,7 @@ def _ours_of_pb(folder: Path, radiopt: int, space: float, istrng: float, kept: b
 
 
 def shifted(folder: Path, peers: str | None, kept: bool) -> list[float]:
-    """EPB of the difference by pbsa at the first spacing, radiopt 0, with the complex at other places of the grid."""
+    """Return EPB of the difference from pbsa at the first spacing, radiopt 0, with the complex shifted on the grid."""
     found = []
     for k, shift in enumerate(SHIFTS):
         energies = {}
@@ -317,13 +317,13 @@ def _with_delta(energies: dict[str, float]) -> dict[str, float]:
 
 
 def _radii_of(text: str) -> Floats:
-    """Radii that pbsa lists, A."""
+    """Return the radii in the output of pbsa, A."""
     rows = re.findall(r"^ *\d+ +\S+ +\S+ +\S+((?: +-?\d+\.\d{6}){5})$", text.split("PB RADI")[1], re.MULTILINE)
     return np.array([float(row.split()[3]) for row in rows])
 
 
 def area(positions: Floats, radii: Floats, probe: float = 1.4, points: int = 250) -> float:
-    """Area, A^2, that a probe's centre can be on, by points on spheres (Shrake and Rupley); radii of 0 count not."""
+    """Return the solvent-accessible area, A^2, by the Shrake-Rupley method; radii of 0 are ignored."""
     positions, reach = positions[radii > 0], radii[radii > 0] + probe
     k = np.arange(points) + 0.5
     polar, turn = np.arccos(1 - 2 * k / points), np.pi * (1 + 5**0.5) * k
@@ -337,7 +337,7 @@ def area(positions: Floats, radii: Floats, probe: float = 1.4, points: int = 250
 
 
 def limit(energies: tuple[float, ...]) -> float:
-    """Limit of fine grids of energies at both spacings."""
+    """Extrapolate energies at both spacings to the limit of fine grids."""
     return energies[1] + (energies[1] - energies[0]) / 3
 
 
@@ -348,7 +348,7 @@ def _energies(row: PBRow) -> str:
 
 
 def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> list[str]:
-    """Lines about `&pb`."""
+    """Return the lines about `&pb`."""
     refused = [row for row in found if isinstance(row, Refused)]
     every = [row for row in found if isinstance(row, PBRow)]
     rows = [row for row in every if (row.istrng, row.accept) == (SALT, ACCEPT)]
@@ -410,7 +410,7 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
 
 
 def _causes(rows: list[PBRow]) -> list[str]:
-    """Lines about what is left in the limit of fine grids, by pbsa's residual and its salt."""
+    """Return the lines about remaining differences in the limit of fine grids: residual and salt of pbsa."""
     rows = [row for row in rows if row.case in CAUSES_OF and row.radiopt == 0]
     if not rows:
         return []
@@ -449,12 +449,12 @@ def _causes(rows: list[PBRow]) -> list[str]:
 
 
 def digits(row: Row) -> str:
-    """The digits of both from the first that differs on."""
+    """Return the digits of both from the first different one."""
     return f"{row.theirs:,.4f} and {row.ours:,.4f}"
 
 
 def cause(row: Row) -> str:
-    """Why a number may differ by more than its last digit."""
+    """Return why a number may differ by more than its last digit."""
     if abs(row.exact - row.theirs) <= 2 * HALF:
         return "float32: float64 gives their number"
     if (row.case, row.term) in CAUSES:
@@ -470,7 +470,7 @@ def cause(row: Row) -> str:
 def page(
     rows: list[Row], of_pb: list[PBRow | Refused], shifts: dict[str, list[float]], failed: dict[str, str], command: str
 ) -> str:
-    """Make the page."""
+    """Return the page."""
     cases = list(dict.fromkeys(row.case for row in rows))
     equal = sum(abs(row.difference) <= 2 * HALF for row in rows)
     in_float64 = sum(abs(row.exact - row.theirs) <= 2 * HALF for row in rows)
@@ -508,13 +508,13 @@ def page(
 
 
 def without_tables(lines: list[str]) -> list[str]:
-    """Leave the sentences of a section, with one empty line between them."""
+    """Return the sentences of a section without tables, separated by single empty lines."""
     kept = [line for line in lines if not line.startswith("|")]
     return [line for line, before in zip(kept, ["-", *kept], strict=False) if line or before]
 
 
 def differing(rows: list[Row], of_pb: list[PBRow | Refused], shifts: dict[str, list[float]]) -> str:
-    """Make the table of all numbers that differ, and those of Poisson-Boltzmann."""
+    """Return the table of all numbers that differ, and those of Poisson-Boltzmann."""
     lines = ["## Numbers that differ", "",
              "| complex | program | system | term | theirs and ours | difference | cause |",
              "|---|---|---|---|---|---|---|"]  # fmt: skip

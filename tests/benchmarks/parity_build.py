@@ -2,8 +2,8 @@
 
 BENCHMARK is a clone of github.com/openforcefield/protein-ligand-benchmark, bare or not. Each complex gets a folder with
 com.parm7, rec.parm7, lig.parm7 and com.rst7. Proteins are ff14SB (phosphorylated residues: phosaa14SB), ligands GAFF2
-with Gasteiger charges, ions of TIP3P's set; hydrogens are tleap's. Nothing is minimized: energies of clashes are large,
-which tries more digits. `antechamber`, `parmchk2`, `tleap` and `cpptraj` are taken from the PATH.
+with Gasteiger charges, ions the set for TIP3P; hydrogens are added by tleap. Nothing is minimized: energies of clashes
+are large, which tests more digits. `antechamber`, `parmchk2`, `tleap` and `cpptraj` are taken from the PATH.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ LIGAND = "LIG"
 
 @dataclass(frozen=True)
 class Case:
-    """Complex of the benchmark: its target, the number of its ligand in ligands.sdf, and the GB model.
+    """A complex of the benchmark: its target, the number of its ligand in ligands.sdf, and the GB model.
 
-    phosphonate : whether the ligand's first carboxylate becomes a phosphonate, for no ligand there has phosphorus
+    phosphonate : whether to convert the first carboxylate to a phosphonate, since no ligand contains phosphorus
     """
 
     target: str
@@ -77,7 +77,7 @@ def build(case: Case, source: Path, folder: Path) -> None:
 
 
 def _with_phosphonate(sdf: str) -> str:
-    """Make a phosphonate of the first carboxylate of a molecule: C(=O)[O-] becomes P(=O)([O-])[O-]."""
+    """Convert the first carboxylate of a molecule to a phosphonate: C(=O)[O-] becomes P(=O)([O-])[O-]."""
     lines = sdf.splitlines()
     n_atoms, n_bonds = int(lines[3][:3]), int(lines[3][3:6])
     atoms, bonds = lines[4 : 4 + n_atoms], lines[4 + n_atoms : 4 + n_atoms + n_bonds]
@@ -117,7 +117,7 @@ def _with_phosphonate(sdf: str) -> str:
 
 
 def _protein(pdb: str, path: Path) -> list[tuple[int, int]]:
-    """Write heavy atoms of the protein and its ions; give pairs of residues with a disulphide, from 1."""
+    """Write the heavy atoms of the protein and its ions; return pairs of residues with a disulphide, from 1."""
     lines, sulphurs, number, last = list[str](), list[tuple[int, tuple[float, ...]]](), 0, ""
     names = {"ZN": "ZN", "MG": "MG"}
     for line in pdb.splitlines():
@@ -152,7 +152,7 @@ def _run(folder: Path, *command: str) -> None:
 
 
 def main() -> None:
-    """Build the complexes that are named, or all."""
+    """Build the named complexes, or all."""
     source, folder = Path(sys.argv[1]), Path(sys.argv[2])
     for name in sys.argv[3:] or CASES:
         try:

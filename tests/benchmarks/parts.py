@@ -30,7 +30,7 @@ NO_SERIES = {"CLOSED": (NEVER, 1), "FAR": (NEVER, 5), "FAR_A": (NEVER, 4), "FAR_
 
 @contextmanager
 def unsorted() -> Iterator[None]:
-    """Tiles of atoms picked anywhere in the molecule."""
+    """Use tiles of randomly chosen atoms."""
     with ExitStack() as stack:
         stack.enter_context(patch.object(tiles, "LONGEST_STEP", np.inf))
         random = np.random.default_rng(1)
@@ -39,17 +39,17 @@ def unsorted() -> Iterator[None]:
 
 
 def scalar_vectors() -> AbstractContextManager[object]:
-    """One real a vector."""
+    """Use vectors of one real."""
     return patch.object(Device, "vector_width", lambda device, precision: 1)
 
 
 def plain_roots() -> AbstractContextManager[object]:
-    """1/x and 1/sqrt(x) as the language has them."""
+    """Use 1/x and 1/sqrt(x) of the language."""
     return patch.object(queue, "Queue", partial(queue.Queue, portable=True))
 
 
 def no_soft_roots() -> AbstractContextManager[object]:
-    """All roots by the special-function unit."""
+    """Compute all roots in the special-function unit."""
     blocking = map_variants._blocking
     return patch.object(map_variants, "_blocking", lambda queue, problem: replace(blocking(queue, problem), soft=0))
 
@@ -72,19 +72,19 @@ CPU_PARTS, GPU_PARTS = ("without vectors",), ("with all roots by the special-fun
 
 
 def born_radii(name: str, device: Device) -> Callable[[], float]:
-    """Seconds of the kernels for the Born radii of a shipped structure."""
+    """Return the time of the kernels for the Born radii of a shipped structure, in seconds."""
     evaluate = profiled(Solvent(load(name), variant="tiled", device=device).evaluate)
     return lambda: evaluate().seconds["born"]
 
 
 def map_of(points: int, n_atoms: int, device: Device) -> Callable[[], float]:
-    """Seconds of the kernels for a map of random charges."""
+    """Return the time of the kernels for a map of random charges, in seconds."""
     atoms, grid = random_system(points, n_atoms)
     return lambda: potmap(atoms, grid, device=device).seconds["kernel"]
 
 
 def times(parts: Parts, ready: Callable[[Device], Callable[[], float]], device: Device) -> list[float]:
-    """Return the median time of each part; they take turns, so that all see one machine."""
+    """Return the median time of each variant; they are timed alternately."""
     once = []
     for without in parts.values():
         with without():
@@ -99,7 +99,7 @@ def times(parts: Parts, ready: Callable[[Device], Callable[[], float]], device: 
 
 
 def columns(parts: Parts, ready: Callable[[Device], Callable[[], float]], devices: list[Device]) -> list[list[str]]:
-    """Write the parts' names and, for each device, ms and how many times longer than the whole."""
+    """Return the names of the parts and, for each device, ms and the ratio to the full version."""
     found = [list(parts)]
     for device in devices:
         measured = times(parts, ready, device)

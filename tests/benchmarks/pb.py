@@ -55,18 +55,18 @@ COMMAND = [sys.executable, "-c", "from pele_ocl.cli import main; main()", "pb"]
 
 
 def structure(name: str) -> Atoms:
-    """A shipped structure by its name, or a file."""
+    """Return a shipped structure by name, or a file."""
     return load(name) if name in SYSTEMS else pele_ocl.read(name)
 
 
 def seconds_of(device: Device) -> float:
-    """Seconds so far: of the process on a CPU, else of the clock."""
+    """Return the current time in seconds: processor time of the process on a CPU, else wall time."""
     return time.process_time() if device.kind == "CPU" else time.perf_counter()
 
 
 @contextmanager
 def solver_seconds(device: Device) -> Iterator[list[float]]:
-    """Seconds of the solver on each grid that is solved meanwhile."""
+    """Collect the time of the solver on each grid within the context."""
     spent, own = list[float](), levels.Level.solve
 
     def timed(self: levels.Level, *arguments: object) -> None:
@@ -88,7 +88,7 @@ def head(*cells: str) -> None:
 
 
 def ladder(device: Device, points: int, picture: Path | None) -> None:
-    """Iterations and seconds of every solver to each residual, of ubiquitin in 64 A."""
+    """Print iterations and seconds of every solver to each residual, for ubiquitin in 64 A."""
     atoms = load("ubiquitin")
     grid = grid_at(centre_of(atoms), 64 / (points - 1), [points] * 3)
     head("solver", *(f"{residual:.0e}" for residual in RESIDUALS))
@@ -110,7 +110,7 @@ def ladder(device: Device, points: int, picture: Path | None) -> None:
 
 
 def _draw(curves: dict[str, list[tuple[int, float, float]]], points: int, device: Device, path: Path) -> None:
-    """Residual against seconds, a curve a solver."""
+    """Draw residuals against seconds, one curve per solver."""
     figure = new_figure(6, 4)
     axes = figure.subplots()
     for solver, found in curves.items():
@@ -125,7 +125,7 @@ def _draw(curves: dict[str, list[tuple[int, float, float]]], points: int, device
 
 
 def sizes(device: Device, points: list[int]) -> None:
-    """Iterations of mgcg to 1e-6 by the points along an edge, of ubiquitin in 64 A."""
+    """Print iterations of mgcg to 1e-6 by number of points along an edge, for ubiquitin in 64 A."""
     atoms = load("ubiquitin")
     head("points", "spacing, A", "iterations", "residual", "bytes per node", "surface, s", "solver, s")
     for n in points:
@@ -140,7 +140,7 @@ def sizes(device: Device, points: list[int]) -> None:
 
 
 def solved_in_bytes(run: PoissonBoltzmann, device: Device) -> tuple[PBResult, int]:
-    """Solve without a map and without the grid's error; the result, and the most bytes of the device it took."""
+    """Solve without map and grid error; return the result, and the peak device memory in bytes."""
     before = device.buffers.now
     device.buffers.start()
     result = run.solve(keep_map=False, grid_error=False)
@@ -148,7 +148,7 @@ def solved_in_bytes(run: PoissonBoltzmann, device: Device) -> tuple[PBResult, in
 
 
 def fasciculin(device: Device, spacings: list[float]) -> None:
-    """Reaction energy of fasciculin 2 in 48 x 40 x 48 A, whose limit for a spacing of 0 is -461.5 +- 0.2 kcal/mol."""
+    """Print the reaction energy of fasciculin 2 in 48 x 40 x 48 A; its limit at spacing 0 is -461.5 +- 0.2 kcal/mol."""
     apbs = shutil.which("apbs")
     if apbs is None:
         sys.exit("apbs is not installed, whose examples have fasciculin 2")
@@ -166,14 +166,14 @@ def fasciculin(device: Device, spacings: list[float]) -> None:
 
 
 def kirkwood(radius: float, at: float, inner: float, outer: float) -> float:
-    """Reaction energy of a charge of 1 e off the middle of a sphere, times 4 pi eps_0 / e^2: Kirkwood's series."""
+    """Return the reaction energy of a charge off-centre in a sphere, times 4 pi eps_0 / e^2: Kirkwood's series."""
     n = np.arange(400)
     factors = (n + 1) * (inner - outer) / (inner * ((n + 1) * outer + n * inner)) * (at / radius) ** (2 * n)
     return float(0.5 / radius * factors.sum())
 
 
 def errors(device: Device) -> None:
-    """Relative errors of ions by spacing, means over places between the nodes, and the order between neighbours."""
+    """Print relative errors of ions by spacing, means over positions between nodes, and the order of convergence."""
     places = np.random.default_rng(1).uniform(-0.5, 0.5, (4, 3))
     spacings = (1.0, 2 / 3, 1 / 2, 1 / 3, 1 / 4)
     head("problem", "surface", *(f"h = {h:.2g}" for h in spacings), "order, last pair")
@@ -201,7 +201,7 @@ def errors(device: Device) -> None:
 
 
 def limits(device: Device, names: list[str]) -> None:
-    """Energies at 0.5 A, the told error, and the difference from the limit that three finer grids have."""
+    """Print energies at 0.5 A, the estimated error, and the difference from the limit of three finer grids."""
     head("molecule", "atoms", "limit, kcal/mol", "its error", "at 0.5 A", "true error", "told error")
     for name in names:
         atoms = structure(name)
@@ -219,7 +219,7 @@ def limits(device: Device, names: list[str]) -> None:
 
 
 def states(device: Device, name: str) -> None:
-    """Seconds of two charge states of one geometry, with the surface and the coarser grids made once or twice."""
+    """Print the time of two charge states of one geometry, with surface and coarse grids computed once or twice."""
     atoms = structure(name)
     run = PoissonBoltzmann(atoms, device=device)
     both = np.array([atoms.charges, atoms.charges])
@@ -240,10 +240,10 @@ def states(device: Device, name: str) -> None:
 def frames(
     device: Device, name: str, count: int, most: int | None, equation: str, rows: int | None, spacing: float
 ) -> None:
-    """Milliseconds a frame of MM/PBSA, three systems each: the last residues are the ligand; frames differ by noise.
+    """Print milliseconds per frame of MM/PBSA, three systems each: the last residues are the ligand; frames have noise.
 
-    On CPUs the main thread's processor time is that of the host, since the kernels of PoCL run in other threads. On
-    GPUs threads solve some systems concurrently: stages overlap, and the host's time is of all threads.
+    On CPUs the host time is the processor time of the main thread, since the kernels of PoCL run in other threads. On
+    GPUs threads solve some systems concurrently: stages overlap, and the host time is that of all threads.
     """
     atoms = structure(name)
     assert atoms.labels is not None
@@ -297,7 +297,7 @@ def frames(
 
 
 def part(device: Device, paddings: list[float]) -> None:
-    """Energies of a ligand of charge 2 on the grid of a complex, and on the part of it that it needs."""
+    """Print energies of a ligand of charge 2 on the grid of a complex, and on the part of it that it needs."""
     rng = np.random.default_rng(0)
     x, charges = rng.normal(size=(25, 3)) * [4, 2, 2], rng.uniform(-0.3, 0.3, 25)
     ligand = Atoms(x, charges + (2 - charges.sum()) / 25, gb_radii=np.full(25, 1.6))
@@ -320,7 +320,7 @@ def part(device: Device, paddings: list[float]) -> None:
 
 
 def peer(name: str, points: int, device: Device) -> None:
-    """Seconds of `apbs` and of ours on one input file: the solver's own, and of the whole command."""
+    """Print the times of `apbs` and pele-ocl for one input file: of the solver, and of the whole command."""
     if shutil.which("apbs") is None:
         sys.exit("apbs is not installed")
     atoms = structure(name)
@@ -339,7 +339,7 @@ def peer(name: str, points: int, device: Device) -> None:
 
 
 def _own_solver(folder: Path, device: Device) -> float:
-    """Seconds of our solver alone on the same problem, to APBS's residual, kernels built."""
+    """Return the time of pele-ocl's solver on the same problem, to the residual of APBS, with compiled kernels."""
     wanted, molecules = read_apbs(read_file(folder / "molecule.in"), lambda path: pele_ocl.read(folder / path.name))
     calculation = wanted.calculations[0]
     run = PoissonBoltzmann(
@@ -353,7 +353,7 @@ def _own_solver(folder: Path, device: Device) -> float:
 
 
 def _timed(command: list[str], folder: str) -> tuple[float, float, str]:
-    """Seconds of the clock and of the processor, and what a command printed."""
+    """Return wall and processor time of a command in seconds, and its output."""
     before, begun = getrusage(RUSAGE_CHILDREN), time.perf_counter()
     printed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
     wall, after = time.perf_counter() - begun, getrusage(RUSAGE_CHILDREN)
@@ -365,7 +365,7 @@ def _energy(printed: str) -> str:
 
 
 def main() -> None:
-    """Print the table that is asked for."""
+    """Print the requested table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "table", choices=["ladder", "sizes", "fasciculin", "errors", "limits", "states", "frames", "part", "peer"]

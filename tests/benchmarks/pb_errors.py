@@ -1,10 +1,10 @@
 """Comparison of estimated and true errors of Poisson-Boltzmann energies for proteins and nucleic acids.
 
-python tests/benchmarks/pb_errors.py [FILE ...]     rows of a Markdown table; without files of the twelve below
+python tests/benchmarks/pb_errors.py [FILE ...]     rows of a Markdown table; by default the twelve below
 
 The true error of an energy is its difference from the limit of fine grids of `edges`: E(h) = E + c h^2 through 1/4 and
-1/6 A, in the same box. The limit's own error is its difference from the one through 1/2 and 1/4 A. The stated error is
-that of `errors.grid`. Salt of 0.15 mol/L. Each structure is solved on six grids, the finest of 9 to 42 million
+1/6 A, in the same box. The error of the limit is its difference from the one through 1/2 and 1/4 A. The estimated error
+is that of `errors.grid`. Salt of 0.15 mol/L. Each structure is solved on six grids, the finest of 9 to 42 million
 nodes; ten of the twelve are examples of APBS, which must be installed.
 """
 
@@ -34,7 +34,7 @@ MARGIN, STEP = 8.0, 8.0  # A: between the molecule and the border at least, and 
 
 
 def box_of(atoms: Atoms) -> tuple[np.ndarray, np.ndarray]:
-    """Corner and lengths, A, of a box around the spheres that all spacings divide."""
+    """Return corner and lengths, A, of a box around the spheres that is a multiple of all spacings."""
     low = (atoms.positions - atoms.gb_radii[:, None]).min(axis=0)
     high = (atoms.positions + atoms.gb_radii[:, None]).max(axis=0)
     lengths = np.ceil((high - low + 2 * MARGIN) / STEP) * STEP
@@ -47,7 +47,7 @@ SOLVED = (*(("edges", inverse) for inverse in (1, 2, 4, 6)), ("mol", 2), ("smol"
 
 
 def energies_of(atoms: Atoms, device: str | None) -> tuple[dict[str, float], dict[str, float]]:
-    """Reaction energies, kcal/mol, by surface and one over the spacing, and stated errors of the ones in ROWS."""
+    """Return reaction energies, kcal/mol, by surface and inverse spacing, and estimated errors for those in ROWS."""
     corner, lengths = box_of(atoms)
     found, stated = dict[str, float](), dict[str, float]()
     for surface, inverse in SOLVED:
@@ -63,7 +63,7 @@ def energies_of(atoms: Atoms, device: str | None) -> tuple[dict[str, float], dic
 
 
 def print_row(name: str, n_atoms: int, energies: dict[str, float], stated: dict[str, float]) -> None:
-    """Print a structure's limit, and the true and the stated error of each of ROWS."""
+    """Print the limit of a structure, and the true and estimated errors of each of ROWS."""
 
     def limit(fine: int, coarse: int) -> float:
         share = 1 / ((fine / coarse) ** 2 - 1)

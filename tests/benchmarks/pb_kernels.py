@@ -3,9 +3,9 @@
 python tests/benchmarks/pb_kernels.py [STRUCTURE] [POINTS] [--whole] [--device D]     by default ubiquitin, 161
 python tests/benchmarks/pb_kernels.py [STRUCTURE] --frames N [--device D]     N frames in one set of launches
 
-The grid has 64 A along each edge, or with --whole what APBS is given beside ours, and all of the potential. Below the
-kernels are the seconds of the stages without the device's clock, the best of three runs. Frames have the grid and the
-noise of `pb.py frames`, and seconds are of all.
+The grid has edges of 64 A, or with --whole those of the comparison with APBS, including the transfer of the potential.
+The times of stages, without profiling and the best of three runs, are printed below the kernels. Frames have the grid
+and the noise of `pb.py frames`, and times are totals.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Solve = Callable[[], Sequence[PBResult]]
 
 
 def frames(name: str, count: int, device: Device) -> tuple[PoissonBoltzmann, Solve]:
-    """Plan the solution of frames that differ by noise."""
+    """Return a solution of frames that differ by noise."""
     atoms = load(name)
     run = PoissonBoltzmann(atoms, PBModel(ions=SALT), device=device)
     moved = atoms.positions + np.random.default_rng(1).normal(0, NOISE, (count, len(atoms), 3))
@@ -43,7 +43,7 @@ def frames(name: str, count: int, device: Device) -> tuple[PoissonBoltzmann, Sol
 
 
 def problem(name: str, points: int, is_whole: bool, device: Device) -> tuple[PoissonBoltzmann, Solve]:
-    """Plan the solution."""
+    """Return a solution of one structure."""
     atoms, salt = load(name), SALT
     grid = grid_for(atoms, points) if is_whole else grid_at(centre_of(atoms), 64 / (points - 1), [points] * 3)
     model = PBModel(surface="smol", ions=salt) if is_whole else PBModel(ions=salt)
@@ -52,7 +52,7 @@ def problem(name: str, points: int, is_whole: bool, device: Device) -> tuple[Poi
 
 
 class Clocked:
-    """Launches of a solution, by kernel and points along the grid's first edge."""
+    """Launches of a solution, by kernel and number of points along the first edge of the grid."""
 
     def __init__(self, run: PoissonBoltzmann, solve: Solve) -> None:
         self.queue = Queue(run.device, "float32", profile=True)
@@ -76,7 +76,7 @@ class Clocked:
         return labelled
 
     def rows(self) -> list[tuple[str, str, int, float]]:
-        """Kernel, points, launches and seconds, the longest first."""
+        """Return kernel, points, launches and seconds, the longest first."""
         found = dict[tuple[str, str], list[float]]()
         for label, event in zip(self.labels, self.queue.events, strict=True):
             found.setdefault(label, []).append(seconds_of(event))
@@ -99,7 +99,7 @@ def measure(run: PoissonBoltzmann, solve: Solve) -> None:
 
 
 def main() -> None:
-    """Measure the solution that is asked for."""
+    """Measure the requested solution."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("structure", nargs="?", default="ubiquitin")
     parser.add_argument("points", nargs="?", type=int, default=161)

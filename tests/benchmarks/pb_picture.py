@@ -36,12 +36,12 @@ quit
 
 
 def points_for(lengths: np.ndarray) -> list[int]:
-    """Numbers of points that APBS halves four times, for spacings of up to about 0.5 A."""
+    """Return numbers of points that APBS can halve four times, for spacings of at most about 0.5 A."""
     return [int(np.ceil(length / 0.5 / 32)) * 32 + 1 for length in lengths]
 
 
 def main() -> None:
-    """Print a row a structure."""
+    """Print one row per structure."""
     apbs = shutil.which("apbs")
     if apbs is None:
         sys.exit("apbs is not installed")

@@ -30,7 +30,7 @@ NUMBER = r"(\S+)"
 
 
 def molecule_of(rng: np.random.Generator) -> str:
-    """Lines of a PQR file."""
+    """Return the lines of a PQR file."""
     count, reach = int(rng.choice([1, 2, 5, 20, 80])), rng.choice([2.0, 6.0])
     digits = rng.choice([0, 1, 3], size=count, p=[0.1, 0.1, 0.8])
     lines = []
@@ -44,7 +44,7 @@ def molecule_of(rng: np.random.Generator) -> str:
 
 
 def input_of(rng: np.random.Generator, name: str) -> str:
-    """Text of an input file for the molecule `name`."""
+    """Return the text of an input file for the molecule `name`."""
     points, spacing = int(rng.choice([33, 65])), rng.choice([0.5, 0.5625, 0.75, 1.0])
     salt = rng.choice(["none", "one", "two"], p=[0.1, 0.6, 0.3])
     strength = rng.choice([0.01, 0.15, 1.0])
@@ -68,7 +68,7 @@ def input_of(rng: np.random.Generator, name: str) -> str:
 
 
 def energy_here(path: Path) -> tuple[float, str]:
-    """Energy, kJ/mol, or NaN and why there is none."""
+    """Return the energy, kJ/mol, or NaN and the reason."""
     try:
         wanted, molecules = read_apbs(read_file(path), lambda name: read(path.parent / name))
         (own,) = wanted.calculations
@@ -81,7 +81,7 @@ def energy_here(path: Path) -> tuple[float, str]:
 
 
 def energy_there(path: Path, seconds: int | None) -> tuple[float, bool]:
-    """Energy of `apbs`, kJ/mol, and whether its solver converged."""
+    """Return the energy of `apbs`, kJ/mol, and whether its solver converged."""
     limit = "" if seconds is None else f"ulimit -t {seconds}; "
     done = subprocess.run(
         ["bash", "-c", f"{limit}exec apbs {path.name}"], cwd=path.parent, capture_output=True, text=True, check=False

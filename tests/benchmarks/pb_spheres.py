@@ -2,13 +2,14 @@
 
 python tests/benchmarks/pb_spheres.py [--seed 100000] [--count 300] [--spacing H] [-o FILE.csv]
 
-A case is made of its seed: a sphere of 4 to 14 A at a random place, 1 to 6 charges at least 1 to 3 A below its
-surface, a solute's dielectric constant of 1 to 20, salt of 0 to 1 mol/L and a spacing of 0.25 to 1 A. Its energy is
-known as a series (Kirkwood, J. Chem. Phys. 2, 351 (1934)), with a layer without ions around the sphere. Prints how many
-true errors are at most the stated ones, how many stated errors are less than ten times the true ones, and the factor
-with which stated errors would cover 97 %, by spacing and of all. FILE gets a row for each case.
+A case is determined by its seed: a sphere of 4 to 14 A at a random position, 1 to 6 charges at least 1 to 3 A below its
+surface, a solute dielectric constant of 1 to 20, salt of 0 to 1 mol/L and a spacing of 0.25 to 1 A. Its energy is known
+as a series (Kirkwood, J. Chem. Phys. 2, 351 (1934)), with an ion-free layer around the sphere. Prints how many true
+errors are at most the estimated ones, how many estimated errors are less than ten times the true ones, and the factor
+with which estimated errors would cover 97 %, by spacing and in total. FILE gets a row for each case.
 
-The factors of pele_ocl.pb_model.SURFACES were fitted so on seeds below 2,000; seeds from 100,000 on are for tests.
+The factors of pele_ocl.pb_model.SURFACES were fitted in this way with seeds below 2,000; seeds from 100,000 on are for
+tests.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Sphere(NamedTuple):
 
 
 def sphere_of(seed: int, spacings: Sequence[float] = SPACINGS) -> Sphere:
-    """Make the case of a seed."""
+    """Return the case of a seed."""
     rng = np.random.default_rng(seed)
     radius, count, depth = rng.uniform(4, 14), int(rng.integers(1, 7)), rng.uniform(1, 3)
     directions = rng.normal(size=(count, 3))
@@ -55,7 +56,7 @@ def sphere_of(seed: int, spacings: Sequence[float] = SPACINGS) -> Sphere:
 
 
 def energy_of(atoms: Atoms, model: PBModel) -> float:
-    """Reaction energy of a sphere, the first of the atoms, and the charges in it, kcal/mol, as a series."""
+    """Return the reaction energy, kcal/mol, of a sphere (the first atom) and the charges in it, as a series."""
     assert atoms.gb_radii is not None
     radius, inner, outer = float(atoms.gb_radii[0]), model.solute_dielectric, model.solvent_dielectric
     places = (atoms.positions[1:] - atoms.positions[0]) / radius
@@ -79,7 +80,7 @@ def energy_of(atoms: Atoms, model: PBModel) -> float:
 
 
 def summary(rows: Sequence[tuple[int, float, float, float]]) -> list[str]:
-    """Lines of a Markdown table. rows : seed, spacing, true and stated error of each case"""
+    """Return the lines of a Markdown table. rows : seed, spacing, true and estimated error of each case"""
     lines = [
         "| spacing, A | cases | covered | stated less than ten times the true error | factor for 97 % |",
         "|---|---|---|---|---|",
@@ -96,7 +97,7 @@ def summary(rows: Sequence[tuple[int, float, float, float]]) -> list[str]:
 
 
 def main() -> None:
-    """Solve the cases, and print both figures."""
+    """Solve the cases, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=100_000, help="of the first case")
     parser.add_argument("--count", type=int, default=300)

@@ -35,7 +35,7 @@ STAGED = (
 
 
 class Stages:
-    """Seconds of stages, each until the next one begins."""
+    """Time of stages in seconds; a stage ends when the next one starts."""
 
     def __init__(self) -> None:
         self.seconds, self._path, self._changed = {BEGIN: 0.0}, [BEGIN], 0.0
@@ -46,17 +46,17 @@ class Stages:
         self._changed = now
 
     def begin(self, stage: str) -> None:
-        """Begin a stage within the one before."""
+        """Start a nested stage."""
         self._change()
         self._path.append(stage)
 
     def end(self) -> None:
-        """Go back to the stage before."""
+        """Resume the enclosing stage."""
         self._change()
         self._path.pop()
 
     def timed(self, own: Callable[..., Any], stage: str) -> Callable[..., Any]:
-        """Wrap a function that is a stage, which ends when the device has done it."""
+        """Wrap a function as a stage that ends when the device has finished."""
 
         def call(*arguments: Any, **more: Any) -> Any:
             self.begin(stage)
@@ -77,7 +77,7 @@ def _wait_for_device(arguments: Sequence[Any]) -> None:
 
 
 def run_staged() -> None:
-    """Run the command in this process, and print a line a stage."""
+    """Run the command in this process, and print one line per stage."""
     stages = Stages()
     main = import_module("pele_ocl.cli").main
     import_module("pele_ocl.cli.pb")

@@ -60,23 +60,22 @@ def peers(
     cutoff: float, precisions: tuple[str, ...], choices: tuple[str, ...], peers: tuple[str, ...], runs: int,
     most_seconds: float, outputs: tuple[Path, ...], machine: str | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Time ours and every peer that is installed on the same atoms, and check that the answers agree.
+    """Time pele-ocl and every installed peer on the same atoms, and check that the results agree.
 
     Works are a potential map of random charges (numba, torch eager and compiled, JAX, a CUDA kernel through CuPy,
-    KeOps), the map of a ball of atoms to 1e-4 by a mesh (FMM3D), and on structures the whole energy with its gradient,
-    Lennard-Jones and Coulomb within a cutoff, and Born radii with the GB energy (OpenMM's platforms); and minimization
-    of shipped structures from a noisy start to 10 kJ/mol/nm (OpenMM's platforms). Peers use a GPU where one of the
-    devices is one.
+    KeOps), the map of a ball of atoms to 1e-4 by a mesh (FMM3D), and for structures the complete energy with its
+    gradient, Lennard-Jones and Coulomb within a cutoff, and Born radii with the GB energy (OpenMM's platforms); and
+    minimization of shipped structures from a noisy start to 10 kJ/mol/nm (OpenMM's platforms). Peers use a GPU if one
+    of the devices is a GPU.
 
-    Every code runs before it is timed, so no time holds a compilation. "ms" is with all data in place: our kernels by
-    the device's clock, our energy by one of many evaluations that follow one another, OpenMM by a step of molecular
-    dynamics, others by the clock on the wall until the device is done. "ms a call" is by the clock on the wall, of a
-    plan that is kept, with new positions in and arrays out. Of the runs the fastest and the
-    slowest are dropped and the others averaged. A map that takes a code longer than a second is timed on as many of its
-    middle points as take about that, and scaled, marked *. "best peer = 1" says how many times faster a code is than
-    the fastest peer in the same table. Errors are against float64; where one is larger than what it should be, the
-    table says "disagrees" and the exit code is 1. What is under way, and the traceback of a peer that fails, go to
-    standard error.
+    Every code runs once before it is timed, so times do not include compilation. "ms" is the time with all data in
+    place: device time for kernels of pele-ocl, one of many consecutive evaluations for its energy, one step of
+    molecular dynamics for OpenMM, and for others the wall time until the device has finished. "ms a call" is the wall
+    time of an existing plan with new positions in and arrays out. The fastest and the slowest run are dropped and the
+    others averaged. A map that would take longer than a second is timed on part of its central points and scaled,
+    marked *. "best peer = 1" is the speed-up over the fastest peer in the same table. Errors are relative to float64;
+    if one exceeds its tolerance, the table says "disagrees" and the exit code is 1. Progress, and the traceback of a
+    peer that fails, are written to standard error.
     """
     from harness.panels import draw
     from harness.table import disagreements, groups, markdown
@@ -109,7 +108,7 @@ def _works(
     names: Sequence[str], structures: Sequence[tuple[str, Callable[[], Atoms]]], size: tuple[int, int], cutoff: float,
     precisions: Sequence[str], devices: Sequence[Device], runs: int, most_seconds: float,
 ) -> Iterator[Work]:  # fmt: skip
-    """Each when it is its turn, with its inputs and the values to hold answers against."""
+    """Yield the works, each with its inputs and reference values."""
     from harness.comparison import energy_work, nonbond_work, potmap_work, solvent_work
     from harness.mesh import mesh_work
     from harness.minimize import minimize_work

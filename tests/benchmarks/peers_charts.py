@@ -12,7 +12,7 @@ NAMES = ("cpu-peers", "h200-peers")
 
 
 def title_of(page: str) -> str:
-    """Take a page's title from its heading."""
+    """Return the title of a page from its heading."""
     return page.partition("\n")[0].removeprefix("## ")
 
 

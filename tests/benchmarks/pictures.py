@@ -3,7 +3,7 @@
 python tests/benchmarks/pictures.py [ATOMS ...]
 
 Molecules are balls of atoms as dense as a protein, of 1,000, 10,000 and 100,000 atoms by default; the map is of zeros,
-at 111^3 points. Seconds are of the process, so other processes do not count.
+at 111^3 points. Times are processor times of this process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pele_ocl.painting.surface import molecular_surface
 
 
 def main() -> None:
-    """Print a table, a row a molecule."""
+    """Print a table with one row per molecule."""
     sizes = [int(word) for word in sys.argv[1:]] or [1_000, 10_000, 100_000]
     print("| atoms | step and probe, A | triangles | surface, s | page, s | page, MB | picture, s |")
     print("|---|---|---|---|---|---|---|")

@@ -29,7 +29,7 @@ Change = Callable[[ExitStack], Any]
 
 
 def blocks_of(n_atoms: int) -> Change:
-    """Blocks of so many atoms."""
+    """Use blocks of this many atoms."""
 
     def change(stack: ExitStack) -> None:
         stack.enter_context(patch.multiple(preconditioner, BLOCK=n_atoms, HALF=n_atoms // 2, SIDE=3 * n_atoms))
@@ -39,17 +39,17 @@ def blocks_of(n_atoms: int) -> Change:
 
 
 def built(first: tuple[int, ...], every: int) -> Change:
-    """Built after these evaluations, and again after each so many."""
+    """Rebuild after these evaluations, and then at this interval."""
     return lambda stack: stack.enter_context(patch.multiple(driver, FIRST_BUILDS=first, BUILD_EVERY=every))
 
 
 def stiffness(rest: float) -> Change:
-    """Another stiffness for the rest."""
+    """Use another stiffness for the remaining terms."""
     return lambda stack: stack.enter_context(patch.object(preconditioner, "REST", rest))
 
 
 def without_reach(stack: ExitStack) -> None:
-    """Take the stiffness for the rest as constant, however large the gradient."""
+    """Use a constant stiffness for the remaining terms, independent of the gradient."""
     stack.enter_context(patch.multiple(preconditioner, FIRST_STIFFNESS=0.0, REACH=1e9))
 
 

@@ -6,9 +6,9 @@ FOLDER contains .pdb and .cif files, also with .gz. Each is prepared in a separa
 result. A row of a Markdown table is printed for each: number of residues and atoms, mean length of bonds to hydrogen,
 time of `prepare`, and errors or warnings.
 
---limit : seconds that a structure may take
+--limit : time limit per structure in seconds
 --options : options of `prepare`
---ready : keep the ready files in this folder
+--ready : folder for the prepared files
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def row(path: Path, ready: Path, options: list[str], limit: float) -> list[str]:
-    """Return the cells of a structure after its name; the first is - without a ready file."""
+    """Return the cells of a structure after its name; the first one is - if there is no prepared file."""
     begun = time.perf_counter()
     try:
         done = call("prepare", path, "-o", ready, "--json", *options, limit=limit)
@@ -82,13 +82,13 @@ def row(path: Path, ready: Path, options: list[str], limit: float) -> list[str]:
 
 
 def call(*words: object, limit: float) -> subprocess.CompletedProcess[str]:
-    """Run the command pele-ocl in a process of its own."""
+    """Run the command pele-ocl in a separate process."""
     start = [sys.executable, "-c", "from pele_ocl.cli import main; main()"]
     return subprocess.run([*start, *map(str, words)], capture_output=True, text=True, timeout=limit)
 
 
 def sentence(stderr: str, *paths: Path) -> str:
-    """Return the last line of an error, without the paths of files."""
+    """Return the last line of an error, without paths."""
     line = (stderr.strip().splitlines() or [""])[-1]
     for path in paths:
         line = line.replace(str(path), path.name)
@@ -96,7 +96,7 @@ def sentence(stderr: str, *paths: Path) -> str:
 
 
 def lengths(ready: Path) -> np.ndarray:
-    """Distance of each hydrogen to the nearest heavy atom of its residue, in A."""
+    """Return the distance of each hydrogen to the nearest heavy atom of its residue, in A."""
     return np.concatenate([*_lengths(ready), np.zeros(0)])
 
 

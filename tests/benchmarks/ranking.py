@@ -4,7 +4,7 @@
     python tests/benchmarks/ranking.py terms FOLDER OUT TARGET... [--frames 8]     # needs a GPU: a minute a target
 
 FOLDER is what `screen_ranking.py prepare` wrote. `terms` writes OUT/TARGET.json with the terms of the binding energy of
-each ligand by two solvent models, in structures that were refined in several ways.
+each ligand with two solvent models, in structures refined in several ways.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BEGIN, _BETWEEN = 400, 200  # steps of 2 fs before the first frame, and between
 
 
 def charges(folder: Path, source: Path, targets: list[str]) -> None:
-    """Write mmff94.json of each target: charges of MMFF94 by the ligands' names."""
+    """Write mmff94.json of each target: MMFF94 charges by ligand name."""
     from rdkit import Chem
     from rdkit.Chem.rdForceFieldHelpers import MMFFGetMoleculeProperties
 
@@ -77,7 +77,7 @@ def _scores(receptor: Any, complexes: list[tuple[Any, int]], n: int, good: list[
 
 
 def _adaptation(screener: Screener, complexes: list[_Complex], n: int, good: list[int]) -> list[float | None]:
-    """Energy of each receptor as it is bound less that of its nearest minimum, of the atoms that moved."""
+    """Return the energy of each bound receptor minus that of its nearest minimum, for the atoms that moved."""
     receptors = [one.atoms[one.receptor] for one in complexes]
     term = PositionalRestraint(1.0, flat=1.0, name="hold")
     rows = Ensemble(receptors, terms=[term], model=REFINING, errors="record")
@@ -94,7 +94,7 @@ def _adaptation(screener: Screener, complexes: list[_Complex], n: int, good: lis
 
 
 def _frames(screener: Screener, complexes: list[_Complex], count: int) -> list[Floats]:
-    """Frames of dynamics of each complex, in which its moving atoms move; all complexes together."""
+    """Return frames of dynamics of each complex, in which the movable atoms move; all complexes together."""
     rows = Ensemble([one.atoms for one in complexes], model=REFINING, errors="record")
     for k, one in enumerate(complexes):
         rows.frozen[k] = ~screener._moving(one)
@@ -108,7 +108,7 @@ def _frames(screener: Screener, complexes: list[_Complex], count: int) -> list[F
 
 
 def terms(folder: Path, out: Path, targets: list[str], n_frames: int, limit: int | None) -> None:
-    """Write terms of each target's ligands in structures refined in several ways."""
+    """Write the terms of each target's ligands in structures refined in several ways."""
     out.mkdir(parents=True, exist_ok=True)
     for target in targets:
         receptor, names, ligands, values = _read(folder, target)

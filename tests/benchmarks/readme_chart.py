@@ -22,10 +22,10 @@ SMALL: dict[str, Any] = {"fontsize": 8.5, "color": "#555555"}
 
 @dataclass(frozen=True)
 class Bar:
-    """What was computed, with which other program and where; the time, or the steps per second, of both.
+    """A comparison: the work, the other program and the device; the times, or steps per second, of both.
 
-    command : what measured it
-    unit : s, or steps/s, of which more is better
+    command : the command that measured it
+    unit : s, or steps/s, for which higher is better
     """
 
     what: str
@@ -38,14 +38,14 @@ class Bar:
 
     @property
     def ratio(self) -> float:
-        """Times as fast."""
+        """Return the speed-up."""
         return self.ours / self.theirs if self.unit == "steps/s" else self.theirs / self.ours
 
 
 def calls(table: str, ours: str, theirs: str) -> dict[str, tuple[float, float]]:
-    """Seconds of a call of the whole energy with its gradient, by structure, in a table that peers.py made.
+    """Return the seconds per call of the energy with gradient, by structure, from a table of peers.py.
 
-    ours, theirs : texts that begin the row, or stand in it
+    ours, theirs : texts that identify the rows
     """
     pairs = {}
     for name, section in re.findall(r"^### energy: (\w+), float32\n(.*?)(?=^### |\Z)", table, re.DOTALL | re.MULTILINE):
@@ -60,7 +60,7 @@ def calls(table: str, ours: str, theirs: str) -> dict[str, tuple[float, float]]:
 
 
 def models(table: str) -> tuple[float, float]:
-    """Seconds of a thousand models minimized in one call, and of OpenMM's one after another, by twenty of them."""
+    """Return the seconds for a thousand models minimized in one call, and one by one in OpenMM, from twenty of them."""
     mixed = re.search(
         r"1,000 of them, .* take ([\d.]+) s, all converged\. OpenMM minimized twenty of them in ([\d.]+) s", table
     )
@@ -69,7 +69,7 @@ def models(table: str) -> tuple[float, float]:
 
 
 def numbers(path: Path, pattern: str) -> tuple[float, float]:
-    """Two numbers of a page by a pattern with two groups, without their commas."""
+    """Return two numbers of a page from a pattern with two groups, without thousands separators."""
     found = re.search(pattern, path.read_text(), re.MULTILINE | re.DOTALL)
     assert found is not None, pattern
     one, two = (float(group.replace(",", "")) for group in found.groups())
@@ -77,7 +77,7 @@ def numbers(path: Path, pattern: str) -> tuple[float, float]:
 
 
 def bars() -> list[Bar]:
-    """All bars, from one molecule to thousands."""
+    """Return all bars, from one molecule to thousands."""
     table = {name: (TABLES / f"{name}.md").read_text() for name in ("cpu-peers", "h200-peers", "h200-minimize")}
     cpu = calls(table["cpu-peers"], "Intel(R) OpenCL", "OpenMM 8.6.1 CPU")
     gpu = calls(table["h200-peers"], "pele-ocl", "OpenMM 8.6.1 CUDA")
@@ -104,7 +104,7 @@ def bars() -> list[Bar]:
 
 
 def spoken(bar: Bar) -> str:
-    """Both figures of a bar, the other program's first, and where they were measured."""
+    """Return both numbers of a bar as text, the other program's first, and the device."""
     if bar.unit != "s":
         theirs, ours, unit = f"{bar.theirs:,.0f}", f"{bar.ours:,.0f}", " steps/s"
     elif bar.theirs < 1:
@@ -115,7 +115,7 @@ def spoken(bar: Bar) -> str:
 
 
 def draw(path: Path) -> None:
-    """Draw the bars into a PNG file that is shown half as wide as a page."""
+    """Draw the bars to a PNG file for half the width of a page."""
     shown = bars()
     figure = new_figure(5.2, 4.3)
     figure.suptitle("Compared with other programs", x=0.01, ha="left", fontsize=11, fontweight="bold")

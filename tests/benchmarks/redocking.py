@@ -5,34 +5,33 @@
     python redocking.py run FOLDER OUT CASE...           # needs vina 1.2.7 and a GPU: OUT/CASE.json
     python redocking.py check FOLDER OUT CASE...         # needs RDKit and posebusters, and prints the table
 
-FOLDER/CASE has protein.pdb with hydrogens, ligands.sdf with known poses, cofactor.sdf where the protein's file has
-small molecules without a template, and forcefield.xml where amber14 lacks a residue. A case is CASE:N, the known pose N
-from 0 of ligands.sdf. Docking starts at a conformer that RDKit makes, exhaustiveness 8, nine poses, in a box 5 A larger
-than the known pose. Near-native is an rmsd of heavy atoms within 2 A, by symmetry and without superposition, of the
-pose that is shown: docked for Vina, refined for `screen`.
+FOLDER/CASE has protein.pdb with hydrogens, ligands.sdf with known poses, cofactor.sdf if the protein file contains
+small molecules without a template, and forcefield.xml if amber14 lacks a residue. A case is CASE:N, the known pose N
+of ligands.sdf, starting at 0. Docking starts from an RDKit conformer, with exhaustiveness 8, nine poses, and a box 5 A
+larger than the known pose. Near-native means a symmetry-corrected RMSD of heavy atoms within 2 A, without
+superposition, of the pose that is returned: docked for Vina, refined for `screen`.
 
-Scores. First 40 cases: the score of `screen`'s defaults, with charges of MMFF94, was named before, as it had a
+Scores. First 40 cases: the default score of `screen`, with MMFF94 charges, was chosen beforehand, since it ranked a
 near-native pose first in 8 of 10 other cases (ligands 3 and 4 of tyk2, mcl1, cdk2, ptp1b and p38; Vina: 6). It had 28
-of 40, Vina 30, and the score with strain 31. So the score with strain was named for 40 further cases before they were
-run (31, Vina 33). Also printed: the score with the energy of the ligand alone where it is bound, in the solvent
-of the score.
+of 40, Vina 30, and the score with strain 31. So the score with strain was chosen for 40 further cases before they were
+run (31, Vina 33). Also printed: the score with the energy of the bound ligand alone, in the solvent model of the score.
 
 These 80 cases chose a sum of binding energy, strain and 8 times Vina's score for 40 complexes of PoseBusters' set,
-which were docked after it had been named: near-native first in 71 of the 80 for weights of 7, 8 and 9, in 70 for 4, 5
-and 6 and in 68 for 10 to 14 (Vina 63, any of the poses 71). It did not hold: 22 of 39, Vina 24. Ligands of this set
-differ in charge and size, and with them the spread of the energies over the poses of a case.
+which were docked after this choice: near-native first in 71 of the 80 for weights of 7, 8 and 9, in 70 for 4, 5
+and 6 and in 68 for 10 to 14 (Vina 63, any of the poses 71). It was not confirmed: 22 of 39, Vina 24. Ligands of this
+set differ in charge and size, and therefore in the spread of energies over the poses of a case.
 
-All 119 cases chose `consensus`, named here before 40 further complexes of the set were docked: binding energy and
-strain, and Vina's score, both less their mean over the poses of a case and by their standard deviation, the latter 1.5
-times. It had 93 of the 119 (34, 34 and 25; Vina 30, 33 and 24), and 91 with a factor of 1 or 2. It held: 22 of 40,
-Vina 20.
+All 119 cases chose `consensus`, documented here before 40 further complexes of the set were docked: binding energy plus
+strain, and Vina's score with weight 1.5, both standardized over the poses of a case (mean subtracted, divided by the
+standard deviation). It had 93 of the 119 (34, 34 and 25; Vina 30, 33 and 24), and 91 with a weight of 1 or 2. It was
+confirmed: 22 of 40, Vina 20.
 
 Cases of PoseBusters' set: SET has a folder PDB_CCD of each complex with PDB_CCD_protein.pdb and PDB_CCD_ligand.sdf.
-Left out are complexes where another molecule than water, or a metal or a residue that is no standard amino acid, has an
-atom within 4 A of the ligand, and receptors of more than 4,000 heavy atoms; a receptor is the chains with an atom
-within 10 A of the ligand, their heavy atoms as `prepare` completes them at pH 7. Of the others, in the order of their
-names, every fifth is taken from the first on, then every fifth from the third on, until there are N that can be
-prepared, without the first SKIP. Each one that cannot be prepared is printed with the reason.
+Excluded are complexes with a molecule other than water, a metal or a non-standard residue within 4 A of the ligand, and
+receptors of more than 4,000 heavy atoms. A receptor consists of the chains with an atom within 10 A of the ligand, with
+heavy atoms completed by `prepare` at pH 7. Of the others, sorted by name, every fifth is used starting at the first,
+then every fifth starting at the third, until N of them could be prepared, without the first SKIP. Each one that cannot
+be prepared is printed with the reason.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def _inputs(folder: Path, case: str) -> Path:
 
 
 def _reading(own: Path) -> dict[str, Any]:
-    """How a case's receptor is read: Amber14 with an XML file of the case's, if there is one, and its cofactors."""
+    """Return how a receptor is read: Amber14 with the case's XML file, if there is one, and its cofactors."""
     field = own / "forcefield.xml"
     cofactors = [path for path in (own / "cofactor.sdf",) if path.is_file()]
     return {"forcefield": f"amber14,{field}" if field.is_file() else "amber14", "ligands": cofactors}
@@ -85,7 +84,7 @@ def _receptor(own: Path) -> Any:
 
 
 def posebusters(source: Path, folder: Path, n: int, skip: int) -> None:
-    """Write protein.pdb and ligands.sdf of N complexes of PoseBusters' set to FOLDER, and the cases to cases.txt."""
+    """Write protein.pdb and ligands.sdf of N complexes of the PoseBusters set to FOLDER, and the cases to cases.txt."""
     from rdkit import Chem
 
     import pele_ocl
@@ -115,7 +114,7 @@ def posebusters(source: Path, folder: Path, n: int, skip: int) -> None:
 
 
 def _eligible(own: Path) -> tuple[str, list[str]] | None:
-    """Give the lines of the heavy atoms of a complex's receptor, or None if the complex is left out."""
+    """Return the lines of the heavy atoms of a complex's receptor, or None if the complex is excluded."""
     import numpy as np
     from rdkit import Chem
 
@@ -141,10 +140,10 @@ def _eligible(own: Path) -> tuple[str, list[str]] | None:
 
 
 def prepare(folder: Path, cases: list[str]) -> None:
-    """Write inputs of each ligand: Atoms, PDBQT with all hydrogens, the box; and the receptor's PDBQT.
+    """Write the inputs of each ligand: Atoms, PDBQT with all hydrogens, the box; and the PDBQT of the receptor.
 
-    A receptor with cofactors is a pickle, too. Bonds to methyl groups do not turn in docking, as they do not where
-    docking programs leave out their hydrogens.
+    A receptor with cofactors is also pickled. Bonds to methyl groups are not rotatable in docking, as in docking
+    programs that omit their hydrogens.
     """
     import numpy as np
     from meeko import MoleculePreparation, PDBQTWriterLegacy
@@ -192,7 +191,7 @@ def _positions(text: str) -> Any:
 
 
 def _dock(folder: Path, case: str) -> dict[str, Any]:
-    """Dock a case: positions of poses in the order of the molecule's atoms, and Vina's scores."""
+    """Dock a case: return positions of poses in the atom order of the molecule, and Vina's scores."""
     import numpy as np
     from vina import Vina
 
@@ -215,7 +214,7 @@ def _dock(folder: Path, case: str) -> dict[str, Any]:
 
 
 def run(folder: Path, out: Path, cases: list[str], cores: int) -> None:
-    """Dock all cases, refine and score their poses, and write OUT/CASE.json of each."""
+    """Dock all cases, refine and score their poses, and write OUT/CASE.json for each."""
     out.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
@@ -239,7 +238,7 @@ def run(folder: Path, out: Path, cases: list[str], cores: int) -> None:
 
 
 def _work(folder: Path, case: str) -> float:
-    """Estimate how long docking takes, the longest first."""
+    """Return an estimate of the docking time, to run the longest first."""
     with gzip.open(_inputs(folder, case)) as stream:
         given = pickle.load(stream)  # of this script
     n = len(given["order"])
@@ -247,7 +246,7 @@ def _work(folder: Path, case: str) -> float:
 
 
 def _score(receptor: Any, docked: dict[str, dict[str, Any]], out: Path) -> None:
-    """Refine and score the poses of the cases of one receptor, and write OUT/CASE.json of each."""
+    """Refine and score the poses of the cases of one receptor, and write OUT/CASE.json for each."""
     import pele_ocl
 
     screener = pele_ocl.Screener(receptor)
@@ -262,7 +261,7 @@ def _score(receptor: Any, docked: dict[str, dict[str, Any]], out: Path) -> None:
 
 
 def _ligands(screener: Any, found: Sequence[Any]) -> list[float | None]:
-    """Energies of the ligands alone in the solvent of the score, where they are bound, kcal/mol."""
+    """Return the energies of the bound ligands alone in the solvent model of the score, kcal/mol."""
     from pele_ocl import Ensemble
     from pele_ocl.screen.screener import Scored
 
@@ -293,7 +292,7 @@ def _row(one: Any, ligand: float | None, receptor: Any, where: Any, score: float
 
 
 def check(folder: Path, out: Path, cases: list[str], target: Path | None) -> None:
-    """Compare the first poses by either score, and what PoseBusters says before and after refinement."""
+    """Compare the top poses by both scores, and PoseBusters' checks before and after refinement."""
     import numpy as np
     from posebusters import PoseBusters
     from rdkit import Chem, RDLogger
@@ -341,7 +340,7 @@ def check(folder: Path, out: Path, cases: list[str], target: Path | None) -> Non
 
 
 def _molecule(atoms: Any, positions: Any, chosen: Sequence[int]) -> Any:
-    """Make a molecule of some atoms without bonds, of which PoseBusters takes distances and volumes."""
+    """Return an RDKit molecule of some atoms without bonds, from which PoseBusters uses distances and volumes."""
     from rdkit import Chem
     from rdkit.Geometry import Point3D
 

@@ -3,9 +3,8 @@
     python tests/benchmarks/refine.py FOLDER...
 
 Each folder has complex.pdb with the ligand LIG, lig.xml with its parameters for OpenMM, lig.sdf with the native pose
-and all hydrogens, and poses.sdf with poses of the same atoms in the same order. To these are added three poses that are
-the native one, turned by up to 40 degrees and shifted by up to 1.2 A, so that most of them clash. Needs posebusters and
-rdkit.
+and all hydrogens, and poses.sdf with poses of the same atoms in the same order. In addition, the native pose is rotated
+by up to 40 degrees and shifted by up to 1.2 A in three ways, most of which clash. Needs posebusters and rdkit.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def moved(molecule: Chem.Mol, positions: np.ndarray) -> Chem.Mol:
 
 
 def shaken(native: Chem.Mol, seed: int) -> list[Chem.Mol]:
-    """Turn and shift the native pose."""
+    """Rotate and shift the native pose."""
     rng = np.random.default_rng(seed)
     places = native.GetConformer().GetPositions()
     middle = places.mean(axis=0)
@@ -52,7 +51,7 @@ def unit(rng: np.random.Generator) -> np.ndarray:
 
 
 def parts_of(path: Path, native: Chem.Mol) -> tuple[Chem.Mol, Path]:
-    """Read the ligand of a refined complex, and write its receptor to a file of its own."""
+    """Read the ligand of a refined complex, and write its receptor to a separate file."""
     structure = gemmi.read_structure(str(path))
     ligand = [
         atom.pos.tolist() for chain in structure[0] for residue in chain if residue.name == "LIG" for atom in residue
@@ -67,7 +66,7 @@ def parts_of(path: Path, native: Chem.Mol) -> tuple[Chem.Mol, Path]:
 
 
 def checked(pose: Chem.Mol, native: Chem.Mol, receptor: Path) -> list[str]:
-    """Name the checks of PoseBusters that a pose fails, its rmsd aside."""
+    """Return the names of the PoseBusters checks that a pose fails, without the RMSD."""
     table = PoseBusters("redock").bust([pose], native, str(receptor)).iloc[0]
     return [name for name, value in table.items() if (value is pd.NA or not value) and "rmsd" not in name.lower()]
 

@@ -4,8 +4,8 @@ python tests/benchmarks/relax.py MODEL.pdb... [--platform CPU] [--rounds 3] [--l
 
 OpenMM's side prepares each model by PDBFixer, as AlphaFold does, and minimizes it by LocalEnergyMinimizer: Amber99SB
 in vacuum, bonds to hydrogen constrained, heavy atoms restrained by 1/2 10 kcal/mol/A^2, to 2.39 kcal/mol/nm, in rounds
-that free the residues with violations. The violations of both sides are found by the same rule. --heavy takes the
-hydrogens off the files first, which shipped structures have.
+that release the residues with violations. Violations of both are determined by the same rules. --heavy first removes
+hydrogens from the files, which shipped structures contain.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JOULE = 4.184
 
 
 def by_openmm(path: Path, platform: str, rounds: int, most: int) -> tuple[dict[str, int], int, float, float]:
-    """Violations that are left, rounds, seconds of preparation and of all."""
+    """Return the remaining violations, rounds, and seconds of preparation and in total."""
     from openmm import app
     from pdbfixer import PDBFixer
 
@@ -60,7 +60,7 @@ def by_openmm(path: Path, platform: str, rounds: int, most: int) -> tuple[dict[s
 
 
 def _counted(violations: Sequence[Violation]) -> dict[str, int]:
-    """Count the violations that AlphaFold's rule counts, by kind."""
+    """Count the violations by AlphaFold's rules, by kind."""
     return counts([violation for violation in violations if violation.counts])
 
 
@@ -121,7 +121,7 @@ def main() -> None:
 
 
 def _heavy(model: Path, folder: Path) -> Path:
-    """Write the file without its hydrogens."""
+    """Write the file without hydrogens."""
     lines = [line for line in model.read_text().splitlines() if line[:4] != "ATOM" or line[76:78].strip() != "H"]
     (folder / model.name).write_text("\n".join([*lines, ""]))
     return folder / model.name

@@ -19,7 +19,7 @@ ROUNDS, TERMS = 5, 10
 
 
 def main(n_rows: int) -> None:
-    """Print a line for each format."""
+    """Print one line per format."""
     rng = np.random.default_rng(0)
     sizes = 10.0 ** rng.integers(-2, 3, TERMS)
     results = FrameResults({f"term{k}": rng.normal(0, 100, n_rows) * size for k, size in enumerate(sizes)}, {})

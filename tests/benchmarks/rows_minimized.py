@@ -1,9 +1,9 @@
 """Cost of minimizing rows: classes and files used by a call, device commands, and memory.
 
 python tests/benchmarks/rows_minimized.py [--device D] [--rows 32] [--list] minimizes the hexapeptide alone, as one of
-eight rows and as eight rows, each warm, and then rows of ubiquitin. Counted are classes whose methods run, files of the
-package, and calls of its functions, of `minimize` by itself: positions are written before. Commands are launches,
-copies and fills that the host starts. --list names the classes and files of a row.
+eight rows and as eight rows, each after a warm-up, and then rows of ubiquitin. It counts classes whose methods run,
+files of the package and calls of its functions in `minimize`, without writing positions. Commands are launches, copies
+and fills started by the host. --list names the classes and files used for a row.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COMMANDS = ("enqueue_nd_range_kernel", "enqueue_copy", "enqueue_fill_buffer")
 
 
 def entered(call: Callable[[], object]) -> tuple[set[type], set[str], int]:
-    """Find the classes and files of the package that a call enters, and count the calls of functions there."""
+    """Return the classes and files of the package used by a call, and the number of function calls."""
     classes, files, n_calls = set[type](), set[str](), 0
 
     def seen(frame: FrameType, event: str, _: Any) -> None:
@@ -52,7 +52,7 @@ def entered(call: Callable[[], object]) -> tuple[set[type], set[str], int]:
 
 
 def commands(call: Callable[[], object]) -> Counter[str]:
-    """Count the commands that a call starts."""
+    """Count the commands started by a call."""
     counts, own = Counter[str](), {name: getattr(cl, name) for name in COMMANDS}
 
     def counted(name: str) -> Callable[..., Any]:
@@ -69,7 +69,7 @@ def commands(call: Callable[[], object]) -> Counter[str]:
 
 
 def main() -> None:
-    """Print a line for each call, and the memory."""
+    """Print one line per call, and the memory."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device")
     parser.add_argument("--rows", default=32, type=int)

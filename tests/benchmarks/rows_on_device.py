@@ -1,8 +1,8 @@
 """Evaluation of structures that stay on the device, compared with batches transferred from the host.
 
-python tests/benchmarks/rows_on_device.py [--device D] [--rows 4096,512] prints, for peptide and protein, microseconds a
-structure: of an ensemble whose rows stay where they are, of calls of evaluate_batch, and of rows that are written,
-evaluated and read as such a call does.
+python tests/benchmarks/rows_on_device.py [--device D] [--rows 4096,512] prints, for peptide and protein, microseconds
+per structure: for an ensemble whose rows stay on the device, for calls of evaluate_batch, and for rows that are
+written, evaluated and read as in such a call.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROUNDS, REPEATS = 7, 10
 
 
 def fastest(call: Callable[[], object]) -> float:
-    """Seconds of the fastest of some calls."""
+    """Return the time of the fastest of some calls in seconds."""
     times = []
     for _ in range(ROUNDS):
         start = time.perf_counter()
@@ -30,7 +30,7 @@ def fastest(call: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    """Print a line for each molecule."""
+    """Print one line per molecule."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device")
     parser.add_argument("--rows", default="4096,512")

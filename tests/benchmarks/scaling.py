@@ -41,8 +41,8 @@ def scaling(
 ) -> None:  # fmt: skip
     """Time and device memory for 1,000 to 5,000,000 atoms in a ball as dense as a protein.
 
-    "kernels" is device time; "in all" is by the clock on the wall, with lists of pairs, sorting and the first transfer.
-    Memory is the most that buffers held at a time.
+    "kernels" is device time; "in all" is wall time including pair lists, sorting and the first transfer. Memory is the
+    peak size of all buffers.
     """
     from harness.scaling import SIZES, Point, curve
     from harness.scaling_table import draw, section

@@ -89,7 +89,7 @@ def _rho(score: Floats, values: Floats) -> dict[str, float]:
 
 def run(folder: Path, targets: list[str], models: list[str], insides: list[float], radii: list[float], pb: bool,
         target_json: Path | None) -> None:  # fmt: skip
-    """Rank each target by the default score, and by others of the same refined structures."""
+    """Rank each target by the default score, and by other scores of the same refined structures."""
     table: dict[str, dict[str, dict[str, float]]] = {}
     scores: dict[str, Any] = {}
     for target in targets:
@@ -132,7 +132,7 @@ def run(folder: Path, targets: list[str], models: list[str], insides: list[float
 
 
 def _add(found: dict[str, Floats], name: str, good: list[int], scored: list[Any], n: int) -> None:
-    """Add scores, and with strain, by their name; NaN for those that failed."""
+    """Add scores by name, also with strain; NaN for failures."""
     parts = {
         "": lambda one: one.binding, " +strain": lambda one: one.binding + one.strain,
         " coulomb": lambda one: one.terms["coulomb"], " lj": lambda one: one.terms["lennard_jones"],
@@ -146,7 +146,7 @@ def _add(found: dict[str, Floats], name: str, good: list[int], scored: list[Any]
 
 
 def speed(folder: Path, target: str, n: int, profile: bool) -> None:
-    """Time n complexes of a target, its ligands over and over at slightly other places."""
+    """Time n complexes of a target, repeating its ligands with small displacements."""
     receptor, _, ligands, _ = _read(folder, target)
     rng = np.random.default_rng(0)
     many = [ligands[k % len(ligands)] for k in range(n)]
@@ -186,7 +186,7 @@ print(json.dumps(found))
 
 
 def _types(atoms: Any) -> list[str]:
-    """AutoDock's types of atoms, as far as Vina reads them; "" for hydrogens of carbon."""
+    """Return the AutoDock atom types used by Vina; "" for hydrogens of carbon."""
     graph = graph_of(atoms)
     found = []
     for k, element in enumerate(graph.elements):
@@ -215,7 +215,7 @@ def _pdbqt(atoms: Any, is_ligand: bool) -> str:
 
 
 def _n_torsions(atoms: Any) -> int:
-    """Single bonds between heavy atoms that turn: in no ring, at no end, no amide."""
+    """Return the number of rotatable bonds: single, between heavy atoms, not in rings, terminal or amide."""
     graph = graph_of(atoms)
     heavy = [[j for j in near if graph.elements[j] != "H"] for near in graph.neighbours]
 
@@ -246,7 +246,7 @@ def _n_torsions(atoms: Any) -> int:
 
 
 def vina(folder: Path, targets: list[str], python: str, target_json: Path | None) -> None:
-    """Rank by Vina's score of the given poses, each moved to its nearest minimum in the rigid receptor."""
+    """Rank by Vina's score of the given poses, each minimized locally in the rigid receptor."""
     row, written = {}, {}
     for target in targets:
         receptor, _, ligands, values = _read(folder, target)

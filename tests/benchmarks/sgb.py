@@ -2,8 +2,8 @@
 
 python tests/benchmarks/sgb.py [COMPLEX.pdb [--pele-data DIR]...] [--device D] [--evaluations 3]
 
-Energy and gradient, float32 and float64, the first evaluation not counted. Without a file it takes ubiquitin, whose
-spheres have the GB radii.
+Energy and gradient, float32 and float64, after a first evaluation. Without a file, ubiquitin is used, with
+GB radii for the spheres.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pele_ocl.common.installation import shipped
 
 
 def built_in() -> Atoms:
-    """Give ubiquitin with a figure of each kind."""
+    """Return ubiquitin with parameters of each kind."""
     atoms = pele_ocl.read(shipped("data") / "structures" / "ubiquitin.pdb", ForceField.load())
     assert atoms.gb_radii is not None
     radii, ones = atoms.gb_radii, np.ones(len(atoms))
@@ -29,7 +29,7 @@ def built_in() -> Atoms:
 
 
 def seconds(ensemble: Ensemble, count: int, keep_radii: bool) -> float:
-    """Time an evaluation, s of all cores."""
+    """Return the processor time of an evaluation, s over all cores."""
     begin = time.process_time()
     for _ in range(count):
         ensemble.evaluate(keep_radii=keep_radii)
@@ -38,7 +38,7 @@ def seconds(ensemble: Ensemble, count: int, keep_radii: bool) -> float:
 
 
 def main() -> None:
-    """Print a line for each precision."""
+    """Print one line per precision."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("complex", nargs="?")
     parser.add_argument("--pele-data", action="append", default=[], type=Path)

@@ -2,9 +2,9 @@
 
 python tests/benchmarks/sgb_pele.py RUN... [--ligand SELECTION] [--gb vdgbnp] [--salt 0.15] [--rows 2] [--device D]
 
-RUN is a folder with report_N, trajectory_N.pdb, Data and DataLocal. Rows that PELE prints alike are taken once. The
-gradient holds radii, as PELE's minimizer does: root mean square over all atoms and without the 2 % that have most, in
-kcal/mol/A; beside it the same of what rounding coordinates to 0.001 A adds.
+RUN is a folder with report_N, trajectory_N.pdb, Data and DataLocal. Rows with equal output of PELE are used once.
+Gradients are at constant radii, as in PELE's minimizer: root mean squares over all atoms and without the largest 2 %,
+in kcal/mol/A, followed by those of the error from rounding coordinates to 0.001 A.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ ROUNDING = 0.0005  # A, most that a coordinate of three decimals is off
 
 
 def root_mean_squares(gradient: Floats) -> tuple[float, float]:
-    """Root mean squares of atoms' gradients (n, 3), kcal/mol/A: of all, and without the 2 % that have most."""
+    """Return root mean squares of atomic gradients (n, 3), kcal/mol/A: of all, and without the largest 2 %."""
     squares = (gradient**2).sum(axis=1)
     most = np.sort(squares)[: int(0.98 * len(squares))]
     return float(np.sqrt(squares.mean())), float(np.sqrt(most.mean()))
 
 
 def main() -> None:
-    """Print a line for each row of the runs."""
+    """Print one line per row of the runs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--ligand", default="chain L")

@@ -22,7 +22,7 @@ STRAINED = 15.0  # kcal/mol
 
 
 def strained(atoms: Atoms) -> list[str]:
-    """List the atoms at which an angle is far from its own."""
+    """Return the atoms at which an angle deviates strongly from its equilibrium value."""
     assert atoms.bonded is not None
     angles = atoms.bonded.angles
     i, j, k = (atoms.positions[column] for column in angles.atoms.T)
@@ -33,7 +33,7 @@ def strained(atoms: Atoms) -> list[str]:
 
 
 def main() -> None:
-    """Read the options and print what was counted."""
+    """Read the options and print the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--system", default="src3", choices=SYSTEMS)
     parser.add_argument("--starts", default=60, type=int)

@@ -34,7 +34,7 @@ REPEATS = 6
 
 
 def show(queue: Queue, launches: Sequence[BoundLaunch], count: int) -> None:
-    """Print the microseconds of each launch for one of `count` molecules."""
+    """Print microseconds of each launch per molecule, for `count` molecules."""
     for kept in launches:
         queue.finish()
         begin = time.perf_counter()
@@ -46,7 +46,7 @@ def show(queue: Queue, launches: Sequence[BoundLaunch], count: int) -> None:
 
 
 def equal(atoms: Atoms, count: int, options: argparse.Namespace) -> None:
-    """Conformations of one molecule."""
+    """Time conformations of one molecule."""
     plan = Energy(atoms, model=MODEL, variant="squares", born="pairs", device=options.device)
     with plan._lent(count) as pipeline:
         print(f"{count} conformations of {len(atoms)} atoms")
@@ -54,7 +54,7 @@ def equal(atoms: Atoms, count: int, options: argparse.Namespace) -> None:
 
 
 def different(models: Sequence[Atoms], options: argparse.Namespace) -> None:
-    """Each of another topology."""
+    """Time molecules of different topologies."""
     with ExitStack() as stack:
         device = get_device(options.device)
         queues = [stack.enter_context(Queue(device, "float32", profile=False).beside()) for _ in range(2)]
@@ -79,7 +79,7 @@ def different(models: Sequence[Atoms], options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Read the options and print what was measured."""
+    """Read the options and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", default=30, type=int)
     parser.add_argument("--residues", default=(160, 400), type=lambda text: tuple(map(int, text.split(","))))

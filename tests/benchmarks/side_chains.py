@@ -2,15 +2,15 @@
 
     python tests/benchmarks/side_chains.py FILES... [--prepared FOLDER] [--radius 6] [--device D] [--solvent obc2]
 
-FILES are PDB or mmCIF files of complexes as they are published. Each gets hydrogens (`pele_ocl.prepare`), which FOLDER
-keeps for the next time. Its ligand is the largest hetero group of seven heavy atoms or more. It and all other hetero
-groups stay as spheres without charges, for their parameters are unknown. Side chains of residues within the radius, A,
-are absent until they are built. Bond lengths and angles stay the file's, so the figures are somewhat better than those
-of programs that take ideal ones.
+FILES are PDB or mmCIF files of complexes as they are published. Hydrogens are added (`pele_ocl.prepare`) and cached in
+FOLDER. The ligand is the largest hetero group with at least seven heavy atoms. It and all other hetero groups are
+uncharged spheres, since their parameters are unknown. Side chains of residues within the radius, A, are absent until
+they are built. Bond lengths and angles are those of the file, so the results are somewhat better than those of programs
+with ideal ones.
 
-Prints a line a structure, and at the end the share of residues whose chi1 is within 40 degrees of the file's, and that
-whose chi1 and chi2 are. Residues whose side chain lacks atoms in the file are left out, as are those with a B factor
-that is not known to be good or bad.
+Prints a line per structure, and finally the fraction of residues with chi1 within 40 degrees of the file, and with both
+chi1 and chi2. Residues with missing side chain atoms in the file are excluded, as are those with a B factor that is not
+known to be good or bad.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SYMMETRIC = {"ASP", "PHE", "TYR"}  # whose chi2 repeats after half a turn
 
 
 def hetero_groups(structure) -> list[np.ndarray]:
-    """Heavy atoms of groups that are no polymer and no water."""
+    """Return the heavy atoms of groups that are neither polymer nor water."""
     labels, found = structure.labels, []
     for k, first in enumerate(labels.residue_starts.tolist()):
         name = str(labels.residue_names[first])
@@ -53,7 +53,7 @@ def hetero_groups(structure) -> list[np.ndarray]:
 
 
 def with_spheres(atoms: pele_ocl.Atoms, structure, spheres: np.ndarray) -> pele_ocl.Atoms:
-    """Add atoms of a structure without charges."""
+    """Add uncharged atoms to a structure."""
     labels, n = structure.labels, len(spheres)
     sigma, epsilon = np.array([SPHERES.get(str(labels.elements[i]), (2.5, 0.05)) for i in spheres]).T
     columns = {
@@ -73,14 +73,14 @@ def with_spheres(atoms: pele_ocl.Atoms, structure, spheres: np.ndarray) -> pele_
 
 
 def heavy_names(structure) -> set[tuple[str, int, str, str]]:
-    """Chain, number, insertion code and name of all atoms of the file."""
+    """Return chain, number, insertion code and name of all atoms of the file."""
     labels = structure.labels
     columns = labels.chains, labels.residue_numbers, labels.insertion_codes, labels.names
     return set(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def rebuilt(path: Path, folder: Path, radius: float, options: dict) -> tuple[np.ndarray, np.ndarray, list[str]] | None:
-    """Differences of chi1 and chi2 (n,) rad of residues near the ligand, NaN for none, and their names."""
+    """Return differences of chi1 and chi2 (n,) rad of residues near the ligand, NaN for none, and their names."""
     structure = read_structure(path)
     groups = hetero_groups(structure)
     ligands = [g for g in groups if str(structure.labels.residue_names[g[0]]) not in ADDED and len(g) >= 7]
@@ -137,7 +137,7 @@ def rebuilt(path: Path, folder: Path, radius: float, options: dict) -> tuple[np.
 
 
 def main() -> None:
-    """Rebuild all files and print the shares."""
+    """Rebuild all files and print the fractions."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--prepared", type=Path, default=Path("."))

@@ -4,10 +4,10 @@ python tests/benchmarks/state_chains.py [--chains 5000] [--methods 500] [--first
     [--device D]
 
 The chains are those of tests/test_fuzz_state.py: 40 random writes, runs, reads, saves and restores each, in float64,
-after each of which a random choice of all that can be read is compared with the model. Chains of methods check that
-hills, exchanges and noise continue bit for bit after a checkpoint and after a pickle. Seeds begin at --first. No chain
-begins after --seconds. Prints each failure with the calls that led to it, and at the end what was
-made; exits with 1 where a chain failed or none was made. Processes on CPUs have one thread each.
+after each of which a random choice of all readable state is compared with the model. Chains of methods check that
+hills, exchanges and noise continue bit for bit after a checkpoint and after a pickle. Seeds start at --first. No chain
+starts after --seconds. Prints each failure with the calls that led to it, and finally the numbers of chains; the exit
+code is 1 if a chain failed or none was run. Processes on CPUs have one thread each.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LAST = 15.0  # s that the chains under way may take
 
 
 def work(given: argparse.Namespace, begin: float) -> None:
-    """Make every n-th chain of each kind; prints those that fail, and keeps counts in a file."""
+    """Run every n-th chain of each kind; print failures, and write counts to a file."""
     from test_fuzz_state import OPERATIONS, make_chain, make_chain_of_methods
 
     from pele_ocl.opencl import get_device

@@ -2,7 +2,7 @@
 
 python tests/benchmarks/table.py energy|minimize|ions|pb|fft [OPTIONS]; --help lists the options of each.
 
-`pele-ocl bench` has the ladders of kernels.
+For the ladders of kernels see `pele-ocl bench`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pele_ocl.cli import errors_as_sentences
 
 
 class Tables(click.Group):
-    """Turns what the library raises into one sentence, as `pele-ocl` does."""
+    """Prints errors of the library as one sentence, as `pele-ocl` does."""
 
     def invoke(self, ctx: click.Context) -> Any:
         with errors_as_sentences(ctx):

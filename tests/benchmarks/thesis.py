@@ -3,14 +3,13 @@
 python tests/benchmarks/thesis.py [--device D] [--systems NAME,...] [--runs 3] [--only born,pairs,maps] [-o FILE]
     [--list src3,ruvab] [--chart FILE.png] [--sizes-chart FILE.png] [--seconds 20]
 
-thesis.c, beside this file, is built three times by `cc`: with -O0, with -O3, and with -O3 -fopenmp; without `cc` these
-rows are left out. The kernels are those of pele-ocl's ladders, their groups 64, 128 and 256. "device" is the device's
-own clock from the first kernel's start to the last one's end; "host" is the clock on the wall around the call, which
-has positions go in and results come out. Each is the median of the runs after one that is not counted. A C loop that
-would take longer than --seconds is timed on a sample of rows, or of the atoms of a map, and scaled, marked *. With
---busy, for a CPU that
-other programs use, too, "host" is the time of the processor over the threads that compute. Where nvidia-smi is there,
-power is read while kernels run for two seconds.
+thesis.c in this folder is built three times by `cc`: with -O0, with -O3, and with -O3 -fopenmp; without `cc` these rows
+are omitted. The kernels are those of pele-ocl's ladders, with work-group sizes of 64, 128 and 256. "device" is device
+time from the start of the first kernel to the end of the last one; "host" is the wall time of the call, with positions
+in and results out. Each is the median of the runs after a warm-up. A C loop that would take longer than --seconds is
+timed on a sample of rows, or of the atoms of a map, and scaled, marked *. With --busy, for a CPU shared with other
+programs, "host" is processor time per computing thread. If nvidia-smi is available, power is measured while kernels run
+for two seconds.
 """
 
 from __future__ import annotations
@@ -74,14 +73,14 @@ def builds(folder: Path) -> Iterator[Build]:
 
 
 def pointer(array: np.ndarray) -> Any:
-    """Hand an array to C."""
+    """Return the C pointer of an array."""
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
 def median(work: Callable[[], object], runs: int, threads: int = 1) -> Measured:
-    """Median of the seconds on the wall, or of the processor over the threads, after one run that is not counted.
+    """Return the median wall time, or processor time per thread, after a warm-up run.
 
-    It carries the slowest run along.
+    The result includes the slowest run.
     """
     work()
     seconds = []
@@ -94,19 +93,19 @@ def median(work: Callable[[], object], runs: int, threads: int = 1) -> Measured:
 
 
 def threads_of(program: str) -> int:
-    """Threads of a C program."""
+    """Return the number of threads of a C program."""
     return len(os.sched_getaffinity(0)) if "openmp" in program else 1
 
 
 def threads_on(device: Device, variant: str) -> int:
-    """Threads of a kernel: all cores of a CPU, but for the one work-item."""
+    """Return the number of threads of a kernel: all cores of a CPU, except for kernels with one work-item."""
     return 1 if variant == "sequential" or device.kind != "CPU" else device.compute_units
 
 
 def born_in_c(
     library: ctypes.CDLL, atoms: Atoms, runs: int, most: float, threads: int = 1
 ) -> tuple[float, bool, np.ndarray]:
-    """Seconds of all Born radii in C, whether they are of a sample of rows, and the radii."""
+    """Return the time of all Born radii in C, whether it is scaled from a sample of rows, and the radii."""
     n = len(atoms)
     x = np.ascontiguousarray(atoms.positions, np.float32)
     radii = np.asarray(atoms.gb_radii, np.float32)
@@ -127,7 +126,7 @@ def born_in_c(
 
 
 def opencl_rows(device: Device) -> Iterator[tuple[str, str, int | None]]:
-    """Yield the kernels of Born radii: a name, the variant and the size of its groups."""
+    """Yield the kernels of Born radii: a name, the variant and the work-group size."""
     yield "OpenCL, one work-item", "sequential", None
     yield "inner", "inner", None
     yield "outer", "outer", None
@@ -137,7 +136,7 @@ def opencl_rows(device: Device) -> Iterator[tuple[str, str, int | None]]:
 
 
 def born(device: Device, systems: list[str], built: list[Build], runs: int, most: float) -> Iterator[str]:
-    """Tables 3.2 and 3.3: Born radii."""
+    """Yield the lines of tables 3.2 and 3.3: Born radii."""
     yield "## Born radii, all pairs, float32\n"
     yield "| structure | atoms | program | device, ms | host, ms | times C -O3 | times C -O0 | largest error |"
     yield "|---|---:|---|---:|---:|---:|---:|---:|"
@@ -167,7 +166,7 @@ def born(device: Device, systems: list[str], built: list[Build], runs: int, most
 def row(
     name: str, n: int, program: str, device: float | None, host: float, base: dict[str, float], error: float, mark: str
 ) -> str:
-    """A row of the table of Born radii."""
+    """Return a row of the table of Born radii."""
     ratios = [f"{base[key] / host:.3g}" if key in base else "" for key in ("C, -O3", "C, -O0")]
     shown = "" if device is None else f"{1e3 * device:.4g}"
     return f"| {name} | {n:,} | {program} | {shown} | {1e3 * host:.4g}{mark} | {' | '.join(ratios)} | {error:.1e} |"
@@ -176,7 +175,7 @@ def row(
 def pairs_in_c(
     library: ctypes.CDLL, atoms: Atoms, listed: PairList, alpha: np.ndarray, gradient: bool, runs: int, threads: int = 1
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Seconds of the energies of a list in C, the three energies, and the gradient."""
+    """Return the time of the energies of a list in C, the three energies, and the gradient."""
     pair = np.ascontiguousarray(np.column_stack([listed.first, listed.second]), np.int32)
     a, b = pair.T
     sigma = 0.5 * (atoms.lj_sigma[a] + atoms.lj_sigma[b])
@@ -195,7 +194,7 @@ def pairs_in_c(
 
 
 def pairs(device: Device, name: str, built: list[Build], runs: int) -> Iterator[str]:
-    """Tables 4.2 to 4.9: energies and gradients over a list of pairs."""
+    """Yield the lines of tables 4.2 to 4.9: energies and gradients over a list of pairs."""
     atoms = load(name)
     alpha = Solvent(atoms, energy=False, device=device).evaluate().born_radii
     in_order = pairs_within(atoms, CUTOFF)
@@ -246,7 +245,7 @@ def pairs(device: Device, name: str, built: list[Build], runs: int) -> Iterator[
 
 
 def norm_error(found: np.ndarray, exact: np.ndarray) -> float:
-    """Relative error by norm."""
+    """Return the relative error by norm."""
     return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
 
 
@@ -257,7 +256,7 @@ def built_kernel(device: Device, *files: str) -> cl.Kernel:
 
 
 def milliseconds(device: Device, launch: Callable[[], cl.Event], runs: int = 5) -> Measured:
-    """Median of a kernel's own time, with the slowest run."""
+    """Return the median device time of a kernel in milliseconds, and the slowest run."""
     launch().wait()
     times = []
     for _ in range(runs):
@@ -268,7 +267,7 @@ def milliseconds(device: Device, launch: Callable[[], cl.Event], runs: int = 5) 
 
 
 def item0(device: Device, atoms: Atoms) -> Iterator[str]:
-    """The thesis' open question: a group loads an atom's pairs into local memory, and item 0 alone adds them.
+    """Test an open question of the thesis: a group loads an atom's pairs into local memory, and only item 0 adds them.
 
     The cutoff is the longest of 12, 10 and 8 A whose list has at most 500 pairs per atom, the thesis' local array.
     """
@@ -304,7 +303,7 @@ def item0(device: Device, atoms: Atoms) -> Iterator[str]:
 
 
 def charges_in(n_points: int) -> np.ndarray:
-    """Random charges in a cube of so many points an edge, POINTS_PER_ATOM points per atom; x, y, z in spacings of 1."""
+    """Return random charges in a cube of n points per edge, POINTS_PER_ATOM points each; coordinates in spacings."""
     n = max(1, n_points**3 // POINTS_PER_ATOM)
     numbers = np.random.default_rng(2)
     atoms = numbers.uniform(0, n_points, (n, 4)) + 0.25
@@ -313,9 +312,9 @@ def charges_in(n_points: int) -> np.ndarray:
 
 
 def maps(device: Device, built: list[Build], runs: int, most: float, chart: Path | None) -> Iterator[str]:
-    """Figure 15.10: seconds by the size of the map, a C program and kernels; 20 points per atom.
+    """Yield the lines of figure 15.10: seconds by size of the map, a C program and kernels; 20 points per atom.
 
-    What would take longer than `most` seconds is timed with the first atoms alone and scaled, marked *.
+    Runs that would take longer than `most` seconds are timed with the first atoms only and scaled, marked *.
     """
     said = f"{POINTS_PER_ATOM} points per atom, a cutoff of {REACH} spacings"
     yield f"\n## Potential maps by size, {said}, float32\n"
@@ -334,7 +333,7 @@ def maps(device: Device, built: list[Build], runs: int, most: float, chart: Path
         exact = None
 
         def sample(evaluations: float, n: int = n, atoms: np.ndarray = atoms) -> np.ndarray:
-            """The atoms of which a program with so many evaluations a second takes `most` seconds in all runs."""
+            """Return the number of atoms for which a program at this rate takes `most` seconds in all runs."""
             return atoms[: max(1, int(most / (runs + 1) * evaluations / n**3))]
 
         for program, library in built:
@@ -362,7 +361,7 @@ def maps(device: Device, built: list[Build], runs: int, most: float, chart: Path
 
 
 def cutoff_map(device: Device, atoms: np.ndarray, n: int, runs: int) -> Measured:
-    """Seconds of the kernel of chapter 9, which takes the atoms within REACH spacings from bins of 4 spacings."""
+    """Return the time of the kernel of chapter 9, which reads the atoms within REACH spacings from bins."""
     from course import Map, bins_of
 
     bins = bins_of(Map(atoms, (n, n, n), np.array([0, 0, 0, 1], np.float32)), 4.0)
@@ -381,7 +380,7 @@ def cutoff_map(device: Device, atoms: np.ndarray, n: int, runs: int) -> Measured
 
 
 def map_on(device: Device, name: str, atoms: np.ndarray, n: int, runs: int) -> tuple[Measured, np.ndarray]:
-    """Seconds of a kernel of the course over all chunks of atoms, and its map (n, n, n)."""
+    """Return the time of a kernel of the course over all chunks of atoms, and its map (n, n, n)."""
     queue = device.queue
     file = {"gather": "solutions/gather", "coalesced": "solutions/coalesced"}.get(name, f"kernels/{name}")
     kernel = built_kernel(device, file)
@@ -413,7 +412,7 @@ def map_on(device: Device, name: str, atoms: np.ndarray, n: int, runs: int) -> t
 
 
 def as_image(device: Device, atoms: np.ndarray) -> cl.Image:
-    """Atoms as pixels of an image, 1,024 in a row."""
+    """Return the atoms as pixels of an image, 1,024 per row."""
     rows = -(-len(atoms) // 1024)
     pixels = np.zeros((rows, 1024, 4), np.float32)
     pixels.reshape(-1, 4)[: len(atoms)] = atoms
@@ -421,7 +420,7 @@ def as_image(device: Device, atoms: np.ndarray) -> cl.Image:
 
 
 def rungs(device: Device, runs: int, chart: Path | None) -> Iterator[str]:
-    """The lecture's versions, texture memory and padding beside them."""
+    """Yield the versions of the lecture, and those with texture memory and padding."""
     n = 64 if device.kind == "CPU" else 256
     atoms = charges_in(n)[: 1000 if device.kind == "CPU" else 4000]
     yield f"\n## Rungs of the lecture, {n}^3 points, {len(atoms):,} atoms, float32\n"
@@ -439,7 +438,7 @@ def rungs(device: Device, runs: int, chart: Path | None) -> Iterator[str]:
 
 
 def draw_sizes(curves: dict[str, list[tuple[int, Measured]]], title: str, path: Path) -> None:
-    """Draw seconds by points of a map, a line per program; thin lines end at the slowest run."""
+    """Draw seconds by points of a map, one line per program; thin lines end at the slowest run."""
     from harness.charts import logarithmic, new_figure, save
 
     figure = new_figure(7, 4.2)
@@ -474,7 +473,7 @@ def draw(rates: dict[str, Measured], title: str, path: Path) -> None:
 
 
 def power(device: Device) -> Iterator[str]:
-    """Watts while a map and Born radii are computed, where the device tells."""
+    """Yield the power in W while a map and Born radii are computed, if the device reports it."""
     yield "\n## Power\n"
     smi = shutil.which("nvidia-smi")
     if device.kind == "CPU" or smi is None:

@@ -2,10 +2,11 @@
 
 python tests/benchmarks/tickets.py [--system ubiquitin] [--cores 16]
 
-The parts are those of a CPU with so many cores; one thread makes them, ticket by ticket, and times each by the
-processor's counter. Printed are, for each step, its tickets, their work (the least of some evaluations), the shortest
-and the longest; then the time that cores would take that draw these tickets in order and wait for each other, beside
-equal shares of the work. What caches and PoCL's messages to its threads cost is not in it. Linux, x86-64.
+The parts are those for a CPU with this number of cores; a single thread executes them, ticket by ticket, and times each
+with the processor's time stamp counter. For each step it prints the number of tickets, their work (the minimum of some
+evaluations), the shortest and the longest; then the time in which the cores would complete these tickets, drawn in
+order and waiting for each other, compared with an equal division of the work. Costs of caches and of thread
+synchronization in PoCL are not included. Linux, x86-64.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ AFTER = {"born": "place", "radii": "born", "pairs": "radii", "weights": "pairs",
 
 
 def timed(text: str) -> str:
-    """Let each ticket write when it begins and when it ends, behind the counters."""
+    """Make each ticket store its start and end times after the counters."""
     assert text.count(BEGIN) == text.count(END) == text.count("\nkernel") == 1
     text = text.replace("\nkernel", CLOCK, 1)
     text = text.replace(BEGIN, f"{BEGIN}        global ulong *times = {TIMES};\n        times[0] = ticks();\n")
@@ -52,7 +53,7 @@ def timed(text: str) -> str:
 
 
 def measured(plan: Energy) -> tuple[dict[str, NDArray[np.float64]], int]:
-    """Microseconds of the tickets of each step, and the parts."""
+    """Return microseconds of the tickets of each step, and the parts."""
     plan.evaluate()
     evaluator = plan._idle[0]
     passes = evaluator.passes  # type: ignore[attr-defined]
@@ -79,7 +80,7 @@ def measured(plan: Energy) -> tuple[dict[str, NDArray[np.float64]], int]:
 
 
 def simulated(cost: Mapping[str, NDArray[np.float64]], cores: int) -> float:
-    """Microseconds until all tickets are done, if each core draws the next one as soon as it is free."""
+    """Return microseconds until all tickets are done, if each core draws the next one as soon as it is free."""
     free, end = [0.0] * cores, dict[str, float]()
     for step, tickets in cost.items():
         ready = end.get(AFTER.get(step, ""), 0.0)
@@ -93,7 +94,7 @@ def simulated(cost: Mapping[str, NDArray[np.float64]], cores: int) -> float:
 
 
 def lines(name: str, cores: int) -> Iterator[str]:
-    """The table of a system."""
+    """Yield the lines of the table of a system."""
     plan = Energy(load(name), variant="blocks", device=replace(get_device("pocl"), units=cores))
     cost, n_parts = measured(plan)
     yield f"{name}, {len(plan.atoms):,} atoms, {n_parts} parts for {cores} cores"

@@ -3,7 +3,7 @@
 python tests/benchmarks/torch_training.py [--steps 10000] [--openmm-steps 3] [--platform CPU] [--device D]
 
 A step draws samples of a flow of two layers around a structure, half of them ten times as wide, so that atoms clash,
-and evaluates them with gradients. Needs torch; with --openmm-steps 0 no OpenMM.
+and evaluates them with gradients. Needs torch, and OpenMM unless --openmm-steps is 0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SAMPLES = 256
 
 
 class Flow(torch.nn.Module):
-    """Normal numbers, half of them shifted and scaled by functions of the other half, twice, around a structure."""
+    """A normalizing flow around a structure: normal numbers with two affine coupling layers, each for one half."""
 
     def __init__(self, middle: torch.Tensor) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Flow(torch.nn.Module):
         )
 
     def forward(self, wide: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Samples (m, n, 3), as much wider as `wide` (m, 1, 1) says, and logarithms of their volumes, (m,)."""
+        """Return samples (m, n, 3), with widths scaled by `wide` (m, 1, 1), and log-volumes, (m,)."""
         z = torch.randn(len(wide), self.width.numel())
         log = self.width.sum().expand(len(wide))
         for k, net in enumerate(self.nets):
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 def openmm_seconds(path: Path, positions: np.ndarray, options: argparse.Namespace) -> float:
-    """Seconds for energies and forces of all samples in one context, one after the other."""
+    """Return the time of energies and forces of all samples in one context, one by one, in seconds."""
     import openmm
     from openmm import app, unit
 

@@ -3,9 +3,9 @@
 python tests/benchmarks/tree.py DEVICE SYSTEM[,SYSTEM...] [PRECISION[,...] [ACCURACY[,...] [RUNS [SETTING=N...]]]]
 
 A system is a name of tests/data (src3, ruvab, cct12) or ball:N, line:N, plane:N and clusters:N, atoms as dense as in a
-protein in a ball, in a row, in a sheet, and in two balls 10,000 A apart. Kernels of the Born radii alone, the best of
-the runs; "evaluate" is the wall clock of a later Solvent.evaluate() with all that it does. Settings are fields of
-SolventLayout for the tree alone, such as own=2 or walks=8.
+protein in a ball, in a row, in a sheet, and in two balls 10,000 A apart. Times are those of the kernels for Born radii,
+the best of the runs; "evaluate" is the wall time of a later, complete Solvent.evaluate(). Settings are fields of
+SolventLayout for the tree only, such as own=2 or walks=8.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SPACING = 2.0  # A, of rows and sheets
 
 
 def atoms_of(system: str) -> Atoms:
-    """Load the atoms of a system by its name."""
+    """Load the atoms of a system by name."""
     shape, _, size = system.partition(":")
     if not size:
         data = np.load(DATA / f"{system}.npz")
@@ -44,7 +44,7 @@ def atoms_of(system: str) -> Atoms:
 
 
 def placed(shape: str, ball: Floats) -> Floats:
-    """Place a ball's positions in a shape (n, 3) A."""
+    """Map the positions of a ball to a shape, (n, 3) A."""
     n = len(ball)
     if shape == "clusters":
         half = ball_of_atoms(n // 2).positions
@@ -55,7 +55,7 @@ def placed(shape: str, ball: Floats) -> Floats:
 
 
 def measured(plan: Solvent, runs: int) -> tuple[float, float, Floats]:
-    """Seconds of the Born radii's kernels, the best of the runs, wall seconds of a whole evaluation, and the radii."""
+    """Return kernel seconds of Born radii, the best of the runs, wall seconds of an evaluation, and the radii."""
     result, best = plan.evaluate(profile=True), np.inf
     for _ in range(runs):
         result = plan.evaluate(profile=True)
@@ -68,7 +68,7 @@ def measured(plan: Solvent, runs: int) -> tuple[float, float, Floats]:
 def lines(
     device: str, system: str, precisions: list[str], accuracies: list[float], runs: int, choice: Choice
 ) -> Iterator[str]:  # fmt: skip
-    """A table of one system in Markdown."""
+    """Yield the lines of the table of one system in Markdown."""
     atoms = atoms_of(system)
     exact = Solvent(atoms, variant="tiled", precision="float64", device=device).evaluate().born_radii
     yield f"\n{system}, {len(atoms):,} atoms, {Solvent(atoms[:9], device=device).device}\n"

@@ -2,9 +2,9 @@
 
 python tests/benchmarks/tree_energy.py DEVICE SYSTEM[,SYSTEM...] [RUNS]
 
-Systems are those of tests/benchmarks/tree.py in tests/data. "evaluate" is the wall clock of Energy.evaluate() in
-float32, the best of the runs, without the measurement of the error, which "error" has; the differences are from all
-pairs in float64. The times of kernels are printed below.
+Systems are those of tests/benchmarks/tree.py in tests/data. "evaluate" is the wall time of Energy.evaluate() in
+float32, the best of the runs, without measuring the error, the time of which is in "error"; differences are relative to
+all pairs in float64. Kernel times are printed below.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def atoms_of(system: str) -> Atoms:
 
 
 def best_of(plan: Energy, runs: int) -> tuple[EnergyResult, float]:
-    """A result, and the least wall seconds of a later evaluation, its measurement of the error taken off."""
+    """Return a result, and the lowest wall time of a later evaluation, without the measurement of the error."""
     result, best = plan.evaluate(), np.inf
     for _ in range(runs):
         start = time.perf_counter()
@@ -44,7 +44,7 @@ def best_of(plan: Energy, runs: int) -> tuple[EnergyResult, float]:
 
 
 def kernels(plan: Energy) -> str:
-    """Milliseconds of each kernel of another evaluation of what was evaluated last."""
+    """Return milliseconds of each kernel, from another evaluation of the last positions."""
     with plan._lent(1) as evaluator:
         assert isinstance(evaluator, Pipeline)
         passes = evaluator.passes

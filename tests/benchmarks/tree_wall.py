@@ -4,7 +4,7 @@ python tests/benchmarks/tree_wall.py DEVICE SYSTEM[,SYSTEM...] [WHAT[,WHAT...] [
 
 A system is a name of tests/data (src3, ruvab, cct12) or ball:N, atoms as dense as in a protein. What: `radii`,
 Solvent(energy=False); `solvent`, with the GB energy; `energy` and `gradient`, Energy without and with it. Best of the
-runs, at positions that are given, in float32 to 1e-5; the tree's have the measurement of the error in them.
+runs, with given positions, in float32 to 1e-5; times of the tree include the measurement of the error.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def atoms_of(system: str) -> Atoms:
 
 
 def milliseconds(plan: Plan, runs: int) -> tuple[float, float]:
-    """Return the best wall clock of the runs, and the time of the error's measurement in it."""
+    """Return the lowest wall time of the runs, and the part for measuring the error."""
     positions, each = plan.atoms.positions.copy(), []
     plan.evaluate(positions)
     for _ in range(runs):

@@ -33,7 +33,7 @@ N_DIFFERENT = 64  # frames; the others repeat them
 
 
 def main() -> None:
-    """Print the frames a second of one process and of two, and their ratio."""
+    """Print frames per second of one process and of two, and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--independent", action="store_true")
     parser.add_argument("--system", default="ubiquitin")
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def write(frames: Path, start: np.ndarray, n_frames: int) -> None:
-    """A file of so many frames, trembling."""
+    """Write a file of this many frames with noise."""
     moved = start + np.random.default_rng(0).normal(0, 0.02, (N_DIFFERENT, *start.shape))
     with h5py.File(frames, "w") as file:
         positions = file.create_dataset("positions", (n_frames, *start.shape), np.float32)
@@ -60,7 +60,7 @@ def write(frames: Path, start: np.ndarray, n_frames: int) -> None:
 
 
 def independent_seconds(structure: Path, frames: Path, n_processes: int, n_runs: int) -> float:
-    """Time as much as all frames, by so many processes; each computes them all on a core of its own."""
+    """Return the time per set of frames if independent processes compute all frames each, on separate cores."""
     seconds = []
     for _ in range(n_runs):
         words = ("energy", str(structure), "-t", str(frames), "--json")
@@ -71,7 +71,7 @@ def independent_seconds(structure: Path, frames: Path, n_processes: int, n_runs:
 
 
 def pele_ocl_on(core: int, words: tuple[str, ...]) -> subprocess.Popen[str]:
-    """Start the command on one of this process's cores, with one thread of PoCL."""
+    """Start the command on one of the cores of this process, with one PoCL thread."""
     cores = sorted(os.sched_getaffinity(0))
     environment = {**os.environ, "POCL_CPU_MAX_CU_COUNT": "1", "POCL_MAX_PTHREAD_COUNT": "1"}
     return subprocess.Popen(
@@ -81,7 +81,7 @@ def pele_ocl_on(core: int, words: tuple[str, ...]) -> subprocess.Popen[str]:
 
 
 def worker_seconds(structure: Path, frames: Path, n_workers: int, n_runs: int) -> float:
-    """Seconds of the shortest run on workers that have built their kernels before."""
+    """Return the time of the fastest run on workers with compiled kernels, in seconds."""
     dask, file = (sys.executable, "-m", "dask"), frames.with_name(f"scheduler{n_workers}.json")
     options = ("--nthreads", "1", "--resources", "ocl=1", "--memory-limit", "0", "--no-dashboard")
     programs = [
@@ -104,17 +104,17 @@ def worker_seconds(structure: Path, frames: Path, n_workers: int, n_runs: int) -
 
 
 def others_seconds(scheduler: subprocess.Popen[bytes]) -> tuple[float, float]:
-    """Return the processor time of the scheduler, and of ended commands, with their start."""
+    """Return the processor time of the scheduler and of finished commands, including their start."""
     return sum(psutil.Process(scheduler.pid).cpu_times()[:2]), sum(os.times()[2:4])
 
 
 def quiet(*words: str) -> subprocess.Popen[bytes]:
-    """A program that prints nothing."""
+    """Start a program without output."""
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def run(structure: Path, frames: Path, scheduler: Path, more: tuple[str, ...]) -> float:
-    """Seconds that the command reports for the frames."""
+    """Return the time that the command reports for the frames, in seconds."""
     words = ("energy", str(structure), "-t", str(frames), "--scheduler", str(scheduler), "--json", *more)
     done = subprocess.run((sys.executable, "-m", "pele_ocl", *words), check=True, capture_output=True, text=True)
     seconds: float = json.loads(done.stdout)["seconds"]["frames"]

@@ -1,21 +1,23 @@
-// Surface integrals 1/B of all atoms over the exposed points; eq. 2 of docs/theory/sgb.md. A work-group owns CENTRES
-// atoms of one conformation (third dimension) and a part of the spheres (second dimension). It puts their points in
-// line one sphere after the other. Its work-items add them up for vectors of atoms, always in one order.
+// Surface integrals 1/B of all atoms over the exposed points; eq. 2 of docs/theory/sgb.md. Each work-group owns CENTRES
+// atoms of one conformation (third dimension) and a part of the spheres (second dimension). It compacts their exposed
+// points into a list, sphere by sphere. Its work-items sum over this list for vectors of atoms, always in the same
+// order.
 //
-// A point p at a distance r gives d.u + R over r^4, and r^2 = d^2 + R^2 + 2 R d.u: so 1/r^2 + (R^2 - d^2)/r^4, over 2 R.
+// The contribution of a point p at distance r is (d.u + R) / r^4, and r^2 = d^2 + R^2 + 2 R d.u; this equals (1/r^2 +
+// (R^2 - d^2)/r^4) / 2R.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "energy/sgb/group.clh"
 #include "energy/sgb/moments.clh"
 
-#define ROOM 256  // points that are added up together
+#define ROOM 256  // points that are summed together
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void surface_integrals(
     const int n_tiles,
-    const int n_centres,                        // slots of a work-group
+    const int n_centres,                        // slots per work-group
     const int n_parts,                          // of the spheres
-    const int n_spheres,                        // of a part, at most
+    const int n_spheres,                        // per part, at most
     global const real4 *restrict points,        // (n_conformations, n_slots) x, y, z from the tile's origin [A]
     global const real *restrict x,              // the same as columns
     global const real *restrict y,
@@ -24,7 +26,7 @@ void surface_integrals(
     global const real4 *restrict parameters,    // (n_slots) radius of the surface [A] first, 0 at unused slots
     global const real4 *restrict units,         // (32 WORDS) points of the unit sphere
     global const int *restrict exposed,         // (n_conformations, n_slots, WORDS) bits of points.cl
-    global const real *restrict moments,        // (n_conformations, n_slots, PRODUCTS), if there are any
+    global const real *restrict moments,        // (n_conformations, n_slots, PRODUCTS), if used
     global real *restrict sums)                 // (n_conformations, n_parts, n_slots) [1/A]
 {
     SERVES_ROWS(surface_integrals)

@@ -1,6 +1,7 @@
-// Points of the atoms' spheres that are in no other sphere: a bit each for the dielectric surface, the area of the one that
-// a probe reaches; eqs. 1 and 4 of docs/theory/sgb.md. A work-group owns a slot of one conformation (third dimension); its
-// work-items look for neighbours together, tile by tile, and test words of points against them.
+// Exposed points of the atoms' spheres, those in no other sphere: one bit per point for the dielectric surface, and the
+// area accessible to a probe; eqs. 1 and 4 of docs/theory/sgb.md. Each work-group owns a slot of one conformation
+// (third dimension); its work-items search for neighbours together, tile by tile, and test words of points against
+// them.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "common/tiles.clh"
@@ -10,14 +11,14 @@
 #define FOUR_PI (real)12.566370614359172
 #define ROOM (64 + TILE)  // neighbours that are tested together
 
-// A neighbour: the vector to it in units of the own radius. The last number is the cosine beyond which a point is in
-// its sphere.
+// A neighbour: the vector to it in units of the own radius. The last number is the cosine above which a point is in its
+// sphere.
 INLINE real4 neighbour_of(real4 d, real own, real other) {
     const real inv = (real)1 / own, r2 = d.x * d.x + d.y * d.y + d.z * d.z;
     return (real4)(d.x * inv, d.y * inv, d.z * inv, (real)0.5 * ((real)1 + (r2 - other * other) * inv * inv));
 }
 
-// Bits of a word of points that are in one of the neighbours.
+// Bits of the points of a word that are in one of the neighbours.
 INLINE int hidden_by(local const real4 *near, int count, global const real *columns, int word) {
     int hidden = 0;
     for (int first = 0; first < 32; first += WIDTH) {
@@ -38,7 +39,7 @@ INLINE int hidden_by(local const real4 *near, int count, global const real *colu
 }
 
 #if HAS_MOMENTS
-// Adds up products of the exposed points of a word.
+// Adds the products of the exposed points of a word.
 INLINE void add_products(realv *sums, int exposed, global const real *columns, int word) {
     for (int first = 0; first < 32; first += WIDTH) {
         global const real *own = columns + 32 * word + first;
@@ -58,7 +59,7 @@ void exposed_points(
     const int n_kinds,                          // 2 with areas, 1 without
     const real probe,                           // radius [A]
     const real largest_bare,                    // the largest radius of the dielectric surface, without probe [A]
-    const real largest_reached,                 // and of the other one
+    const real largest_reached,                 // largest radius of the accessible surface [A]
     global const real4 *restrict points,        // (n_conformations, n_slots) x, y, z from the tile's origin [A]
     global const real4 *restrict origins,       // (n_conformations, n_tiles) [A]
     global const real4 *restrict extents,       // (n_conformations, n_tiles) half edges of the box around the origin [A]
@@ -66,7 +67,7 @@ void exposed_points(
     global const real *restrict columns,        // (3, 32 WORDS) points of the unit sphere
     global int *restrict exposed,               // (n_conformations, n_slots, WORDS) bit k of word w: point 32 w + k
     global real *restrict areas,                // (n_conformations, n_slots) accessible to the probe [A^2]
-    global real *restrict moments)              // (n_conformations, n_slots, PRODUCTS) of exposed points, if there are any
+    global real *restrict moments)              // (n_conformations, n_slots, PRODUCTS) of exposed points, if used
 {
     SERVES_ROWS(exposed_points)
 #if HAS_MOMENTS

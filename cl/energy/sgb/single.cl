@@ -1,5 +1,5 @@
-// Energies of single atoms in the SGB models, in place of cl/energy/radii.cl's. GB self energies have a dielectric
-// constant of each atom; nonpolar ones follow eqs. 3 and 4 of docs/theory/sgb.md. A work-item a slot.
+// Per-atom energies of the SGB models, instead of those of cl/energy/radii.cl. GB self energies use a dielectric
+// constant per atom; nonpolar ones follow eqs. 3 and 4 of docs/theory/sgb.md. One work-item per slot.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "physics/gb_self.clh"
@@ -11,16 +11,16 @@
 
 kernel void sgb_single(
     const int n_tiles,
-    const int has_self,                         // 1 where GB self energies count
-    const int has_nonpolar,                     // 1 where nonpolar energies do
+    const int has_self,                         // 1 if GB self energies are included
+    const int has_nonpolar,                     // 1 if nonpolar energies are included
     const real outside,                         // solute over solvent dielectric
     const real kappa,                           // [1/A]
-    global const real *restrict charges,        // (n_slots) times the root of Coulomb's constant over the solute's dielectric
+    global const real *restrict charges,        // (n_slots) times the square root of Coulomb's constant over the solute dielectric
     global const real *restrict inverses,       // (n_slots) 1/eps of each atom
     global const real4 *restrict parameters,    // (n_slots) radii of the two surfaces, gamma, alpha
     global const real *restrict areas,          // (n_conformations, n_slots) [A^2]
     global const real *restrict born,           // (n_conformations, n_slots) [A]
-    global real4 *restrict singles)             // (n_conformations, n_slots) of cl/energy/terms.clh
+    global real4 *restrict singles)             // (n_conformations, n_slots) cl/energy/terms.clh
 {
     SERVES_ROWS(sgb_single)
     const int i = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;

@@ -1,4 +1,4 @@
-// Born sums and radii in one launch, for the energies of small molecules on GPUs. Second dimension: chunks of tiles; third:
+// Born sums and radii in one launch, for energies of small molecules on GPUs. Second dimension: chunks of tiles; third:
 // conformations.
 #include "common/real.clh"
 #include "engine/arguments.clh"

@@ -1,5 +1,5 @@
-// Chain rule by tile pairs, each pair of atoms once for both of them, for GPUs. Second dimension: chunks of steps
-// around the ring; third: conformations.
+// Chain rule by tile pairs on GPUs, each pair of atoms once for both of them. Second dimension: chunks of steps around
+// the ring; third: conformations.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "energy/squares/chain.clh"
@@ -18,7 +18,7 @@ void chain_squares(
     global const real4 *restrict extents,
     const RingSteps ring,
     LAYERS_PARAMETERS,                          // Layers, energy/squares/collect.clh
-    global const int2 *restrict dispatch)       // (n_rows * n_chunks) row and chunk of each group, those that take longest first
+    global const int2 *restrict dispatch)       // (n_rows * n_chunks) row and chunk of each group, longest first
 {
     SERVES_ROWS(chain_squares)
     local ChainMemory memory;

@@ -1,5 +1,5 @@
-// Adds up the layers that the kernels of `squares` leave, if that is a launch of its own. A work-group owns a tile of
-// one conformation, SHARES work-items a slot.
+// Adds the layers of the kernels of `squares`, as a separate launch. One work-group per tile and conformation, SHARES
+// work-items per slot.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "energy/squares/ring.clh"

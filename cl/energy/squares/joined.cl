@@ -1,6 +1,6 @@
-// All steps of `squares` in one launch, for small molecules on GPUs, whose launches are the cost. How steps wait for
-// each other is in common/tickets.clh. Tickets: tiles to be placed, groups of bonded terms (TERMS_FIRST), chunks of Born
-// sums, of pair energies and of the chain rule (CHAIN). Third dimension: conformations, each with tickets of its own.
+// All steps of `squares` in one launch, for small molecules on GPUs, whose time is dominated by launches. Steps are
+// synchronized by common/tickets.clh. Tickets: tiles to be placed, groups of bonded terms (TERMS_FIRST), chunks of Born
+// sums, of pair energies and of the chain rule (CHAIN). Third dimension: conformations, each with separate tickets.
 #include "common/real.clh"
 #include "common/place.clh"
 #include "common/tickets.clh"
@@ -14,8 +14,8 @@
 #include "energy/terms/bonded.clh"
 #endif
 
-// Counters of a conformation. DRAWN: tickets drawn; others: tiles placed, rows with radii, groups of bonded terms,
-// tiles with weights and tiles with results that are done.
+// Counters of a conformation. DRAWN: tickets drawn; others: finished tiles placed, rows with radii, groups of bonded
+// terms, tiles with weights and tiles with results.
 enum { DRAWN, PLACED_TILES, ROWS_WITH_RADII, BONDED_GROUPS, TILES_WITH_WEIGHTS, TILES_WITH_RESULTS, COUNTERS };
 #define COUNTER(which) (counters + (which) * COUNTER_STEP)
 
@@ -36,7 +36,7 @@ void joined(
     const int n_tiles,
     const int n_atoms,
     const int n_results,                          // Layers, energy/squares/collect.clh
-    const real step,                              // A of a coordinate's unit
+    const real step,                              // length of a coordinate unit [A]
     const coordinate origin_step,                 // Placing, common/place.clh
     const int tiles_per_chunk,                    // BornChunks, solvent/born_chunk.clh
     const Reaches reaches,
@@ -49,7 +49,7 @@ void joined(
     BONDED_PARAMETERS,
 #endif
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
-    // Constants of the molecule: Placing, SingleAtoms, PairSquares and ChainSquares have them.
+    // Constants of the molecule; see Placing, SingleAtoms, PairSquares and ChainSquares.
     global const int *restrict order,
     global const int *restrict counts,
     global const real *restrict largest_s,
@@ -64,7 +64,7 @@ void joined(
     global const real4 *restrict slopes,
     global const real *restrict slope_columns,
 #endif
-    // Written by one group and read by another one, and so never cached as constant.
+    // Written by one group and read by another, hence never cached as constant.
     global real4 *spheres,
     global real4 *points,
     global real *x,
@@ -89,7 +89,7 @@ void joined(
     local Memory memory;
     local int drawn;
     global const real *rho = parameters;
-    const int first_frozen = n_tiles;  // where atoms are frozen, launches are apart
+    const int first_frozen = n_tiles;  // molecules with frozen atoms use separate launches
     const int lane = get_local_id(0), share = get_local_id(1), item = share * TILE + lane;
     const bool first = item == 0;
     counters += (size_t)get_global_id(2) * COUNTERS * COUNTER_STEP;
@@ -174,7 +174,7 @@ void joined(
         n_collected = add_chain(ticket % n_rows, ticket / n_rows, &memory.chain, &chain, last_ring, &to);
     }
 #endif
-    // Whoever has the last results leaves the counters as they were: no other group looks at them any more.
+    // The group with the last results resets the counters; no other group reads them any more.
     if (!first || n_collected == 0) return;
     if (atomic_add(COUNTER(TILES_WITH_RESULTS), n_collected) + n_collected == n_tiles)
         for (int k = 0; k < COUNTERS; ++k) *COUNTER(k) = 0;

@@ -1,5 +1,5 @@
-// Pair energies by tile pairs, each pair of atoms once for both of them, for GPUs. Second dimension: chunks of steps around
-// the ring; third: conformations.
+// Pair energies by tile pairs on GPUs, each pair of atoms once for both of them. Second dimension: chunks of steps
+// around the ring; third: conformations.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "energy/squares/pair.clh"
@@ -18,7 +18,7 @@ void pair_squares(
     global const SAME_BITS *restrict masks,
     const RingSteps ring,
     LAYERS_PARAMETERS,                          // Layers, energy/squares/collect.clh
-    global const int2 *restrict dispatch)       // (n_rows * n_chunks) row and chunk of each group, those that take longest first
+    global const int2 *restrict dispatch)       // (n_rows * n_chunks) row and chunk of each group, longest first
 {
     SERVES_ROWS(pair_squares)
     local PairMemory memory;

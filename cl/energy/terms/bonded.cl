@@ -1,5 +1,5 @@
-// Bonded terms and 1-4 pairs as a launch of their own: on CPUs after the passes, on GPUs first (TERMS_FIRST). If it is
-// first, it also places the tiles: its later groups bring positions to them.
+// Bonded terms and 1-4 pairs as a separate launch: on CPUs after the passes, on GPUs first (TERMS_FIRST). If it runs
+// first, it also places the tiles: later groups copy positions to them.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "energy/terms/bonded.clh"
@@ -16,8 +16,8 @@
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void bonded_terms(
     const int n_atoms,
-    const int n_results,                          // reals of a conformation in the results
-    const real step,                              // A of a coordinate's unit
+    const int n_results,                          // reals per conformation in the results
+    const real step,                              // length of a coordinate unit [A]
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
     global real *restrict results,                // energy/results.clh
     TILES_PLACED
@@ -28,7 +28,7 @@ void bonded_terms(
     const int item = get_local_id(0), group = get_group_id(0);
 #if TERMS_FIRST
     if (group >= bonded_groups(n_atoms)) {
-        // Each of its work-items looks at all atoms of the tile by itself: no barrier, which not every group would come to.
+        // Each work-item loops over all atoms of the tile itself: no barrier, since not all groups would reach it.
         const int i = (group - bonded_groups(n_atoms)) * ITEMS + item;
         const Placing placing = {
             n_tiles, n_atoms, step, origin_step, positions, order, largest_s, s, charges, coefficients, spheres, points, x, y, z,

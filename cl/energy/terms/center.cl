@@ -1,6 +1,6 @@
-// Harmonic restraint of a centre of mass with a flat bottom; docs/theory/restraints.md. A work-item an atom of one
-// conformation (third dimension), after all other passes, whose gradient it adds to. Each atom of the group finds the centre
-// for itself: groups are small, and so no launch comes before.
+// Flat-bottom harmonic restraint of a centre of mass; docs/theory/restraints.md. One work-item per atom of a
+// conformation (third dimension), after all other passes; adds to their gradient. Each work-item of the restrained
+// group computes the centre itself: groups are small, and this saves a launch.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "common/position.clh"
@@ -10,16 +10,16 @@
 
 kernel void restrain_center(
     const int n_atoms,
-    const int n_energies,                         // energies before the Born radii in the results, of atoms or tiles
-    const int n_results,                          // reals of a conformation in the results
+    const int n_energies,                         // energies that precede the Born radii in the results, per atom or per tile
+    const int n_results,                          // reals per conformation in the results
     const int term,                               // index in `further`
-    const real step,                              // A of a coordinate's unit
+    const real step,                              // length of a coordinate unit [A]
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
     const int n_members,
     global const int *restrict members,           // atoms of the group
-    global const fine *restrict weights,          // (n_atoms) share of an atom in the centre, 0 of others
-    global const fine4 *restrict parameters,      // k [kcal/mol/A^2], c0 from the origin of positions [A]
-    const real flat,                              // distance without energy [A]
+    global const fine *restrict weights,          // (n_atoms) weight of an atom in the centre, 0 for all others
+    global const fine4 *restrict parameters,      // k [kcal/mol/A^2], c0 relative to the origin of positions [A]
+    const real flat,                              // half width of the flat bottom [A]
     global real *restrict results)                // energy/results.clh
 {
     SERVES_ROWS(restrain_center)

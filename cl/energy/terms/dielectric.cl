@@ -1,6 +1,6 @@
-// Pairs of atoms with a dielectric constant of their own: what their Coulomb and GB energies are more than the pair passes
-// gave them, who have one constant for all; eq. 3 of docs/theory/sgb.md. Such atoms are special, and few. Both kernels run
-// after all other passes, whose gradient they add to. Born radii are held.
+// Pairs of atoms with individual dielectric constants: the difference of their Coulomb and GB energies from those of
+// the pair passes, which use one constant for all; eq. 3 of docs/theory/sgb.md. Such atoms are called special, and are
+// few. Both kernels run after all other passes and add to their gradient. Born radii are kept constant.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "common/tiles.clh"
@@ -15,7 +15,7 @@
 #error "ITEMS: work-items of a group"
 #endif
 
-#define PARTS 5  // sums of an atom
+#define PARTS 5  // sums per atom
 
 typedef struct { realv parts[PARTS]; } Corrections;  // Coulomb and GB energy [kcal/mol], gradient [kcal/mol/A]
 
@@ -24,9 +24,9 @@ typedef struct { realv parts[PARTS]; } Corrections;  // Coulomb and GB energy [k
     const int n_tiles, \
     const int n_atoms, \
     const int n_special, \
-    const int n_energies,                   /* energies before the Born radii in the results, of atoms or tiles */ \
-    const int n_results,                    /* reals of a conformation in the results */ \
-    const int coulomb_term,                 /* index in `further` of each term, -1 where it does not count */ \
+    const int n_energies,                   /* energies that precede the Born radii in the results, per atom or per tile */ \
+    const int n_results,                    /* reals per conformation in the results */ \
+    const int coulomb_term,                 /* index in `further` of each term, -1 if it is not included */ \
     const int scaled_term, \
     const int gb_term, \
     const real cutoff2,                     /* [A^2] */ \
@@ -37,12 +37,12 @@ typedef struct { realv parts[PARTS]; } Corrections;  // Coulomb and GB energy [k
     global const real4 *restrict origins,   /* (n_conformations, n_tiles) [A] */ \
     global const real *restrict born,       /* (n_conformations, n_slots) [A] */ \
     global const int *restrict order,       /* (n_slots) atom of each slot, -1 at unused ones */ \
-    global const int *restrict special,     /* (n_special) slots of the special atoms, rising */ \
+    global const int *restrict special,     /* (n_special) slots of the special atoms, ascending */ \
     global const real *restrict inverses,   /* (n_slots) 1/eps */ \
     global real *restrict results           /* energy/results.clh */
 
-// Adds pairs at these vectors [A]. charges: their products times 1/eps - 1; product: of Born radii. An atom
-// and itself, and unused slots, come with charges 0.
+// Adds pairs separated by these vectors [A]. charges: their products times 1/eps - 1; product: of Born radii. For an
+// atom with itself and for unused slots, charges are 0.
 INLINE void add_pairs(
     Corrections *sum, realv dx, realv dy, realv dz, realv charges, realv product, real cutoff2, bool has_coulomb,
     bool has_gb) {
@@ -64,13 +64,13 @@ INLINE void add_pairs(
     sum->parts[4] += pull * dz;
 }
 
-// Pairs of all atoms with special ones. A work-item has a vector of slots.
+// Pairs of all atoms with special atoms. One work-item per vector of slots.
 kernel void correct_all(
     DIELECTRIC_PARAMETERS,
-    global const real *restrict charges,    // (n_slots) as the passes have them
-    global const int *restrict starts,      // (n_atoms + 1) first of each atom's `partners`
-    global const int *restrict partners,    // slots with which it has no Coulomb energy in the passes, both ways
-    global const real *restrict scaled)     // of each: charges of the 1-4 pair times Coulomb's constant, 0 for none
+    global const real *restrict charges,    // (n_slots) as used by the passes
+    global const int *restrict starts,      // (n_atoms + 1) index of each atom's first `partners`
+    global const int *restrict partners,    // slots excluded from its Coulomb energy in the passes, in both directions
+    global const real *restrict scaled)     // product of charges of the 1-4 pair times Coulomb's constant, 0 for other pairs
 {
     SERVES_ROWS(correct_all)
     const int first = get_global_id(0) * WIDTH, conformation = get_global_id(2), n_slots = n_tiles * TILE;
@@ -126,11 +126,11 @@ kernel void correct_all(
     }
 }
 
-// Pairs of special atoms with all that are not. A work-group has a special atom, whose pairs its work-items share.
+// Pairs of special atoms with all others. One work-group per special atom; its work-items share the pairs.
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void correct_special(
     DIELECTRIC_PARAMETERS,
-    global const real *restrict others)     // (n_slots) charges, 0 of special atoms and at unused slots
+    global const real *restrict others)     // (n_slots) charges, 0 for special atoms and unused slots
 {
     SERVES_ROWS(correct_special)
     local real each[PARTS * ITEMS];

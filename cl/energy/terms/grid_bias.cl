@@ -1,5 +1,5 @@
-// A bias on one to three collective variables, by Hermite's cubic interpolation of a grid; docs/theory/sampling.md. A
-// work-group a conformation (third dimension), after all other passes, whose gradient it adds to.
+// Bias on one to three collective variables, by cubic Hermite interpolation on a grid; docs/theory/sampling.md. One
+// work-group per conformation (third dimension), after all other passes; adds to their gradient.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "energy/results.clh"
@@ -32,11 +32,12 @@ INLINE void variable_push(int kind, const Variable *of, const fine *kept, fine s
     }
 }
 
-// Energy of the bias, and its slopes by the variables. axes: nodes, first node, spacing, 1 if periodic. A node has the
-// energy and its derivatives, each by any of the variables, times the spacing: bit k of its number for variable k.
+// Bias energy and its derivatives with respect to the variables. axes: nodes, first node, spacing, 1 if periodic. Each
+// node stores the energy and its derivatives with respect to every subset of the variables, times the spacings: bit k
+// of the index selects variable k.
 INLINE fine grid_energy(const fine *values, global const fine4 *axes, global const fine *grid, fine *slopes) {
     int cells[N_VARIABLES], next[N_VARIABLES], sizes[N_VARIABLES];
-    fine basis[N_VARIABLES][2][2], slope_basis[N_VARIABLES][2][2];  // by corner, by value and derivative
+    fine basis[N_VARIABLES][2][2], slope_basis[N_VARIABLES][2][2];  // by corner, and by value or derivative
     for (int k = 0; k < N_VARIABLES; ++k) {
         const fine4 axis = axes[k];
         const bool periodic = axis.w > 0;
@@ -82,17 +83,17 @@ INLINE fine grid_energy(const fine *values, global const fine4 *axes, global con
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void grid_bias(
     const int n_atoms,
-    const int n_energies,                         // energies before the Born radii in the results, of atoms or tiles
-    const int n_results,                          // reals of a conformation in the results
+    const int n_energies,                         // energies that precede the Born radii in the results, per atom or per tile
+    const int n_results,                          // reals per conformation in the results
     const int term,                               // index in `further`
-    const real step,                              // A of a coordinate's unit
+    const real step,                              // length of a coordinate unit [A]
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
-    global const int4 *restrict variables,        // (N_VARIABLES) kind, first member, of its first group, in all
+    global const int4 *restrict variables,        // (N_VARIABLES) kind, first member, members of its first group, members in total
     global const int *restrict members,           // atoms
     global const fine4 *restrict traits,          // of members
     global const fine4 *restrict axes,            // (N_VARIABLES)
     global const fine *restrict grid,             // (nodes, 2^N_VARIABLES) [kcal/mol]
-    global real *restrict found,                  // (n_conformations, VARIABLE_REALS) the variables, at last the energy
+    global real *restrict found,                  // (n_conformations, VARIABLE_REALS) the variables, then the energy
     global real *restrict results)                // energy/results.clh
 {
     SERVES_ROWS(grid_bias)
@@ -123,7 +124,7 @@ void grid_bias(
 #if GRADIENT
     for (int k = 0; k < N_VARIABLES; ++k) {
         variable_push(variables[k].x, &of[k], kept[k], slopes[k], own.gradient);
-        barrier(CLK_GLOBAL_MEM_FENCE);  // the next variable may have the same atoms
+        barrier(CLK_GLOBAL_MEM_FENCE);  // the next variable may contain the same atoms
     }
 #endif
 }

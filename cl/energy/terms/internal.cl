@@ -1,7 +1,6 @@
-// Restraints of internal coordinates, harmonic with a flat bottom: distances of two atoms or torsions of four. Each
-// atom has an equal part of the energy; docs/theory/restraints.md. A work-item an atom of one conformation (third
-// dimension), which computes all restraints that it is a member of. It comes after all other passes, whose gradient it
-// adds to.
+// Flat-bottom harmonic restraints of internal coordinates: distances between two atoms or torsions of four. The energy
+// is divided equally among the atoms; docs/theory/restraints.md. One work-item per atom of a conformation (third
+// dimension), which computes all restraints of that atom, after all other passes; adds to their gradient.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "common/vector.clh"
@@ -14,7 +13,8 @@
 #error "MEMBERS: atoms of a restraint, 2 of a distance, 4 of a torsion"
 #endif
 
-// Energy of a restraint, and its slope by one of its members. atoms: (MEMBERS); place: of the member among them.
+// Energy of a restraint, and its derivative with respect to one atom. atoms: (MEMBERS); place: index of that atom among
+// them
 INLINE fine restraint_energy(
     global const coordinate *positions, global const int *atoms, int place, fine4 parameters, real step, Vector *by_member) {
     const Vector none = {0, 0, 0};
@@ -40,15 +40,15 @@ INLINE fine restraint_energy(
 
 kernel void restrain_internal(
     const int n_atoms,
-    const int n_energies,                         // energies before the Born radii in the results, of atoms or tiles
-    const int n_results,                          // reals of a conformation in the results
+    const int n_energies,                         // energies that precede the Born radii in the results, per atom or per tile
+    const int n_results,                          // reals per conformation in the results
     const int term,                               // index in `further`
-    const real step,                              // A of a coordinate's unit
+    const real step,                              // length of a coordinate unit [A]
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
     global const int *restrict atoms,             // (n_restraints, MEMBERS)
     global const fine4 *restrict parameters,      // (n_restraints)
-    global const int *restrict starts,            // (n_atoms + 1) first of each atom's `places`
-    global const int *restrict places,            // indices in `atoms` where it stands
+    global const int *restrict starts,            // (n_atoms + 1) index of each atom's first `places`
+    global const int *restrict places,            // indices in `atoms` at which the atom occurs
     global real *restrict results)                // energy/results.clh
 {
     SERVES_ROWS(restrain_internal)

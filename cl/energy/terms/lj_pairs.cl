@@ -1,6 +1,6 @@
-// Pairs with Lennard-Jones parameters of their own (NBFIX). The pair passes take all pairs by the parameters of atoms;
-// this adds the difference; eq. 2 of docs/theory/energy.md. A work-item an atom of one conformation (third dimension),
-// which sums up its pairs. It comes after all other passes, whose gradient it adds to.
+// Pairs with individual Lennard-Jones parameters (NBFIX). The pair passes use the parameters of the atoms for all
+// pairs; this kernel adds the difference; eq. 2 of docs/theory/energy.md. One work-item per atom of a conformation
+// (third dimension) sums the pairs of that atom, after all other passes; adds to their gradient.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "common/vector.clh"
@@ -9,15 +9,15 @@
 
 kernel void correct_lj_pairs(
     const int n_atoms,
-    const int n_energies,                         // energies before the Born radii in the results, of atoms or tiles
-    const int n_results,                          // reals of a conformation in the results
+    const int n_energies,                         // energies that precede the Born radii in the results, per atom or per tile
+    const int n_results,                          // reals per conformation in the results
     const int term,                               // index in `further`
-    const real step,                              // A of a coordinate's unit
+    const real step,                              // length of a coordinate unit [A]
     const real cutoff2,                           // [A^2]
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
-    global const int *restrict starts,            // (n_atoms + 1) first of each atom's `partners`
-    global const int *restrict partners,          // the other atom of each pair, both ways
-    global const real4 *restrict parameters,      // of each: own sigma^2 and 4 epsilon, those of the passes [A^2, kcal/mol]
+    global const int *restrict starts,            // (n_atoms + 1) index of each atom's first `partners`
+    global const int *restrict partners,          // the other atom of each pair, in both directions
+    global const real4 *restrict parameters,      // individual sigma^2 and 4 epsilon, then those of the passes [A^2, kcal/mol]
     global real *restrict results)                // energy/results.clh
 {
     SERVES_ROWS(correct_lj_pairs)

@@ -1,5 +1,5 @@
-// Harmonic positional restraints with a flat bottom, of each atom; docs/theory/restraints.md. A work-item an atom of one
-// conformation (third dimension), after all other passes, whose gradient it adds to.
+// Flat-bottom harmonic positional restraints; docs/theory/restraints.md. One work-item per atom of a conformation
+// (third dimension), after all other passes; adds to their gradient.
 #include "common/real.clh"
 #include "engine/arguments.clh"
 #include "common/position.clh"
@@ -9,14 +9,14 @@
 
 kernel void restrain(
     const int n_atoms,
-    const int n_energies,                          // energies before the Born radii in the results, of atoms or tiles
-    const int n_results,                           // reals of a conformation in the results
+    const int n_energies,                          // energies that precede the Born radii in the results, per atom or per tile
+    const int n_results,                           // reals per conformation in the results
     const int term,                                // index in `further`
-    const real step,                               // A of a coordinate's unit
+    const real step,                               // length of a coordinate unit [A]
     global const coordinate *restrict positions,   // (n_conformations, n_atoms, 3)
     global const coordinate *restrict references,  // (n_atoms, 3) x0
     global const real *restrict constants,         // (n_atoms) k [kcal/mol/A^2]
-    const real flat,                               // distance without energy [A]
+    const real flat,                               // half width of the flat bottom [A]
     global real *restrict results)                 // energy/results.clh
 {
     SERVES_ROWS(restrain)

@@ -1,7 +1,8 @@
-// A bitonic sorting network (Batcher 1968) for keys of 64 bits, ascending, any length.
+// A bitonic sorting network (Batcher 1968) for 64-bit keys, ascending, any length.
 //
-// Every merge begins by comparing an index with its mirror image in the span. It goes on with halving distances, all in
-// one direction. Indices beyond the end then act as infinitely large keys that never move. A pair that reaches there is
+// Every merge starts by comparing each index with its mirror image in the span, and continues with halved distances,
+// all in the same direction. Indices beyond the end then act as infinitely large keys that never move: pairs with such
+// an index are skipped, and no padding is needed. Steps within blocks of 2 * GROUP are fused in local memory.
 // skipped, and nothing needs padding. Steps within blocks of 2 * GROUP run fused in local memory.
 #include "common/real.clh"
 
@@ -10,7 +11,7 @@
 #endif
 #define BLOCK (2 * GROUP)
 
-// Two indices that comparator number c joins: mirrored in its span, or a fixed distance apart.
+// The two indices compared by comparator c: mirrored in its span, or a fixed distance apart.
 #define MIRRORED_LOW(c, span) ((c) / ((span) / 2) * (span) + (c) % ((span) / 2))
 #define MIRRORED_HIGH(c, span) ((c) / ((span) / 2) * (span) + (span) - 1 - (c) % ((span) / 2))
 #define APART_LOW(c, distance) ((c) / (distance) * 2 * (distance) + (c) % (distance))
@@ -40,7 +41,7 @@ void sort_blocks(const int n, global ulong *restrict keys) {
         if (start + k < n) keys[start + k] = block[k];
 }
 
-// One step of a merge across blocks: distance 0 means the mirrored first step of a span.
+// One step of a merge across blocks; distance 0: the mirrored first step of a span.
 kernel void merge_step(const int n, const int span, const int distance, global ulong *restrict keys) {
     const int c = get_global_id(0);
     const int low = distance ? APART_LOW(c, distance) : MIRRORED_LOW(c, span);
@@ -53,7 +54,7 @@ kernel void merge_step(const int n, const int span, const int distance, global u
     }
 }
 
-// Steps of a merge at distances below a block, in local memory.
+// All steps of a merge within a block, in local memory.
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void merge_blocks(const int n, global ulong *restrict keys) {
     local ulong block[BLOCK];

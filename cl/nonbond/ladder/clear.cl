@@ -1,4 +1,4 @@
-// Zeros for a gradient that work-items then add to: a work-item writes one.
+// Sets a gradient to zero before work-items add to it; one work-item per number.
 #include "common/real.clh"
 
 kernel void clear(const int n, global real *restrict gradient /* (n) */) {

@@ -1,9 +1,11 @@
-// A work-item for each pair (several where the list is long): energies through a tree in every group, and the gradient of
-// the pair handed on in the way SCATTER says. Energies of many pairs cancel, so sums have more digits than they do.
+// One work-item per pair (several pairs per work-item for long lists): energies are reduced by a tree in each group,
+// and SCATTER selects how the gradient of a pair is added. Energies of many pairs cancel, so sums have a higher
+// precision than their terms.
 //
-//   NAIVE    += and -= on the atoms' gradients: work-items that share an atom race and lose updates. Wrong by design.
+//   NAIVE    += and -= on the gradients of the atoms: work-items that share an atom race and lose updates. Wrong
+//            by design.
 //   ATOMIC   the same six updates, each atomic (common/atomics.clh)
-//   STORE    the pair's gradient kept by pair; another kernel adds up (nonbond/ladder/segments.cl)
+//   STORE    the gradient is stored per pair; another kernel adds (nonbond/ladder/segments.cl)
 #include "common/real.clh"
 #include "nonbond/list.clh"
 #include "common/exact.clh"
@@ -23,7 +25,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void nonbond_pairs(
     LIST_PARAMETERS,
     global real *restrict energies,  // (n_groups, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
-    global real *gradient)           // NAIVE, ATOMIC: (n_atoms, 3), zero before; STORED: (3, n_pairs) [kcal/mol/step]
+    global real *gradient)           // NAIVE, ATOMIC: (n_atoms, 3), initially zero; STORED: (3, n_pairs) [kcal/mol/step]
 {
     local Exact scratch[3 * GROUP];
     Exact sums[3] = {exactly(0), exactly(0), exactly(0)};  // Lennard-Jones, Coulomb, GB

@@ -1,7 +1,7 @@
-// Each atom adds up the stored gradients of pairs it is first in, less pairs it is second in.
+// Adds for each atom the stored gradients of pairs in which it is first, and subtracts those in which it is second.
 //
-// segment_sums: a work-item owns an atom and walks its segments. group_sums: a work-group owns an atom. Its work-items
-// take every GROUP-th pair of a segment of any length, and a tree in local memory adds them.
+// segment_sums: one work-item per atom loops over its segments. group_sums: one work-group per atom, for segments of
+// any length; its work-items add every GROUP-th pair, and a tree in local memory reduces their sums.
 #include "common/real.clh"
 #include "common/sums.clh"
 
@@ -22,9 +22,9 @@
     const int n_atoms, \
     const int n_pairs, \
     global const real *restrict stored,        /* (3, n_pairs) gradients by pair [kcal/mol/step] */ \
-    global const int *restrict firsts,         /* (n_pairs) pairs in the order of their first atom */ \
-    global const int *restrict first_offsets,  /* (n_atoms + 1) where each atom's segment of it begins */ \
-    global const int *restrict seconds,        /* (n_pairs) pairs in the order of their second atom */ \
+    global const int *restrict firsts,         /* (n_pairs) pairs sorted by their first atom */ \
+    global const int *restrict first_offsets,  /* (n_atoms + 1) index of each atom's segment in it */ \
+    global const int *restrict seconds,        /* (n_pairs) pairs sorted by their second atom */ \
     global const int *restrict second_offsets  /* (n_atoms + 1) */
 
 kernel void segment_sums(SEGMENT_PARAMETERS, global real *restrict gradient /* (n_atoms, 3) [kcal/mol/step] */) {

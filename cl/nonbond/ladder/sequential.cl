@@ -1,5 +1,5 @@
-// One loop over the pair list in one work-item, as it stands in PELE: the baseline of every speed-up. Energies are summed in
-// float64 where the device has it, so that the digits of millions of pairs are kept.
+// One loop over the pair list in one work-item, as in PELE: the baseline of every speed-up. Energies are summed in
+// float64 if the device supports it, to preserve accuracy over millions of pairs.
 #include "common/real.clh"
 #include "nonbond/list.clh"
 
@@ -13,7 +13,7 @@ typedef real sum_t;
 kernel void nonbond_sequential(
     LIST_PARAMETERS,
     global real *restrict energies,  // (3) Lennard-Jones, Coulomb, GB [kcal/mol]
-    global real *restrict gradient)  // (n_atoms, 3), zero before [kcal/mol/step]
+    global real *restrict gradient)  // (n_atoms, 3), initially zero [kcal/mol/step]
 {
     sum_t lennard_jones = 0, coulomb = 0, gb = 0;
     for (int p = 0; p < n_pairs; ++p) {

@@ -1,4 +1,5 @@
-// A work-item for eight points of a row, GROUP apart: neighbouring work-items read and write neighbouring words.
+// One work-item per eight points of a row, GROUP apart, so that loads and stores of neighbouring work-items are
+// coalesced.
 #include "common/scalar.clh"
 #include "potmap/law.clh"
 #include "potmap/ladder/row.clh"

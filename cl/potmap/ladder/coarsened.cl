@@ -1,4 +1,4 @@
-// A work-item for four neighbouring points of a row: dy^2 + dz^2 is computed once for the four.
+// One work-item per four neighbouring points of a row (thread coarsening): dy^2 + dz^2 is computed once for all four.
 #include "common/scalar.clh"
 #include "potmap/law.clh"
 #include "potmap/ladder/row.clh"

@@ -1,4 +1,4 @@
-// A work-item for each point of one slice; the atoms lie in constant memory, their dz^2 to this slice computed before.
+// One work-item per point of one slice; the atoms are in constant memory, with precomputed dz^2 to this slice.
 #include "common/scalar.clh"
 #include "potmap/law.clh"
 

@@ -1,5 +1,5 @@
-// One pass of Fourier transforms, in global memory: a work-item has one butterfly of one line. Every pass reads and writes all
-// numbers, so a transform of 2^n numbers goes to memory n times. docs/theory/fft.md
+// One pass of Fourier transforms in global memory, one work-item per butterfly of a line. Every pass loads and stores
+// all numbers, so a transform of 2^n numbers accesses memory n times. docs/theory/fft.md
 #include "common/real.clh"
 #include "potmap/mesh/butterflies.clh"
 
@@ -8,14 +8,14 @@
 #endif
 
 kernel void fft_plain(
-    const int length,                       // of the lines
-    const int done,                         // numbers of the transforms that the passes before have made
-    const int n_inner,                      // numbers from one of a line to the next
+    const int length,                       // of each line
+    const int done,                         // length of the transforms completed by the previous passes
+    const int n_inner,                      // stride between numbers of a line
     const int n_lines,
-    const int apart,                        // numbers from n_inner lines to the next ones
-    const ulong plane,                      // numbers in all, padding included: then come the imaginary parts
+    const int apart,                        // stride between sets of n_inner lines
+    const ulong plane,                      // size of the real parts, including padding; the imaginary parts follow
     global const real2 *restrict roots,     // (length) exp(-2 pi i k / length)
-    global const real *restrict from,       // (2, n_outer, length, n_inner), along x with padding behind lines
+    global const real *restrict from,       // (2, n_outer, length, n_inner), along x with padded lines
     global real *restrict to)
 {
     const int line = get_global_id(0), b = get_global_id(1), n = length / RADIX;

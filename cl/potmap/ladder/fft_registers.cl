@@ -1,6 +1,6 @@
-// Fourier transforms of whole lines in local memory by butterflies of up to eight numbers. A work-item holds them in
-// registers: a third of the passes of fft_shared.cl. On CPUs a register has one number of WIDTH lines. The mesh's own
-// way is in potmap/mesh/line.clh; docs/theory/fft.md
+// Fourier transforms of whole lines in local memory, with butterflies of up to eight numbers in registers: a third of
+// the passes of fft_shared.cl. On CPUs a register holds one number of WIDTH lines. The mesh uses potmap/mesh/line.clh;
+// docs/theory/fft.md
 #include "common/real.clh"
 #include "potmap/mesh/line.clh"
 #include "potmap/mesh/mesh_rows.clh"
@@ -10,7 +10,7 @@
 #endif
 
 #if ALONG == 1 || WIDTH == 1
-// Numbers of the work-item's lines in global memory; exists: true if there are such lines
+// Numbers of the work-item's lines in global memory; exists: false beyond the last line
 typedef struct { global const real *re, *im; size_t apart; } Source;
 typedef struct { global real *re, *im; size_t apart; bool exists; } Target;
 #define GET_FAR(from, k) complex_of(LOAD((size_t)(k) * (from)->apart, (from)->re), LOAD((size_t)(k) * (from)->apart, (from)->im))
@@ -22,7 +22,7 @@ typedef struct { global real *re, *im; size_t apart; bool exists; } Target;
 DEFINE_PASSES(first_pass_, const Source *, GET_FAR, local Complex *, PUT_HELD)
 DEFINE_PASSES(last_pass_, local const Complex *, GET_HELD, const Target *, PUT_FAR)
 
-// Passes in between stay in local memory: the first one fetches the numbers, the last one brings them back.
+// Intermediate passes stay in local memory: the first one loads the numbers, the last one stores them.
 INLINE void transform_line(
     const Source *source, const Target *target, local Complex *a, local Complex *b, const Circle *circle)
 {
@@ -46,14 +46,14 @@ INLINE void transform_line(
 
 kernel __attribute__((reqd_work_group_size(LINES, ITEMS, 1)))
 void fft_registers(
-    const int length,                       // of the lines
+    const int length,                       // of each line
     const ulong radices,                    // line.clh
     global const real2 *restrict roots,
-    const int n_inner,                      // numbers from one of a line to the next: 1, or a multiple of WIDTH
+    const int n_inner,                      // stride between numbers of a line: 1, or a multiple of WIDTH
     const int n_lines,
-    const int apart,                        // numbers from n_inner lines to the next ones
-    const ulong plane,                      // numbers in all, padding included: then come the imaginary parts
-    global const real *restrict from,       // (2, n_outer, length, n_inner), along x with padding behind lines
+    const int apart,                        // stride between sets of n_inner lines
+    const ulong plane,                      // size of the real parts, including padding; the imaginary parts follow
+    global const real *restrict from,       // (2, n_outer, length, n_inner), along x with padded lines
     global real *restrict to)
 {
     local Complex first[ROOM * LINES], second[ROOM * LINES];

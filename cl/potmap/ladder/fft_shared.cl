@@ -1,5 +1,5 @@
-// Fourier transforms of whole lines in local memory, which OpenCL's elders call shared. There is one way to global
-// memory and back, however many passes. A work-group has LINES lines, ITEMS work-items share the butterflies of each.
+// Fourier transforms of whole lines in local memory (CUDA: shared memory): global memory is read and written only once,
+// however many passes. Each work-group has LINES lines; ITEMS work-items share the butterflies of each.
 // docs/theory/fft.md
 #include "common/real.clh"
 #include "potmap/mesh/butterflies.clh"
@@ -28,14 +28,14 @@ INLINE void transform_any(Complex *v, int radix) {
 
 kernel __attribute__((reqd_work_group_size(LINES, ITEMS, 1)))
 void fft_shared(
-    const int length,                       // of the lines
-    const ulong radices,                    // of the passes, a decimal digit each, the first pass last: 2, 3, 5 or 7
+    const int length,                       // of each line
+    const ulong radices,                    // of the passes, one decimal digit each, the first pass last: 2, 3, 5 or 7
     global const real2 *restrict roots,     // (length) exp(-2 pi i k / length)
-    const int n_inner,                      // numbers from one of a line to the next
+    const int n_inner,                      // stride between numbers of a line
     const int n_lines,
-    const int apart,                        // numbers from n_inner lines to the next ones
-    const ulong plane,                      // numbers in all, padding included: then come the imaginary parts
-    global const real *restrict from,       // (2, n_outer, length, n_inner), along x with padding behind lines
+    const int apart,                        // stride between sets of n_inner lines
+    const ulong plane,                      // size of the real parts, including padding; the imaginary parts follow
+    global const real *restrict from,       // (2, n_outer, length, n_inner), along x with padded lines
     global real *restrict to)
 {
     local Complex first[ROOM * LINES], second[ROOM * LINES];

@@ -1,4 +1,5 @@
-// A work-item for each point, which sums over all atoms from global memory. Nobody else writes there: no atomics.
+// Gather: one work-item per point sums over all atoms in global memory. No other work-item writes to the point, so no
+// atomics are needed.
 #include "common/scalar.clh"
 #include "potmap/law.clh"
 

@@ -1,4 +1,4 @@
-// Sums the wrong way round: a work-item for each atom and slice adds to all points of the slice, atomically.
+// Scatter: one work-item per atom and slice adds to all points of the slice, with atomics.
 #include "common/scalar.clh"
 #include "common/atomics.clh"
 #include "potmap/law.clh"
@@ -21,7 +21,7 @@ kernel void potmap_scatter(
     }
 }
 
-// Adds one run's sums to the map and clears them for the next.
+// Adds the sums of a run to the map and clears them for the next one.
 kernel void add_run(
     const int n_points,
     global real *restrict sums,  // (n_points)

@@ -1,11 +1,12 @@
-// One work-item for the whole map. It takes all points of each slice and atom, and computes dz^2 and dy^2 once.
+// One work-item for the whole map. It loops over slices and atoms, then over all points of the slice, and computes dz^2
+// and dy^2 once.
 #include "common/scalar.clh"
 #include "potmap/law.clh"
 
 kernel void potmap_sequential(
     MAP_PARAMETERS,
     global const real4 *restrict atoms,  // (n_atoms) x, y, z [A], charge
-    global real *restrict slice)         // (ny, nx) scratch: the sum of one run
+    global real *restrict slice)         // (ny, nx) scratch: sum of one run
 {
     for (int k = 0; k < nz; ++k) {
         global real *restrict sums = map + k * ny * nx;

@@ -1,4 +1,4 @@
-// A work-item for eight neighbouring points of a row, whose totals lie in local memory to free registers. Point c of
+// One work-item per eight neighbouring points of a row; their totals are in local memory, to free registers. Point c of
 // work-item l has its total in totals[c * GROUP * ROWS + l].
 #include "common/scalar.clh"
 #include "potmap/law.clh"

@@ -1,17 +1,17 @@
-// Interpolation from the nodes of a mesh to the points of a map, an axis at a time.
+// Interpolation from the nodes of a mesh to the points of a map, one axis at a time.
 #include "common/real.clh"
 
 #ifndef NODES
 #error "NODES: of the mesh that a point takes values from along an axis"
 #endif
 
-// Along x: rows of nodes to rows of points.
+// Along x: from rows of nodes to rows of points.
 kernel void along_rows(
     const int n_nodes, const int n_points, const int n_rows, const int from_row,
-    global const int *restrict first,       // (n_points) the first node of each
+    global const int *restrict first,       // (n_points) first node of each
     global const real *restrict weights,    // (n_points, NODES)
     global const real *restrict from,       // (all rows, n_nodes)
-    global real *restrict to)               // (n_rows, n_points), of the rows from from_row on
+    global real *restrict to)               // (n_rows, n_points), for the rows from from_row on
 {
     const int point = get_global_id(0), row = get_global_id(1);
     if (point >= n_points || row >= n_rows) return;
@@ -22,15 +22,15 @@ kernel void along_rows(
     to[(size_t)row * n_points + point] = sum;
 }
 
-// Along y or z: whole rows (or planes) of n_inner numbers, WIDTH of them a work-item.
+// Along y or z: whole rows (or planes) of n_inner numbers, WIDTH of them per work-item.
 kernel void along_planes(
     const int n_nodes, const int n_points, const int n_inner, const int from_node,
     const ulong to_first,
     const int adds,                         // whether to add the sums to `to`
-    global const int *restrict first,       // (n_points) the first node of each, from_node that of the array
+    global const int *restrict first,       // (n_points) first node of each, counted from from_node
     global const real *restrict weights,    // (n_points, NODES)
     global const real *restrict from,       // (n_outer, n_nodes, n_inner)
-    global real *restrict to)               // from to_first on (n_outer, n_points, n_inner), n_inner a multiple of WIDTH
+    global real *restrict to)               // starting at to_first (n_outer, n_points, n_inner), n_inner a multiple of WIDTH
 {
     const int inner = WIDTH * get_global_id(0), point = get_global_id(1), outer = get_global_id(2);
     if (inner >= n_inner || point >= n_points) return;

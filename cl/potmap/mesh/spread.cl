@@ -1,5 +1,5 @@
-// Charges onto the nodes of a mesh. A work-group owns a block of nodes and adds up the atoms that reach it, in their
-// order. So there are no atomic operations, and the bits are equal every time.
+// Spreads charges to the nodes of a mesh. Each work-group owns a block of nodes and adds the atoms that reach it, in
+// order: no atomics, and results are bitwise reproducible.
 #include "common/real.clh"
 #include "common/total.clh"
 #include "potmap/mesh/spread.clh"
@@ -9,14 +9,14 @@
 #endif
 
 #define ROWS (BLOCK * BLOCK / ITEMS)
-#define REACH ((NODES + BLOCK - 2) / BLOCK)  // blocks ahead of the one of its first node that a charge may reach
+#define REACH ((NODES + BLOCK - 2) / BLOCK)  // blocks that a charge may reach beyond the one of its first node
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void spread(
-    const int4 shape,                      // nodes along x, y, z
-    const int4 blocks,                     // blocks along x, y, z
-    global const int *restrict starts,     // (n_blocks + 1) where the atoms begin whose first nodes lie in a block
-    global const int4 *restrict first,     // (n_atoms) the first node of each atom
+    const int4 shape,                      // number of nodes along x, y, z
+    const int4 blocks,                     // number of blocks along x, y, z
+    global const int *restrict starts,     // (n_blocks + 1) index of the first atom whose first node is in each block
+    global const int4 *restrict first,     // (n_atoms) first node of each atom
     global const real *restrict weights,   // (n_atoms, WEIGHTS)
     global real *restrict density)         // (nz, ny, nx)
 {
@@ -28,7 +28,7 @@ void spread(
     for (int bz = max(0, own.z - REACH); bz <= own.z; ++bz)
         for (int by = max(0, own.y - REACH); by <= own.y; ++by) {
             const int line = (bz * blocks.y + by) * blocks.x;
-            // Blocks of a row lie one after the other, and so do their atoms.
+            // Blocks of a row are consecutive, and so are their atoms.
             const int end = starts[line + own.x + 1];
             for (int atom = starts[line + max(0, own.x - REACH)]; atom < end; ++atom) {
                 const int4 from = low - first[atom];

@@ -1,6 +1,6 @@
-// Three transforms of the mesh there and back. A work-group owns neighbouring lines, its work-items share them. Spectra
-// have their real parts first, then their imaginary ones, each with rows of `pitch` wave numbers along x. Numbers
-// beyond the nodes are zero and never stored.
+// Forward and inverse transforms of the mesh along three axes. Each work-group owns neighbouring lines, which its
+// work-items share. Spectra contain all real parts, then all imaginary parts, each in rows of `pitch` wave numbers
+// along x. Zeros beyond the nodes are never stored.
 #include "common/real.clh"
 #include "potmap/mesh/line.clh"
 #include "potmap/mesh/mesh_rows.clh"
@@ -12,7 +12,7 @@
 #define LINE_PARAMETERS \
     const int length, const ulong radices, /* line.clh */ \
     global const real2 *restrict roots, \
-    const int pitch                        /* numbers of a row of a spectrum, of which half a length and 1 along x count */
+    const int pitch                        /* pitch of a row of a spectrum, of which half a length and 1 are used along x */
 #define LOCALS \
     local Complex first[ROOM * LINES], second[ROOM * LINES]; \
     const Circle circle = {length, radices, roots}
@@ -20,11 +20,11 @@
     for (int k = (begin) + get_local_id(1); k < length; k += ITEMS) first[AT(k)] = complex_of((realv)0, (realv)0)
 
 #if ALONG == 0
-// Rows from `begin` on, two a line: the ones that are its real parts, and its imaginary ones; negative beyond all rows.
+// Rows from `begin` on, two per line, one in the real part and one in the imaginary part; negative beyond the last row.
 #define EVEN_ROWS ((n_rows - begin + 1) / 2)
 #define ODD_ROWS ((n_rows - begin) / 2)
 
-// Two rows of nodes are one line of complex numbers; each one's spectrum is what is even or odd about it.
+// Two real rows of nodes are transformed as one complex line; their spectra are its even and odd parts.
 kernel __attribute__((reqd_work_group_size(LINES, ITEMS, 1)))
 void rows_forth(
     LINE_PARAMETERS,
@@ -57,7 +57,7 @@ void rows_forth(
     }
 }
 
-// Way back: the spectra A and B of two rows make A + i B; its other half is conj(A) + i conj(B).
+// Inverse: the spectra A and B of two rows form A + i B; the other half is conj(A) + i conj(B).
 kernel __attribute__((reqd_work_group_size(LINES, ITEMS, 1)))
 void rows_back(
     LINE_PARAMETERS,
@@ -74,7 +74,7 @@ void rows_back(
         load_square(even + plane + some, 2 * pitch, EVEN_ROWS, a_im);
         load_square(odd + some, 2 * pitch, ODD_ROWS, b_re);
         load_square(odd + plane + some, 2 * pitch, ODD_ROWS, b_im);
-        // Real and imaginary part change places, there and back: that makes of the transform its inverse.
+        // Swapping real and imaginary parts before and after a transform gives its inverse.
         for (int i = 0, k = some; i < WIDTH && k <= length / 2; ++i, ++k) {
             first[AT(k)] = complex_of(a_im[i] + b_re[i], a_re[i] - b_im[i]);
             if (0 < k && k < length - k) first[AT(length - k)] = complex_of(b_re[i] - a_im[i], a_re[i] + b_im[i]);
@@ -82,12 +82,12 @@ void rows_back(
     }
     local Complex *found = transformed(first, second, &circle);
     global real *own = nodes + (size_t)begin * n_nodes;
-    // Changed back here.
+    // Swapped back here.
     write_rows(found, n_nodes, 2 * n_nodes, ODD_ROWS, EVEN_ROWS, own + n_nodes, own);
 }
 
 #elif ALONG == 1
-// Columns along y: from n_from to n_to numbers; the others are zero or not wanted.
+// Columns along y: from n_from to n_to numbers; the others are zero or not needed.
 kernel __attribute__((reqd_work_group_size(LINES, ITEMS, 1)))
 void columns(
     LINE_PARAMETERS,
@@ -113,7 +113,7 @@ void columns(
 }
 
 #else
-// Along z there, times the Green function, and back.
+// Along z: forward transform, product with the Green function, inverse transform.
 kernel __attribute__((reqd_work_group_size(LINES, ITEMS, 1)))
 void convolve(
     LINE_PARAMETERS,

@@ -1,6 +1,6 @@
-// Sorts charges by the blocks that their first nodes lie in (potmap/sort.clh), and finds the weights of the NODES nodes
-// around each charge along each axis, by polynomials in the fraction of a spacing. Along x BLOCK zeros are on either
-// side, so that a row of nodes can be read from any beginning.
+// Sorts charges by the blocks of their first nodes (potmap/sort.clh), and computes the weights of the NODES nodes
+// around each charge along each axis, by polynomials in the fraction of a spacing. Weights along x have BLOCK zeros on
+// both sides, so that a row of nodes can be read from any start.
 #include "common/real.clh"
 #include "potmap/sort.clh"
 #include "potmap/mesh/spread.clh"
@@ -9,29 +9,29 @@
 #error "TERMS: of the polynomials"
 #endif
 
-// How far a coordinate is beyond node number `node` from the origin [A]. In float32 the coordinate and the spacing come
-// with what rounding took from them, and the product is exact where the node is near.
+// Distance of a coordinate beyond node number `node` from the origin [A]. In float32 the coordinate and the spacing
+// have separate rounding errors, and the product is exact for near nodes.
 INLINE real beyond(int node, real x, real rest, real4 spacing) {
     return fma((real)-node, spacing.x, x) + (rest - node * spacing.y);
 }
 
 // Last node that is not beyond a coordinate.
 INLINE int node_before(real x, real rest, real4 spacing) {
-    const int node = (int)floor(x / spacing.x);  // or one next to it: the quotient is rounded
+    const int node = (int)floor(x / spacing.x);  // or an adjacent one, since the quotient is rounded
     const real past = beyond(node, x, rest, spacing);
     return past < 0 ? node - 1 : past < spacing.x ? node : node + 1;
 }
 
-// Finds the first node of each atom, and counts the atoms of blocks. A work-item does a part of the atoms.
+// Finds the first node of each atom, and counts the atoms of blocks. One work-item per part of the atoms.
 kernel void count_blocks(
     const int n_atoms, const int per_part,
-    const real4 spacing,                    // of the nodes [A]; y = what rounding took from it
-    const int4 low,                         // the first nodes along x, y, z, counted from the origin
-    const int4 blocks,                      // blocks along x, y, z
-    const real4 least, const real4 most,    // corners of the box outside which atoms do not count [A]; w = 0
+    const real4 spacing,                    // of the nodes [A]; y = its rounding error
+    const int4 low,                         // first nodes along x, y, z, relative to the origin
+    const int4 blocks,                      // number of blocks along x, y, z
+    const real4 least, const real4 most,    // corners of the box outside which atoms are ignored [A]; w = 0
     POSITIONS,
-    global int *restrict counts,            // (n_parts, blocks z, y, x), 0 at first
-    global int4 *restrict homes)            // (n_atoms) first node of an atom; w = its number in its part and cell, or -1
+    global int *restrict counts,            // (n_parts, blocks z, y, x), initially 0
+    global int4 *restrict homes)            // (n_atoms) first node of an atom; w = its index within its part and cell, or -1
 {
     const int part = get_global_id(0), n_cells = blocks.x * blocks.y * blocks.z;
     const int end = min(n_atoms, (part + 1) * per_part);
@@ -51,7 +51,7 @@ kernel void count_blocks(
     }
 }
 
-// Writes the first node and the weights of each atom to its place. A work-item does an atom.
+// Writes the first node and the weights of each atom to its sorted position. One work-item per atom.
 kernel void node_weights(
     const int n_atoms, const int per_part, const real4 spacing, const int4 low, const int4 blocks,
     POSITIONS,
@@ -59,8 +59,8 @@ kernel void node_weights(
     global const int4 *restrict homes,
     global const int *restrict counts,
     global const int *restrict starts,
-    global const real *restrict pieces,     // (NODES, TERMS) powers, lowest first
-    global int4 *restrict first,            // (n_atoms) the first node of each atom, block after block
+    global const real *restrict pieces,     // (NODES, TERMS) coefficients, lowest power first
+    global int4 *restrict first,            // (n_atoms) first node of each atom, sorted by block
     global real *restrict weights)          // (n_atoms, WEIGHTS) in this order
 {
     const int atom = get_global_id(0);

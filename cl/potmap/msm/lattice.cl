@@ -1,7 +1,7 @@
-// Lattice cutoff of multilevel summation: the potential at the points of a lattice from its charges within the reach of
-// a table of weights. A work-group owns a block of points of a slice. It brings one plane of charges after the other
-// into local memory, zeros beyond the lattice. Each work-item then adds up POINTS_Y rows of POINTS_X vectors.
-// docs/theory/msm.md, eq. 6
+// Lattice cutoff sum of multilevel summation: the potential at the points of a lattice from its charges within the
+// range of a table of weights. Each work-group owns a block of points of a slice. It loads one plane of charges after
+// the other into local memory, with zeros beyond the lattice. Each work-item then sums POINTS_Y rows of POINTS_X
+// vectors. docs/theory/msm.md, eq. 6
 #include "common/real.clh"
 
 #ifndef ITEMS_X
@@ -20,7 +20,7 @@
 #error "ROOM: charges of a plane that a block reaches, at most"
 #endif
 
-// A group of one work-item, as on CPUs, has the plane to itself; PoCL does not inline loads of vectors from local memory.
+// A group of one work-item, as on CPUs, uses private memory; PoCL does not inline vector loads from local memory.
 #if ITEMS_X * ITEMS_Y > 1
 #define SHARED local
 #else
@@ -38,7 +38,7 @@ INLINE void clear(Sums *sums) {
     EACH_POINT(j, c) sums->of[j][c] = 0;
 }
 
-// Charges of rows from low_y on and columns from low_x on; any may lie beyond the lattice.
+// Charges of rows from low_y on and columns from low_x on; any may be beyond the lattice.
 INLINE void load_plane(
     SHARED real *tile, int rows, int columns, int low_x, int low_y, int4 shape, global const real *plane)
 {
@@ -66,10 +66,10 @@ INLINE void store_lanes(realv sum, int x, int nx, global real *row) {
 }
 
 kernel __attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1))) void msm_lattice(
-    const int4 shape,                       // points of the lattice along x, y, z
-    const int4 reach,                       // of the weights along x, y, z
+    const int4 shape,                       // number of lattice points along x, y, z
+    const int4 reach,                       // range of the weights along x, y, z
     const real scale,                       // of the weights
-    global const int *restrict extents,     // (2 reach.z + 1, 2 reach.y + 1) reach along x of a row of weights, -1 for none
+    global const int *restrict extents,     // (2 reach.z + 1, 2 reach.y + 1) range along x of a row of weights, -1 for none
     global const real *restrict weights,    // (2 reach.z + 1, 2 reach.y + 1, 2 reach.x + 1)
     global const real *restrict charges,    // (nz, ny, nx)
     global real *restrict potentials)

@@ -1,6 +1,6 @@
-// Prolongation of multilevel summation, the transpose of the restriction, an axis at a time. It brings potentials of a
-// lattice onto one of twice as many points along that axis. A work-item has a fine point. If it lies on a coarse one it
-// takes its potential, else it interpolates from the NODES coarse ones around. docs/theory/msm.md, eq. 7
+// Prolongation of multilevel summation, the transpose of the restriction, one axis at a time: potentials of a lattice
+// to one with twice as many points along that axis. One work-item per fine point: it copies the potential of a
+// coincident coarse point, or interpolates from the NODES coarse points around it. docs/theory/msm.md, eq. 7
 #include "common/real.clh"
 
 #ifndef NODES
@@ -12,9 +12,9 @@ kernel void msm_prolong(
     const int n_fine,
     const int n_coarse,
     const int n_inner,
-    const int first,                      // the fine point on which the first coarse one stands
-    const int adds,                       // 1 where potentials are added to what is there, else 0
-    global const real *restrict shares,   // (NODES), of a fine point between two coarse ones
+    const int first,                      // the fine point that coincides with the first coarse one
+    const int adds,                       // 1 to add to existing potentials, else 0
+    global const real *restrict shares,   // (NODES) weights of a fine point between two coarse ones
     global const real *restrict coarse,   // (n_outer, n_coarse, n_inner) potentials
     global real *restrict fine)           // (n_outer, n_fine, n_inner)
 {

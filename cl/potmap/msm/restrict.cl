@@ -1,13 +1,13 @@
-// Restriction of multilevel summation, an axis at a time. It brings charges of a lattice onto one of half as many
-// points along that axis. A work-item has a coarse point and gathers from the finer ones around it. docs/theory/msm.md,
-// eq. 5
+// Restriction of multilevel summation, one axis at a time: charges of a lattice to one with half as many points along
+// that axis. One work-item per coarse point gathers from the fine points around it. docs/theory/msm.md, eq. 5
 #include "common/real.clh"
 
 #ifndef NODES
 #error "NODES: points that the interpolant reaches along an axis"
 #endif
 
-// An interpolant is 1 on its own point and 0 on all others. So on the finer lattice it has NODES odd terms, and one.
+// The interpolation function is 1 at its own point and 0 at all others, so on the finer lattice it has NODES odd terms
+// plus one.
 #define TERMS (NODES + 1)
 #define OFFSET(term) ((term) < NODES ? 2 * (term) - (NODES - 1) : 0)
 
@@ -16,7 +16,7 @@ kernel void msm_restrict(
     const int n_coarse,
     const int n_fine,
     const int n_inner,
-    const int first,                      // the fine point on which the first coarse one stands
+    const int first,                      // the fine point that coincides with the first coarse one
     global const real *restrict shares,   // (TERMS)
     global const real *restrict fine,     // (n_outer, n_fine, n_inner) charges
     global real *restrict coarse)         // (n_outer, n_coarse, n_inner)

@@ -1,5 +1,5 @@
-// Inner loop on the device: the host walks i and launches this kernel n times; a work-item computes one pair (i, j).
-// The host reads the contributions of row i back and sums them, skipping j = i.
+// Inner loop on the device: the host loops over i and launches this kernel n times; each work-item computes one pair
+// (i, j). The host reads the contributions to row i and sums them, skipping j = i.
 #include "common/real.clh"
 #include "solvent/term.clh"
 

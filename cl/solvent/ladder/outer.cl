@@ -1,4 +1,4 @@
-// Outer loop on the device: a work-item owns atom i, loops over all j and takes the radius function itself.
+// Outer loop on the device: one work-item per atom i loops over all j and applies the radius function.
 #include "common/real.clh"
 #include "physics/gb_radius.clh"
 #include "solvent/term.clh"

@@ -1,4 +1,5 @@
-// Born radii from Born integrals: a work-item an atom adds the parts of its integral and takes the radius function.
+// Born radii from Born integrals: one work-item per atom adds the parts of its integral and applies the radius
+// function.
 #include "common/real.clh"
 #include "physics/gb_radius.clh"
 

@@ -1,11 +1,11 @@
-// Double loop over atoms as it is in PELE, compiled, run by one work-item: the baseline of every speed-up.
+// Double loop over atoms as in PELE, compiled and run by one work-item: the baseline of every speed-up.
 #include "common/real.clh"
 #include "physics/gb_radius.clh"
 #include "solvent/term.clh"
 
 kernel void born_radii_sequential(
     const int n_atoms,
-    const int first_row,                  // rows to compute: a sample of them times a large system
+    const int first_row,                  // rows to compute; for large systems a sample is timed
     const int last_row,
     RADIUS_PARAMETER,                     // physics/gb_radius.clh
     const Reaches reaches,

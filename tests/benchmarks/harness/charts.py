@@ -1,4 +1,4 @@
-"""Charts of timings; matplotlib draws them."""
+"""Charts of timings with matplotlib."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, inches. Raises PeleError where matplotlib is not installed."""
+    """Return an empty figure, size in inches. Raises PeleError if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -26,20 +26,20 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, whole or not at all; its texts have the command that drew it and the day."""
+    """Write a figure as PNG atomically, with the command that created it and the date as metadata."""
     with replacing(path) as temporary:
         said = {"Command": " ".join(["python", *sys.argv]), "Date": datetime.now(timezone.utc).date().isoformat()}
         figure.savefig(temporary, format="png", dpi=150, metadata=said)
 
 
 def plain(value: float, digits: int = 3) -> str:
-    """A number >= 0 with at least so many digits, commas between thousands and never an exponent."""
+    """Format a number >= 0 with at least this many digits, with thousands separators and without an exponent."""
     decimals = max(0, digits - 1 - math.floor(math.log10(value))) if value else 0
     return f"{value:,.{decimals}f}"
 
 
 def logarithmic(axis: XAxis | YAxis) -> None:
-    """Make an axis logarithmic, with plain numbers at the decades and none between."""
+    """Make an axis logarithmic, with plain numbers at the decades and no minor labels."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})

@@ -1,4 +1,4 @@
-"""Commands that the host gives to an OpenCL runtime, counted."""
+"""Count the commands that the host sends to an OpenCL runtime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pele_ocl.opencl.queue import Queue
 
 @contextmanager
 def counted_calls() -> Iterator[Counter[str]]:
-    """Count launches, buffers that are made or cleared, and copies, by whether the host waits for them."""
+    """Count launches, buffers created or cleared, and copies, by whether the host waits for them."""
     found, launch, copy, fill, make = (
         Counter[str](), cl.enqueue_nd_range_kernel, cl.enqueue_copy, cl.enqueue_fill_buffer, Queue._buffer
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Ours and every peer that is there, on equal atoms in one run, with a check of the answers."""
+"""Compare pele-ocl with all available peers on the same atoms in one run, and check the results."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ MOST_REFERENCE_ATOMS = 6000  # beyond, OpenMM's Reference platform takes minutes
 class Row:
     """Times of one code for one work.
 
-    seconds : with all data in place; call_seconds : of a call that gets positions and gives
-        arrays, with everything else prepared before; None where not known
-    sampled : whether `seconds` is of a part of the work, scaled
-    errors : relative, by what they are of; worst of them beyond its tolerance means that the answer does not agree
-    reason : why there are no figures; absent : because the code is not there, or not for this
+    seconds : with all data in place; call_seconds : of a call with positions in and arrays out,
+        everything else prepared before; None if unknown
+    sampled : whether `seconds` is scaled from a part of the work
+    errors : relative errors by quantity; the result disagrees if any exceeds its tolerance
+    reason : why there are no numbers; absent : whether the code is not installed, or does not support the work
     """
 
     work: str
@@ -69,13 +69,13 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        """True if no error is beyond its tolerance, or not a number."""
+        """Return whether all errors are within their tolerances, and not NaN."""
         return all(error <= TOLERANCES[self.precision][name] for name, error in self.errors.items())
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Part of a row that a contender measures."""
+    """Measured part of a row."""
 
     code: str
     where: str
@@ -87,7 +87,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A code that can be measured; `measure` raises AbsentError where it is not there."""
+    """A code that can be measured; `measure` raises AbsentError if it is not available."""
 
     code: str
     measure: Callable[[], Measured]
@@ -110,9 +110,9 @@ class Work:
         return f"{self.name}, {self.system}, {self.precision}"
 
     def rows(self, wanted: Callable[[str], bool], tell: Callable[[str], None]) -> Iterator[Row]:
-        """Measure one after the other: ours, and the peers named in `wanted`.
+        """Measure pele-ocl and then the peers named in `wanted`, one after the other.
 
-        tell : what is under way, and what came of it: a time, or the traceback of a peer that failed
+        tell : called with progress messages, and with a time, or the traceback of a failed peer
         """
         for contender in self.contenders:
             if not (contender.ours or wanted(contender.code)):
@@ -142,9 +142,9 @@ def _reason(error: Exception) -> str:
 def potmap_work(
     atoms: Atoms, grid: Grid, precision: str, devices: Sequence[Device], runs: int, most_seconds: float
 ) -> Work:  # fmt: skip
-    """A potential map, direct sum; the data stay on the device.
+    """Return the work of a potential map by direct sums; data stay on the device.
 
-    most_seconds : after which a peer is given up
+    most_seconds : time limit of a peer
     """
     gpu = any(device.kind == "GPU" for device in devices)
 
@@ -175,7 +175,7 @@ def _measured_map(code: str, where: str, once: Once, atoms: Atoms, grid: Grid, r
 
 
 def energy_work(name: str, atoms: Atoms, precision: str, devices: Sequence[Device], runs: int) -> Work:
-    """Lennard-Jones, Coulomb, GB and surface term with the full gradient, all pairs."""
+    """Return the work of Lennard-Jones, Coulomb, GB and surface terms with the full gradient, for all pairs."""
     model = SolventModel()
     exact = energy(atoms, precision="float64", device=get_cpu_device(devices[0]))
 
@@ -199,7 +199,7 @@ def energy_work(name: str, atoms: Atoms, precision: str, devices: Sequence[Devic
 def nonbond_work(
     name: str, atoms: Atoms, cutoff: float, precision: str, devices: Sequence[Device], runs: int
 ) -> Work:  # fmt: skip
-    """Lennard-Jones and Coulomb with gradient over the pairs within a cutoff."""
+    """Return the work of Lennard-Jones and Coulomb with gradient for the pairs within a cutoff."""
     pairs = pairs_within(atoms, cutoff)
     exact = nonbond_definition(atoms, pairs.first, pairs.second)
     total = exact.lennard_jones + exact.coulomb
@@ -226,7 +226,7 @@ def nonbond_work(
 
 
 def solvent_work(name: str, atoms: Atoms, precision: str, devices: Sequence[Device], runs: int) -> Work:
-    """Born radii and the GB and surface energy; OpenMM computes the forces with it, which it cannot leave out."""
+    """Return the work of Born radii with GB and surface energies; OpenMM also computes forces, which it cannot skip."""
     exact = solvent(atoms, variant="tiled", precision="float64", device=get_cpu_device(devices[0])).total
 
     def ours(device: Device) -> Measured:
@@ -252,7 +252,7 @@ def _openmm(
     atoms: Atoms, system: Callable[[], System], precision: str, runs: int,
     errors: Callable[[float, Floats | None], dict[str, float]],
 ) -> list[Contender]:  # fmt: skip
-    """OpenMM's platforms that compute in the precision; with data in place it is timed by steps, which need forces."""
+    """Return OpenMM platforms with this precision; with data in place, steps are timed, which need forces."""
 
     def measure(platform: str) -> Measured:
         if platform == "Reference" and len(atoms) > MOST_REFERENCE_ATOMS:
@@ -271,7 +271,7 @@ def _openmm(
 def _errors(
     value: float, gradient: Floats | None, exact_energy: float, exact_gradient: Floats | None
 ) -> dict[str, float]:  # fmt: skip
-    """Relative errors of an energy and, where there are any, of the gradient by norm."""
+    """Return the relative errors of an energy and, if there is one, of the gradient by norm."""
     errors = {"energy": abs(value - exact_energy) / abs(exact_energy)}
     if gradient is not None and exact_gradient is not None:
         errors["gradient"] = float(np.linalg.norm(gradient - exact_gradient) / np.linalg.norm(exact_gradient))
@@ -279,5 +279,5 @@ def _errors(
 
 
 def _shift(atoms: Atoms, pairs: PairList, cutoff: float) -> float:
-    """Compute the Coulomb energy that OpenMM leaves out so that each pair's is 0 at the cutoff, kcal/mol."""
+    """Return the Coulomb energy that OpenMM subtracts to make that of each pair 0 at the cutoff, kcal/mol."""
     return COULOMB_KCAL_A / cutoff * float(atoms.charges[pairs.first] @ atoms.charges[pairs.second])

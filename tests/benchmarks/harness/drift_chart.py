@@ -17,7 +17,7 @@ Curves = Mapping[str, Mapping[str, np.ndarray]]
 
 
 def draw_drift(curves: Curves, interval: float, stem: str) -> None:
-    """Write STEM-light.png and STEM-dark.png: the first run of each series, less its mean.
+    """Write STEM-light.png and STEM-dark.png: the first run of each series, minus its mean.
 
     curves : by panel and series, (n_times, n_runs) kcal/mol; interval : ps between times
     """

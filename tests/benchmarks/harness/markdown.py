@@ -1,4 +1,4 @@
-"""Tables in Markdown that read well as they are."""
+"""Markdown tables with aligned columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 
 def table(cells: Sequence[Sequence[str]], texts: Collection[int] = (0,)) -> list[str]:
-    """Lines of a table; cells : the head and then the rows; texts : columns that are no numbers, which go left"""
+    """Return the lines of a table; cells : header, then rows; texts : columns without numbers, aligned left"""
     widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
 
     def line(row: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Maps to an accuracy as a work of `tests/benchmarks/peers.py`: by a mesh, beside methods that are as sparing."""
+"""Maps with a given accuracy as a work of `tests/benchmarks/peers.py`: mesh method and comparable peers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ SPACING = 0.5  # A
 def mesh_work(
     points: int, n_atoms: int, precision: str, devices: Sequence[Device], runs: int, most_seconds: float
 ) -> Work:
-    """Make the map of a ball of atoms with `points` points along an edge, with an error by norm of MESH_ACCURACY at
-    most.
+    """Return the work of a map of a ball of atoms with `points` points per edge, with an error by norm of at most
+    MESH_ACCURACY.
 
-    most_seconds : after which a peer is given up
+    most_seconds : time limit of a peer
     """
     atoms = ball_of_atoms(n_atoms)
     grid = Grid(np.full(3, -SPACING * (points - 1) / 2), SPACING, (points, points, points))
@@ -54,14 +54,14 @@ def mesh_work(
 
 
 def _by_peer(name: str, atoms: Atoms, grid: Grid, runs: int) -> tuple[str, str, float, Array]:
-    """Compute the map by a peer: its place, its version, its seconds, and the map."""
+    """Compute the map with a peer; return its device, version, time in seconds, and the map."""
     peer = MESH_PEERS[name](atoms, MESH_ACCURACY)
     found = [peer.once(grid) for _ in range(runs)]
     return peer.where, peer.version, min(seconds for seconds, _ in found), found[-1][1]
 
 
 def _fastest(call: Callable[[], Array], runs: int) -> tuple[float, Array]:
-    """Time the fastest of some calls on the wall clock, the first left out, and return its result."""
+    """Return the wall time of the fastest of some calls after a first one, and its result."""
     call()
     seconds = []
     for _ in range(runs):
@@ -72,6 +72,6 @@ def _fastest(call: Callable[[], Array], runs: int) -> tuple[float, Array]:
 
 
 def _error(atoms: Atoms, grid: Grid, values: Array, device: Device) -> dict[str, float]:
-    """Measure the error by norm, at 1,000 points, against direct sums in float64."""
+    """Return the error by norm at 1,000 points, against direct sums in float64."""
     problem = planned(atoms, grid, MapOptions(method="mesh", accuracy=MESH_ACCURACY, device=device)).problem
     return {"potential": Sample(problem, device).errors(values[None], (sum_of_squares(values),))[0].norm}

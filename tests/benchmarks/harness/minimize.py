@@ -18,9 +18,9 @@ from .peers import AbsentError, version_of
 def minimize_work(
     name: str, precision: str, devices: Sequence[Device], tolerance: float = 10.0, noise: float = 0.1
 ) -> Work:  # fmt: skip
-    """Minimization of a shipped structure with its whole force field from one noisy start, each code to the tolerance.
+    """Return the work of minimizing a shipped structure with its complete force field from one noisy start.
 
-    The error is how much higher than OpenMM's CPU platform it ends; 0 where it ends lower.
+    The error is the energy difference from OpenMM's CPU platform; 0 if the energy is lower.
     """
     rows: dict[str, Timing] = {}
 

@@ -1,4 +1,4 @@
-"""Files that a timing command writes: tables, figures, charts, by their endings."""
+"""Output files of timing commands: tables, figures and charts, by suffix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SUFFIXES = (".md", ".json", ".png")
 
 
 def output_options(command: Command) -> Command:
-    """Options `outputs` and `machine`."""
+    """Add the options `outputs` and `machine`."""
     options: list[Callable[[Command], Command]] = [
         click.option(
             "-o", "--output", "outputs", type=PATH, multiple=True, metavar="FILE",
@@ -35,7 +35,7 @@ def output_options(command: Command) -> Command:
 
 
 def check_outputs(outputs: Sequence[Path]) -> None:
-    """Raise for files that cannot be written, before any work is done."""
+    """Raise an error for files that cannot be written, before any measurement."""
     for path in outputs:
         if path.suffix.lower() not in SUFFIXES:
             raise FormatError(f"{path}: unknown suffix {path.suffix!r}; files end in {', '.join(SUFFIXES)}")
@@ -45,7 +45,7 @@ def check_outputs(outputs: Sequence[Path]) -> None:
 
 
 def command_line() -> str:
-    """Write the command as one types it for the same result, without the places of its files."""
+    """Return the command line that reproduces the result, without folders of files."""
     words, given = ["python", f"tests/benchmarks/{Path(sys.argv[0]).name}"], iter(sys.argv[1:])
     for word in given:
         if word in ("-o", "--output", "--machine"):
@@ -56,7 +56,7 @@ def command_line() -> str:
 
 
 def origin() -> str:
-    """Say how a page was made, in Markdown."""
+    """Return the Markdown text about how a page was created."""
     return f"pele-ocl {__version__}:\n\n    {command_line()}\n"
 
 
@@ -64,7 +64,7 @@ def write_outputs(
     outputs: Sequence[Path], machine: str | None, page: str, rows: Sequence[Mapping[str, object]],
     draw: Callable[[Path], None],
 ) -> None:  # fmt: skip
-    """Write each file; page : of .md files; rows : of .json files; draw : makes a .png file"""
+    """Write each file; page : of .md files; rows : of .json files; draw : creates a .png file"""
     for path in outputs:
         if path.suffix.lower() == ".png":
             draw(path)

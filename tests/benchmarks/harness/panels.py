@@ -1,4 +1,4 @@
-"""Chart of a comparison: a column of panels for each work, a row for each system, of the tables that peers.py made."""
+"""Chart of a comparison from the tables of peers.py: one column of panels per work, one row per system."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SMALL = 9.0  # points of letters
 
 @dataclass(frozen=True)
 class Panel:
-    """A table of the page: who took how long; * behind a number that is scaled."""
+    """A table of the page: times by code; scaled numbers are marked with *."""
 
     work: str
     system: str
@@ -38,7 +38,7 @@ class Panel:
 
 
 def panels(page: str) -> list[Panel]:
-    """Read the tables of a page of peers.py that have numbers."""
+    """Read the tables with numbers from a page of peers.py."""
     found = []
     for work, system, precision, text in GROUP.findall(page):
         rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if "|" in line]
@@ -53,13 +53,13 @@ def panels(page: str) -> list[Panel]:
 
 
 def _short(code: str, where: str) -> str:
-    """A name beside a bar: of ours the runtime in place of the variant, which differs from panel to panel."""
+    """Return the label of a bar; for pele-ocl the runtime instead of the variant, which differs between panels."""
     runtime = re.search(r"\((.+)\)$", where)
     return f"pele-ocl, {runtime[1]}" if code.startswith("pele-ocl ") and runtime else code
 
 
 def figure_of(found: Sequence[Panel], title: str) -> Figure:
-    """Draw maps over the whole width, and all else with a column for each work and a row for each system."""
+    """Draw maps over the full width, and all other works with one column per work and one row per system."""
     wide = [panel for panel in found if panel.work in ("potmap", "mesh")]
     rest = [panel for panel in found if panel not in wide]
     works = list(dict.fromkeys(panel.work for panel in rest))
@@ -80,12 +80,12 @@ def figure_of(found: Sequence[Panel], title: str) -> Figure:
 
 
 def _molecule(panel: Panel) -> tuple[str, str]:
-    """The molecule, without what follows it ("src3, 985,203 pairs within 12 A"), and the precision."""
+    """Return the molecule without details ("src3, 985,203 pairs within 12 A"), and the precision."""
     return panel.system.partition(",")[0], panel.precision
 
 
 def _draw(panel: Panel, axes: Axes, named: bool) -> None:
-    """Draw the bars of a panel, over a logarithmic axis that begins below the shortest."""
+    """Draw the bars of a panel on a logarithmic axis that starts below the shortest one."""
     places = range(len(panel.names))
     colours = [OURS if name.startswith("pele-ocl") else THEIRS for name in panel.names]
     bars = axes.barh(places, panel.values, 0.7, color=colours)
@@ -107,7 +107,7 @@ def _draw(panel: Panel, axes: Axes, named: bool) -> None:
 
 
 def draw(path: Path, page: str, title: str) -> Figure:
-    """Draw the tables of a page, into .png or into .svg, whose colours suit light pages and dark ones.
+    """Draw the tables of a page to .png, or to .svg with colours for light and dark pages.
 
     Raises PeleError where matplotlib is not installed.
     """
@@ -121,7 +121,7 @@ def draw(path: Path, page: str, title: str) -> Figure:
 
 
 def _save_svg(figure: Figure, path: Path) -> None:
-    """Write a figure with its letters as text, and with rules that exchange its colours on dark pages."""
+    """Write an SVG figure with text as text, and with CSS rules that change its colours on dark pages."""
     import matplotlib
 
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "pele-ocl"}):

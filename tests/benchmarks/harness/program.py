@@ -1,4 +1,4 @@
-"""A command that is a program of its own, with the border of errors that `pele-ocl` has."""
+"""Command for separate programs, with the error handling of `pele-ocl`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pele_ocl.cli.command import EachOnce
 
 
 class Program(EachOnce):
-    """A command whose errors are one line on stderr with exit code 1; --debug shows the traceback instead."""
+    """A command that prints errors as one line on stderr with exit code 1; --debug shows the traceback instead."""
 
     def invoke(self, ctx: click.Context) -> Any:
         with errors_as_sentences(ctx):

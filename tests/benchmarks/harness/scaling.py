@@ -31,8 +31,8 @@ LONG_SECONDS = 1.0  # what is longer is timed once
 class Point:
     """Time and memory of a quantity for a number of atoms.
 
-    seconds : kernels alone; whole_seconds : by the clock on the wall, with all that is done before
-    device_bytes : the most that buffers held at a time
+    seconds : of kernels; whole_seconds : wall time including preparation
+    device_bytes : peak size of all buffers
     """
 
     quantity: str
@@ -51,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True)
 class End:
-    """End of a curve: the next size would take about so long."""
+    """End of a curve: estimated time of the next size."""
 
     quantity: str
     n_atoms: int
@@ -59,7 +59,7 @@ class End:
 
 
 class Result(Timed, Protocol):
-    """A result that knows the variant, too."""
+    """A result with its variant."""
 
     @property
     def variant(self) -> str: ...
@@ -71,14 +71,14 @@ Ready = Callable[[Atoms, str, Device], Evaluate]  # makes a quantity ready
 
 @dataclass(frozen=True)
 class Radii:
-    """Born radii alone, as a result whose time counts."""
+    """Born radii alone, as a result with a time."""
 
     variant: str
     seconds: Mapping[str, float]
 
 
 def _all_pairs(atoms: Atoms, precision: str, device: Device) -> Solvent:
-    """A plan by the variant that is chosen where nothing may be left out."""
+    """Return a plan with the best exact variant for all pairs."""
     return Solvent(atoms, variant=choose_variant(device.kind, len(atoms)), precision=precision, device=device)
 
 
@@ -114,7 +114,7 @@ def _potmap(atoms: Atoms, precision: str, device: Device) -> Evaluate:
 
 @dataclass(frozen=True)
 class Quantity:
-    """order : the time grows with this power of the number of atoms"""
+    """order : exponent of the time as a function of the number of atoms"""
 
     about: str
     order: int
@@ -135,9 +135,9 @@ def curve(
     name: str, sizes: Sequence[int], precision: str, device: Device, most_seconds: float, tell: Callable[[str], None],
     runs: int = 3,
 ) -> Iterator[Point | End]:  # fmt: skip
-    """One quantity for growing molecules, until the next would take longer than `most_seconds` in all.
+    """Measure one quantity for molecules of increasing size, until the next would exceed `most_seconds` in total.
 
-    tell : what is under way
+    tell : called with progress messages
     """
     quantity, before = QUANTITIES[name], None
     quantity.ready(ball_of_atoms(WARM_UP_ATOMS), precision, device)()  # builds the kernels

@@ -1,4 +1,4 @@
-"""Scaling for reading: tables in Markdown, and a chart."""
+"""Tables in Markdown and a chart of scaling results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .scaling import QUANTITIES, End, Point
 
 
 def section(name: str, curve: Iterable[Point | End]) -> str:
-    """One quantity's curve in Markdown."""
+    """Return the curve of one quantity in Markdown."""
     cells = [["atoms", "variant", "kernels, ms", "in all, s", "device MiB", "bytes an atom"]]
     ends = []
     for point in curve:
@@ -26,7 +26,7 @@ def section(name: str, curve: Iterable[Point | End]) -> str:
 
 
 def draw(path: Path, points: Sequence[Point], title: str) -> None:
-    """Time and memory against atoms, both on logarithmic scales, into a PNG file.
+    """Draw time and memory against the number of atoms, on logarithmic scales, to a PNG file.
 
     Raises PeleError where matplotlib is not installed.
     """

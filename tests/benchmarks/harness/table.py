@@ -1,4 +1,4 @@
-"""A comparison for reading: tables in Markdown."""
+"""Comparison as tables in Markdown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ABOUT = {
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Rows of one work in one precision: with figures, and without."""
+    """Rows of one work in one precision: with and without numbers."""
 
     timed: Sequence[Row]
     missing: Sequence[Row]
@@ -41,13 +41,13 @@ class Group:
         return f"{self.first.work}: {self.first.system}, {self.first.precision}"
 
     def times_best_peer(self, row: Row, of: Callable[[Row], float | None]) -> float | None:
-        """Return how many times faster a row is than the fastest peer whose answer agrees; None without one."""
+        """Return the speed-up over the fastest peer with a correct result; None without one."""
         peers = [of(peer) for peer in self.timed if not peer.ours and peer.agrees]
         known, own = [seconds for seconds in peers if seconds is not None], of(row)
         return min(known) / own if known and own is not None else None
 
     def section(self) -> str:
-        """Write the group in Markdown."""
+        """Return the group in Markdown."""
         lines = [f"### {self.title}", "", ABOUT[self.first.work], ""]
         if self.timed:
             lines += table(self._rate_cells() if self.first.work == "potmap" else self._time_cells(), texts=(0, 1))
@@ -85,17 +85,17 @@ class Group:
 
 
 def groups(rows: Iterable[Row]) -> list[Group]:
-    """Rows that belong together, in the order they come."""
+    """Group the rows by work and precision, in their order."""
     return [Group.of(some) for _, some in groupby(rows, key=lambda row: (row.work, row.system, row.precision))]
 
 
 def markdown(rows: Iterable[Row], title: str, origin: str) -> str:
-    """A page; origin : how it was made"""
+    """Return a page; origin : how it was created"""
     return "\n".join([f"## {title}", "", origin, *(group.section() for group in groups(rows))])
 
 
 def disagreements(rows: Iterable[Row]) -> list[str]:
-    """A sentence for each row whose answer is further from float64 than its tolerance."""
+    """Return a sentence for each row whose error against float64 exceeds its tolerance."""
     return [
         f"{row.code} on {row.where}, {row.work} of {row.system}: error of the {name} {error:.1e}, more than "
         f"{TOLERANCES[row.precision][name]:.0e} in {row.precision}"
@@ -115,7 +115,7 @@ def _ratio(ratio: float | None) -> str:
 
 
 def _error(row: Row, name: str) -> str:
-    """An error; in bold with a word where it is beyond its tolerance."""
+    """Format an error; in bold with a word if it exceeds its tolerance."""
     if name not in row.errors:
         return ""
     error = row.errors[name]

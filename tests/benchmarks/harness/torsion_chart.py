@@ -1,4 +1,4 @@
-"""Chart of a map of two torsions as free energies: a panel for each time of the clock, for light and dark pages."""
+"""Chart of free energy maps of two torsions: one panel per wall time, for light and dark pages."""
 
 from __future__ import annotations
 

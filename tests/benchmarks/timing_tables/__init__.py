@@ -1,1 +1,1 @@
-"""Timing tables of what is no ladder, beside other programs where they are installed."""
+"""Timing tables other than ladders, with other programs if they are installed."""

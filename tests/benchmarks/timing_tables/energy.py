@@ -1,4 +1,4 @@
-"""Whole energy with its full gradient, no cutoff: our variants, and OpenMM's platforms beside them."""
+"""Complete energy with full gradient, without cutoff: variants of pele-ocl and OpenMM platforms."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _OPENMM = ("CPU", *(name for name in PLATFORMS if name not in ("CPU", "Reference
 
 @dataclass(frozen=True)
 class Timing:
-    """One line of the table.
+    """One row of the table.
 
-    code : a variant of ours, or `OpenMM` with its platform
+    code : a variant of pele-ocl, or `OpenMM` with its platform
     conformations : evaluated in one call
-    seconds : for one conformation, as a caller sees it: positions in, energy and gradient out
-    kernel_seconds : for one conformation. Alone, positions and results are left in place; a batch divides the kernels'
-        time. None if not known
-    speedup : against OpenMM's CPU platform in the same run; None where that is not there
-    energy_error, gradient_error : against float64 on the CPU, relative, the gradient by norm
-    bounds, exact : as bounds.Timing has them; OpenMM has none
+    seconds : wall time per conformation: positions in, energy and gradient out
+    kernel_seconds : per conformation. For one, positions and results stay on the device; for a batch, kernel time is
+        divided. None if unknown
+    speedup : over OpenMM's CPU platform in the same run; None if it is not available
+    energy_error, gradient_error : relative to float64 on the CPU, the gradient by norm
+    bounds, exact : as in bounds.Timing; none for OpenMM
     """
 
     system: str
@@ -55,7 +55,7 @@ def measure(
     name: str, atoms: Atoms, precision: str, device: Device, variants: Sequence[str] = tuple(VARIANTS),
     conformations: int = 1, runs: int = 5, peers: bool = True,
 ) -> Iterator[Timing]:  # fmt: skip
-    """Time OpenMM's platforms, where there are any, and then ours on one structure."""
+    """Time the available OpenMM platforms, and then pele-ocl, on one structure."""
     model = SolventModel()
     exact = energy(atoms, model=model, precision="float64", device=get_cpu_device(device))
     assert exact.gradient is not None

@@ -1,4 +1,4 @@
-"""Programs and libraries that a timing table takes in where they are installed."""
+"""Programs and libraries that timing tables include if they are installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGES = {"openmm": BENCH_EXTRA, "numba": BENCH_EXTRA, "fmm3dpy": BENCH_EXTRA,
 
 
 class AbsentError(Exception):
-    """A program that is not there, or cannot do what is asked for; the message is the reason."""
+    """A program is not installed, or does not support the request; the message is the reason."""
 
 
 def load(module: str) -> ModuleType:

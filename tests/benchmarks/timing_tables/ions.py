@@ -1,4 +1,4 @@
-"""Time of placing an ion, beside the time of one more atom in a map."""
+"""Time of placing an ion, compared with the time of one more atom in a map."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from pele_ocl.units import COULOMB_KCAL_A
 
 @dataclass(frozen=True)
 class Timing:
-    """One line of the table; seconds are the kernels' own.
+    """One row of the table; seconds are kernel times.
 
-    map_seconds : the molecule's map; atom_seconds : an atom of it
-    exclusion_seconds : of what is near the molecule's atoms, done once
-    ions_seconds : all ions; ion_seconds : one of them; ratio : of an ion to an atom
-    map_error : of the molecule's map, by norm; ions_error : of the potentials at the ions, the worst to the largest;
-        against the float64 reference
-    bounds, exact : as bounds.Timing has them
+    map_seconds : of the molecule's map; atom_seconds : per atom of it
+    exclusion_seconds : of excluding points near atoms, once
+    ions_seconds : of all ions; ion_seconds : per ion; ratio : of an ion to an atom
+    map_error : of the molecule's map, by norm; ions_error : largest error of the potentials at the ions over the
+        largest potential; both against the float64 reference
+    bounds, exact : as in bounds.Timing
     """
 
     system: str
@@ -49,7 +49,7 @@ class Timing:
 
 
 def grid_for(atoms: Atoms, points: int | None) -> Grid:
-    """`points` to an edge, 0.5 A apart, with the molecule in the middle; by default 10 A around it."""
+    """Return a grid of `points` per edge, 0.5 A apart, centred on the molecule; by default 10 A around it."""
     if points is None:
         return Grid.around(atoms)
     middle = (atoms.positions.min(axis=0) + atoms.positions.max(axis=0)) / 2
@@ -59,9 +59,9 @@ def grid_for(atoms: Atoms, points: int | None) -> Grid:
 def measure(
     name: str, atoms: Atoms, grid: Grid, n_pairs: int, precisions: list[str], device: Device, runs: int
 ) -> Iterator[Timing]:
-    """Place pairs of sodium and chloride in the molecule's map; the fastest of some runs counts, the first left out.
+    """Place pairs of sodium and chloride in the map of a molecule; the fastest of some runs after a first one.
 
-    The runs of map and ions take turns, so that both see the same machine.
+    The runs of map and ions alternate, so that other programs affect both equally.
     """
     for precision in precisions:
         maps, exclusions, ions = list[float](), list[float](), list[float]()
@@ -83,7 +83,7 @@ def measure(
 
 
 def _ions_error(result: IonsResult) -> float:
-    """Return the worst error of the potentials at the ions, of molecule and earlier ions, to the largest."""
+    """Return the largest error of the potentials at the ions, relative to the largest potential."""
     exact = np.array([definition(result.atoms, Grid(at, 1, (1, 1, 1)))[0, 0, 0] for at in result.positions])
     for k in range(1, len(result)):
         distances = np.linalg.norm(result.positions[:k] - result.positions[k], axis=1)

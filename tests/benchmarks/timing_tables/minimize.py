@@ -1,4 +1,4 @@
-"""Minimization beside OpenMM's LocalEnergyMinimizer, of one system from the same starts to the same tolerance."""
+"""Minimization compared with OpenMM's LocalEnergyMinimizer, for one system, the same starts and the same tolerance."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _OPENMM = ("CPU", *(name for name in PLATFORMS if name not in ("CPU", "Reference
 
 @dataclass(frozen=True)
 class Timing:
-    """One line of the table: means over the starts, each minimized by itself.
+    """One row of the table: means over starts that are minimized one by one.
 
-    code : our method, or `OpenMM` with its platform
-    tolerance : rms gradient to be reached, kJ/mol/nm
-    seconds : without set-up; speedup : against OpenMM's CPU platform in the same run, None where that is not there
-    iterations, evaluations : None of OpenMM
-    energy, rms_gradient : at the end, by float64 on the CPU, kcal/mol and kJ/mol/nm
-    above : how much higher the energy is than OpenMM's CPU platform ends, relative, mean over starts; None without it
+    code : method of pele-ocl, or `OpenMM` with its platform
+    tolerance : target rms gradient, kJ/mol/nm
+    seconds : without set-up; speedup : over OpenMM's CPU platform in the same run, None if it is not available
+    iterations, evaluations : None for OpenMM
+    energy, rms_gradient : final values in float64 on the CPU, kcal/mol and kJ/mol/nm
+    above : relative difference of the energy from OpenMM's CPU platform, mean over starts; None without it
     """
 
     system: str
@@ -60,7 +60,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Minimized:
-    """End of one start: positions (n, 3) A, seconds, iterations and evaluations, None for OpenMM."""
+    """Result of one start: positions (n, 3) A, seconds, iterations and evaluations, None for OpenMM."""
 
     positions: Floats
     seconds: float
@@ -72,7 +72,7 @@ def measure(
     name: str, tolerance: float, noise: float, starts: int, device: Device, precision: str = "float32",
     methods: Sequence[str] = ("lbfgs",), peers: bool = True,
 ) -> Iterator[Timing]:  # fmt: skip
-    """Time OpenMM's platforms, where there are any, and then our methods on one structure with its whole force field.
+    """Time the available OpenMM platforms, and then pele-ocl, on one structure with its complete force field.
 
     tolerance : kJ/mol/nm; noise : A, of the starts
     """
@@ -109,13 +109,13 @@ def measure(
 
 
 def starts_of(atoms: Atoms, noise: float, count: int) -> list[Floats]:
-    """Make so many starts (n, 3) A, equal in all runs; noise : A"""
+    """Return `count` starts (n, 3) A, equal in all runs; noise : A"""
     rng = np.random.default_rng(SEED)
     return [atoms.positions + noise * rng.normal(size=atoms.positions.shape) for _ in range(count)]
 
 
 def minimizer_of(atoms: Atoms, method: str, tolerance: float, precision: str, device: Device | str | None) -> Minimizer:
-    """Our minimizer, which no limit of iterations ends before OpenMM's ends. tolerance : kJ/mol/nm"""
+    """Return a minimizer whose iteration limit is not reached before OpenMM ends. tolerance : kJ/mol/nm"""
     return Minimizer(
         atoms, model=MODEL, method=method, tolerance=tolerance * KJ_PER_MOL_NM, max_iterations=MOST_ITERATIONS,
         precision=precision, device=device,
@@ -128,7 +128,7 @@ def _mean(counts: Sequence[float | None]) -> float | None:
 
 
 def _system(name: str, peers: bool) -> tuple[Atoms, object | None]:
-    """Return the atoms of a shipped structure with all parameters, and their System in OpenMM, None without OpenMM."""
+    """Return the atoms of a shipped structure with all parameters, and OpenMM's System, None without OpenMM."""
     path = shipped("data") / "structures" / SYSTEMS[name]
     atoms = read(path)
     try:
@@ -143,14 +143,14 @@ def _system(name: str, peers: bool) -> tuple[Atoms, object | None]:
 
 
 def by_us(minimizer: Minimizer, begin: Floats) -> Minimized:
-    """Minimize from one start (n, 3) A by our minimizer."""
+    """Minimize one start (n, 3) A with pele-ocl."""
     start = time.perf_counter()
     result = minimizer.minimize(begin)
     return Minimized(result.positions, time.perf_counter() - start, result.iterations, result.evaluations)
 
 
 def by_openmm(peer: OpenMM, begin: Floats, tolerance: float) -> Minimized:
-    """Minimize from one start (n, 3) A by OpenMM's minimizer. tolerance : kJ/mol/nm"""
+    """Minimize one start (n, 3) A with OpenMM. tolerance : kJ/mol/nm"""
     from openmm import LocalEnergyMinimizer, unit
 
     peer.context.setPositions(begin * NM_PER_A)
@@ -163,7 +163,7 @@ def by_openmm(peer: OpenMM, begin: Floats, tolerance: float) -> Minimized:
 
 
 def end_of(exact: Energy, positions: Floats) -> tuple[float, float]:
-    """Energy, kcal/mol, and rms gradient, kJ/mol/nm, in float64."""
+    """Return energy, kcal/mol, and rms gradient, kJ/mol/nm, in float64."""
     result = exact.evaluate(positions)
     assert result.gradient is not None
     return result.total, float(np.sqrt((result.gradient**2).sum(axis=1).mean())) / KJ_PER_MOL_NM

@@ -1,4 +1,4 @@
-"""Energies and forces by OpenMM, to which the whole energy, GB and a cutoff's pairs are compared."""
+"""Energies and forces from OpenMM, for comparison with the energy, GB, and pairs within a cutoff."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PRECISIONS = {"float32": "single", "float64": "double"}
 
 
 def platforms() -> list[str]:
-    """OpenMM's platforms that are there; none without OpenMM."""
+    """Return the available OpenMM platforms; none without OpenMM."""
     try:
         openmm = load("openmm")
     except AbsentError:
@@ -43,7 +43,7 @@ def platforms() -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class OpenMM:
-    """A system of OpenMM, ready on one of its platforms."""
+    """An OpenMM system on one of its platforms."""
 
     context: Context
     platform: str
@@ -52,7 +52,7 @@ class OpenMM:
     def of(cls, system: System, positions: Floats, platform: str, precision: str) -> OpenMM:
         """positions : (n, 3) A
 
-        Raises AbsentError where the platform is not there, has no device or does not compute in the precision.
+        Raises AbsentError if the platform is not available, has no device or does not support the precision.
         """
         openmm = load("openmm")
         if precision not in PLATFORMS[platform]:
@@ -70,7 +70,7 @@ class OpenMM:
 
     @property
     def where(self) -> str:
-        """Processor that it computes on."""
+        """Return the device of the platform."""
         if self.platform == "Reference":
             return "CPU, 1 core"
         name = "Threads" if self.platform == "CPU" else "DeviceName"
@@ -78,7 +78,7 @@ class OpenMM:
         return f"CPU, {value} threads" if self.platform == "CPU" else str(value)
 
     def evaluate(self, positions: Floats | None = None) -> tuple[float, Floats]:
-        """Compute energy, kcal/mol, and gradient, (n, 3) kcal/mol/A, at positions (n, 3) A, by default its present
+        """Return energy, kcal/mol, and gradient, (n, 3) kcal/mol/A, at positions (n, 3) A, by default its current
         ones.
         """
         from openmm import unit
@@ -91,13 +91,13 @@ class OpenMM:
         return float(energy), -np.asarray(forces)
 
     def step(self, count: int) -> None:
-        """Do so many steps of molecular dynamics, in which the forces stay on their device."""
+        """Run steps of molecular dynamics; forces stay on the device."""
         self.context.getIntegrator().step(count)
         self.context.getState(getVelocities=True)  # waits for a GPU
 
 
 def whole_energy(atoms: Atoms, model: SolventModel) -> System:
-    """System of NonbondedForce and GBSAOBCForce without a cutoff, 1-4 pairs scaled: our `energy` less bonded terms."""
+    """Return a System of NonbondedForce and GBSAOBCForce without cutoff: `energy` without bonded terms."""
     openmm = load("openmm")
     system, pairs, gb = _forces_of(atoms)
     _set_solvent(gb, model)
@@ -117,7 +117,7 @@ def whole_energy(atoms: Atoms, model: SolventModel) -> System:
 
 
 def gb_alone(atoms: Atoms, model: SolventModel) -> System:
-    """System of a GBSAOBCForce without a cutoff: the energy of our `solvent`."""
+    """Return a System of a GBSAOBCForce without cutoff: the energy of `solvent`."""
     system, _, gb = _forces_of(atoms)
     _set_solvent(gb, model)
     gb.setNonbondedMethod(load("openmm").GBSAOBCForce.NoCutoff)
@@ -126,11 +126,11 @@ def gb_alone(atoms: Atoms, model: SolventModel) -> System:
 
 
 def pairs_within_cutoff(atoms: Atoms, cutoff: float, with_gb: bool = False) -> System:
-    """System of a NonbondedForce with the pairs of `pairs_within(atoms, cutoff)`; cutoff in A.
+    """Return a System of a NonbondedForce with the pairs of `pairs_within(atoms, cutoff)`; cutoff in A.
 
-    Its reaction field has the permittivity of vacuum. So forces belong to a Coulomb energy that ends at the cutoff,
-    shifted by q_i q_j / cutoff for each pair. with_gb : with a GBSAOBCForce of this cutoff, too, whose Born radii are
-    cut, as well.
+    The reaction field has the permittivity of vacuum, so the Coulomb energy is truncated at the cutoff and shifted by
+    q_i q_j / cutoff for each pair. with_gb : also with a GBSAOBCForce with this cutoff, which applies to Born radii,
+    too.
     """
     openmm = load("openmm")
     system, pairs, gb = _forces_of(atoms)
@@ -156,7 +156,7 @@ def _exclude(pairs: NonbondedForce, excluded: Indices) -> None:
 
 
 def _forces_of(atoms: Atoms) -> tuple[System, NonbondedForce, GBSAOBCForce]:
-    """A System of the atoms, with a NonbondedForce and a GBSAOBCForce that know their parameters but are not in it."""
+    """Return a System of the atoms, and a NonbondedForce and a GBSAOBCForce with their parameters, not yet added."""
     openmm = load("openmm")
     assert atoms.lj_sigma is not None
     assert atoms.lj_epsilon is not None

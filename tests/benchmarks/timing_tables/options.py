@@ -1,4 +1,4 @@
-"""Options of the timing tables beside those of `pele-ocl bench`."""
+"""Options of the timing tables in addition to those of `pele-ocl bench`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pele_ocl.cli.options import Command
 
 
 def best_run_option(default: int) -> Callable[[Command], Command]:
-    """Add --runs, whose fastest one is told."""
+    """Add --runs, the number of runs of which the fastest is reported."""
     text = "Times to run each; the fastest counts."
     return click.option("--runs", type=click.IntRange(min=1), default=default, show_default=True, help=text)
 

@@ -1,4 +1,4 @@
-"""Time of the ladder of solvers of the Poisson-Boltzmann equation, and of APBS on the same problem."""
+"""Time of solvers of the Poisson-Boltzmann equation, and of APBS on the same problem."""
 
 from __future__ import annotations
 
@@ -65,15 +65,15 @@ quit
 
 @dataclass(frozen=True)
 class Timing:
-    """One line of the table.
+    """One row of the table.
 
-    points : along each edge; solver : a key of pb.SOLVERS, or PEER; device : of PEER "one thread"
-    tolerance : residual that was asked for, by norm; residual : that was reached, None of PEER
-    iterations : None of PEER
-    seconds : of the solver, by the clock; of PEER its own, of the processor
-    energy : kJ/mol, self energies included; error : relative, against `mgcg` at a smaller residual
-    over_apbs : seconds over PEER's, None where it is not installed
-    bounds, exact : as bounds.Timing has them
+    points : along each edge; solver : a key of pb.SOLVERS, or PEER; device : "one thread" for PEER
+    tolerance : requested residual, by norm; residual : final one, None for PEER
+    iterations : None for PEER
+    seconds : wall time of the solver; for PEER processor time, as it reports
+    energy : kJ/mol, including self energies; error : relative to `mgcg` at a smaller residual
+    over_apbs : seconds relative to PEER, None if it is not installed
+    bounds, exact : as in bounds.Timing
     """
 
     system: str
@@ -93,7 +93,7 @@ class Timing:
 
 
 def grid_for(atoms: Atoms, points: int) -> Grid:
-    """Make a cube of `points` along each edge that reaches 10 A beyond the molecule."""
+    """Return a cube of `points` per edge that extends 10 A beyond the molecule."""
     assert atoms.gb_radii is not None
     reach = float(np.ptp(atoms.positions, axis=0).max() + 2 * atoms.gb_radii.max() + 2 * WIDTH)
     return grid_at(centre_of(_as_written(atoms)), round(reach / (points - 1), 4), [points] * 3)
@@ -102,7 +102,7 @@ def grid_for(atoms: Atoms, points: int) -> Grid:
 def measure(
     name: str, atoms: Atoms, points: int, solvers: Sequence[str], residuals: Sequence[float], device: Device, runs: int
 ) -> Iterator[Timing]:
-    """Solve one problem by APBS, if it is installed, and by each solver to each residual; the fastest run counts."""
+    """Solve one problem with APBS, if installed, and with each solver to each residual; the fastest run is reported."""
     atoms, least = _as_written(atoms), min(residuals)
     grid = grid_for(atoms, points)
 
@@ -133,7 +133,7 @@ def measure(
 
 
 def apbs(atoms: Atoms, grid: Grid, etol: float) -> tuple[float, float]:
-    """Run APBS on a problem: seconds of its solver, and the energy, kJ/mol. Raises PeleError if it fails."""
+    """Run APBS on a problem; return the time of its solver, and the energy, kJ/mol. Raises PeleError if it fails."""
     with TemporaryDirectory() as folder:
         write_input(Path(folder), atoms, grid, etol)
         done = subprocess.run([PEER, "molecule.in"], cwd=folder, capture_output=True, text=True)
@@ -146,14 +146,14 @@ def apbs(atoms: Atoms, grid: Grid, etol: float) -> tuple[float, float]:
 
 
 def write_input(folder: Path, atoms: Atoms, grid: Grid, etol: float) -> None:
-    """Write the files of a problem for APBS: molecule.in and molecule.pqr."""
+    """Write the input files of a problem for APBS: molecule.in and molecule.pqr."""
     text = INPUT.format(n=grid.shape[0], h=grid.spacing[0], model=MODEL, salt=SALT, etol=etol)
     (folder / "molecule.pqr").write_text("".join(_pqr_lines(atoms)))
     (folder / "molecule.in").write_text(text)
 
 
 def _as_written(atoms: Atoms) -> Atoms:
-    """Round atoms as the PQR file for APBS has them, so that both programs solve one problem."""
+    """Round atoms as in the PQR file for APBS, so that both programs solve the same problem."""
     return Atoms(
         np.round(atoms.positions, 4), np.round(atoms.charges, 5),
         gb_radii=None if atoms.gb_radii is None else np.round(atoms.gb_radii, 4),
@@ -167,7 +167,7 @@ def _pqr_lines(atoms: Atoms) -> Iterator[str]:
 
 
 def draw(path: Path, timings: Sequence[Timing]) -> Any:
-    """Draw the residual against seconds, a curve a solver, and APBS as a star; return matplotlib's figure.
+    """Draw residuals against seconds, one curve per solver, and APBS as a star; return the matplotlib figure.
 
     path : .png, .svg or .pdf
 

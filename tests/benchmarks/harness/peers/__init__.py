@@ -1,4 +1,4 @@
-"""Peers: other programs that compute what we do, each where it is installed; timed beside us on the same atoms."""
+"""Peers: other programs that compute the same quantities, if they are installed, timed on the same atoms."""
 
 from __future__ import annotations
 

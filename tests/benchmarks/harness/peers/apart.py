@@ -1,4 +1,4 @@
-"""Work in a process of its own: what hangs or crashes there takes nothing with it."""
+"""Work in a separate process, whose hangs and crashes do not affect this one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no other
 
 
 def apart(most_seconds: float, work: Callable[..., T], *args: object) -> T:
-    """Call `work(*args)`, which can be pickled as its arguments can; return or raise what it does.
+    """Call `work(*args)`, which must be picklable, in a separate process; return its result or raise its error.
 
-    Raises RuntimeError where that takes longer than `most_seconds`, and BrokenProcessPool where the process dies.
+    Raises RuntimeError if it takes longer than `most_seconds`, and BrokenProcessPool if the process crashes.
     """
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         process = pool.submit(os.getpid).result()

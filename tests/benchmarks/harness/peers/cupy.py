@@ -1,4 +1,4 @@
-"""Map by a kernel written by hand in CUDA C++, the last of the text books: eight points a thread."""
+"""Map with a hand-written CUDA C++ kernel, the last one of the textbooks: eight points per thread."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ MACROS = {
 
 
 def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
-    """Run the kernel above through CuPy, with CUDA's fast mathematics."""
+    """Return the map peer that runs the kernel above with CuPy, with CUDA's fast math."""
     if not gpu:
         raise AbsentError("CUDA is for GPUs")
     cupy = load("cupy")
@@ -78,7 +78,7 @@ def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
 
     @lru_cache(maxsize=1)
     def placed(grid: Grid) -> tuple[ndarray, list[ndarray]]:
-        """Values, and atoms with axes; the last tile is filled up with atoms without charge, far away."""
+        """Return a buffer of values, and atoms with axes; the last tile is padded with distant uncharged atoms."""
         positions, charges, axes = relative_arrays(atoms, grid, precision)
         padded = np.full((n_tiles * tile, 4), 1e4, precision)
         padded[:, 3] = 0

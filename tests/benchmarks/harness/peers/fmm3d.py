@@ -1,4 +1,4 @@
-"""A map by FMM3D: a fast multipole method on the CPU, in float64 throughout."""
+"""Map with FMM3D: a fast multipole method on the CPU, in float64."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLACK = 10  # it keeps a finer accuracy than it is asked for (measured), and wou
 
 
 def potmap(atoms: Atoms, accuracy: float) -> MapPeer:
-    """Compute the potential of all charges at all points; accuracy : the error by norm that it is to keep"""
+    """Compute the potential of all charges at all points; accuracy : requested error by norm"""
     fmm3d = load("fmm3dpy")
 
     def once(grid: Grid) -> tuple[float, Array]:

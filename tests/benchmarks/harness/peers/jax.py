@@ -1,4 +1,4 @@
-"""A map by JAX: array operations, compiled by XLA."""
+"""Map with JAX: array operations compiled by XLA."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
-    """Compile all distances at once by jax.jit; XLA makes a loop of them."""
+    """Compile the expression over all distances with jax.jit; XLA fuses it into a loop."""
     # By default JAX takes most of a GPU's memory for itself, where others are timed, too.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax = load("jax")

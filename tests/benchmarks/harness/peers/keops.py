@@ -1,4 +1,4 @@
-"""A map by KeOps: sums of a formula over all pairs, which it compiles for the CPU or a GPU."""
+"""Map with KeOps: sums of a formula over all pairs, compiled for the CPU or a GPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
-    """Sum over atoms of q / |x - y|. On a GPU through PyTorch's tensors, which stay there; else on NumPy's."""
+    """Sum q / |x - y| over atoms: on a GPU with PyTorch tensors, which stay there; else with NumPy arrays."""
     keops = load("pykeops")
     keops.set_verbose(False)  # it would write into the table
     torch = load("torch") if gpu else None

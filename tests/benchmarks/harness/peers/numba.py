@@ -1,4 +1,4 @@
-"""A map by numba: the loop that one would write in C, compiled for all cores of the CPU."""
+"""Map with numba: the loop that one would write in C, compiled for all cores of the CPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .peer import Array, MapPeer, relative_arrays
 
 
 def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
-    """A parallel loop over rows with fastmath, the loop over a row's points innermost."""
+    """Compute a parallel loop over rows with fastmath; the innermost loop is over the points of a row."""
     numba = load("numba")
 
     def loop(positions: Array, charges: Array, x: Array, y: Array, z: Array, values: Array) -> None:

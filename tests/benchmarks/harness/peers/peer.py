@@ -1,4 +1,4 @@
-"""Peers: other programs that compute one of our quantities, each in a form that can be timed."""
+"""Peers: other programs that compute a quantity of pele-ocl, in a form that can be timed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Once = Callable[[Grid], tuple[float, Array]]
 
 @dataclass(frozen=True, eq=False)
 class MapPeer:
-    """A peer made ready for the maps of some atoms.
+    """A peer prepared for the maps of some atoms.
 
-    version : its version's number; where : the processor that it computes on
+    version : version number; where : the device
     """
 
     version: str
@@ -35,7 +35,7 @@ class MapPeer:
 
 
 def version_of(*distributions: str) -> str:
-    """Return the version of the first of the packages that is installed."""
+    """Return the version of the first installed package."""
     for name in distributions:
         try:
             return version(name)
@@ -45,22 +45,22 @@ def version_of(*distributions: str) -> str:
 
 
 def relative_arrays(atoms: Atoms, grid: Grid, precision: str) -> tuple[Array, Array, tuple[Array, ...]]:
-    """Positions (n, 3) and axes from the middle of the grid, and charges (n,) with Coulomb's constant."""
+    """Return positions (n, 3) and axes relative to the grid centre, and charges (n,) times Coulomb's constant."""
     middle = (grid.origin + grid.last) / 2
     axes = tuple((axis - m).astype(precision) for axis, m in zip(grid.axes(), middle, strict=True))
     return (atoms.positions - middle).astype(precision), (COULOMB_KCAL_A * atoms.charges).astype(precision), axes
 
 
 def points_of(axes: tuple[Array, ...]) -> Array:
-    """Points (nx ny nz, 3) of a grid in the order of a map's values."""
+    """Return the points (nx ny nz, 3) of a grid in the order of the map's values."""
     return np.stack(np.meshgrid(*axes[::-1], indexing="ij")[::-1], axis=-1).reshape(-1, 3)
 
 
 @contextmanager
 def talk_to_stderr(name: str) -> Iterator[None]:
-    """Send what is written to standard output to standard error; what a peer's compiled parts tell there gets its name.
+    """Redirect standard output to standard error, with a name before the messages of compiled parts of a peer.
 
-    name : of who is at work
+    name : of the running peer
     """
     sys.stdout.flush()
     kept = os.dup(1)

@@ -1,4 +1,4 @@
-"""A map by PyTorch: array operations one by one, and the same compiled."""
+"""Map with PyTorch: array operations one by one, and compiled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DISTANCES = {"cpu": 1 << 18, "cuda": 1 << 24}
 
 
 def eager(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
-    """Distances of some points to all atoms at a time, so many as memory holds with ease."""
+    """Compute distances of some points to all atoms at a time, limited by memory."""
     torch = load("torch")
     where = _where(torch, gpu)
     at_once = max(1, DISTANCES[where] // len(atoms))
@@ -37,7 +37,7 @@ def eager(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
 
 
 def compiled(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
-    """torch.compile on the same expression, which makes one loop of it and holds no distances; compiled for a shape."""
+    """Apply torch.compile to the same expression, which fuses it into a loop without storing distances."""
     torch = load("torch")
     if not hasattr(torch, "compile"):
         raise AbsentError(f"torch {torch.__version__} has no compile")

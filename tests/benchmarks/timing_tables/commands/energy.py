@@ -1,4 +1,4 @@
-"""`python tests/benchmarks/table.py energy`: energy and full gradient, beside OpenMM."""
+"""`python tests/benchmarks/table.py energy`: energy and full gradient, compared with OpenMM."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ def energy(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool, conformations: int, peers: bool,
 ) -> None:  # fmt: skip
-    """Energy and full gradient without a cutoff, by the variants for the device and by OpenMM on the same atoms.
+    """Energy and full gradient without cutoff, with the variants for the device and OpenMM on the same atoms.
 
-    "ms" is what one evaluation takes a caller. "kernels ms" is with positions and results left on the device, or of
-    many at once the kernels' share. The fastest and the slowest run are dropped and the others averaged. The speed-up
-    is against OpenMM's CPU platform in the same run, which computes in float32. The last columns are errors against
-    float64 on the CPU, of the energy and of the gradient by norm. One ten times larger than the tests allow is marked
-    "wrong", and the exit code is 1. Variants for another kind of device are timed if --variant names them.
+    "ms" is the wall time of one evaluation. "kernels ms" is the time with positions and results on the device, or for a
+    batch the kernel time per conformation. The fastest and the slowest run are dropped and the others averaged. The
+    speed-up is over OpenMM's CPU platform in the same run, which computes in float32. The last columns are errors
+    relative to float64 on the CPU, of the energy and of the gradient by norm. Errors ten times larger than the tests
+    allow are marked "wrong", and the exit code is 1. Variants for another kind of device are timed if given by
+    --variant.
     """
     from pele_ocl.opencl.device import get_device
     from timing_tables.energy import measure

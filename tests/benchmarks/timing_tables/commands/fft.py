@@ -33,12 +33,12 @@ def fft(
     sizes: tuple[int, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Fourier transforms of a cube of complex numbers by every rung of the ladder, beside scipy.fft.
+    """Fourier transforms of a cube of complex numbers by every rung of the ladder, compared with scipy.fft.
 
-    Times are the kernels' own, with the middle runs averaged. Times of scipy.fft are of calls with two threads. "over
-    scipy" is a time over that time: below 1 is faster. The rate is by the usual count of 5 N log2 N operations. The
-    error is by norm against NumPy in float64. One ten times larger than the tests allow is marked "wrong", and the exit
-    code is 1. On GPUs cuFFT is timed, too, if torch or cupy is installed.
+    Times are kernel times, averaged over the middle runs. Times of scipy.fft are of calls with two threads. "over
+    scipy" is the ratio to that time: below 1 is faster. The rate uses the conventional count of 5 N log2 N operations.
+    The error is by norm against NumPy in float64. Errors ten times larger than the tests allow are marked "wrong", and
+    the exit code is 1. On GPUs cuFFT is timed, too, if torch or cupy is installed.
     """
     from pele_ocl.opencl.device import get_device
     from timing_tables.fft import measure

@@ -44,12 +44,12 @@ def ions(
     system: str, points: int | None, n_ions: int, precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Time the placing of an ion beside one more atom of the molecule's map, points 0.5 A apart.
+    """Time the placement of an ion, compared with one more atom of the molecule's map, points 0.5 A apart.
 
-    Times are kernel times. "exclusion" is finding what is too near to the molecule, once. A map with the ions is made
-    on request alone and is not counted. Errors are against the float64 reference: of the molecule's map by norm, of
-    potentials at ions relative to the largest. If one is ten times larger than the tests allow, the row says "wrong"
-    and the exit code is 1.
+    Times are kernel times. "exclusion" is the time of excluding points near the molecule, once. The map with the ions
+    is computed only on request and is not included. Errors are against the float64 reference: of the molecule's map by
+    norm, of potentials at ions relative to the largest. If one is ten times larger than the tests allow, the row says
+    "wrong" and the exit code is 1.
     """
     from pele_ocl.opencl.device import get_device
     from timing_tables.ions import grid_for, measure

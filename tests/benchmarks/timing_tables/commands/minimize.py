@@ -1,4 +1,4 @@
-"""`python tests/benchmarks/table.py minimize`: minimization beside OpenMM's."""
+"""`python tests/benchmarks/table.py minimize`: minimization, compared with OpenMM."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def minimize(
     systems: tuple[str, ...], methods: tuple[str, ...], tolerances: tuple[float, ...], noise: float, starts: int,
     precision: str, device: str | None, peers: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Minimization with Amber99SB and OBC II, no cutoff, by our methods and by OpenMM from the same starts.
+    """Minimization with Amber99SB and OBC II, no cutoff, by pele-ocl and OpenMM from the same starts.
 
-    Seconds are without set-up, a mean over the starts; the speed-up is against OpenMM's CPU platform in the same run.
-    Energies (kcal/mol) and rms gradients (kJ/mol/nm) are computed in float64 on the CPU at the ends. "above" is the
-    mean energy above the ends of OpenMM's CPU platform.
+    Times are means over the starts without set-up; the speed-up is over OpenMM's CPU platform in the same run. Final
+    energies (kcal/mol) and rms gradients (kJ/mol/nm) are computed in float64 on the CPU. "above" is the mean energy
+    above that of OpenMM's CPU platform.
     """
     from pele_ocl.opencl.device import get_device
     from timing_tables.minimize import measure

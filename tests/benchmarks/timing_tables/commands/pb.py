@@ -47,12 +47,12 @@ def pb(
     system: str, points: int, solvers: tuple[str, ...], residuals: tuple[float, ...], charts: tuple[Path, ...],
     device: str | None, runs: int, as_json: bool,
 ) -> None:  # fmt: skip
-    """Solve the Poisson-Boltzmann equation by every rung of the ladder, beside APBS where it is installed.
+    """Solve the Poisson-Boltzmann equation by every rung of the ladder, compared with APBS if it is installed.
 
-    The problem is an input file of APBS: a cube of points that reaches 10 A beyond the molecule. It has surface smol,
-    charges spl2, border sdh and 0.15 mol/L of salt. Times are of the solver alone, by the clock, on all cores of a CPU.
-    Times of `apbs` are its solver's, of one thread. "over apbs" is a time over that time: below 1 is faster. The error
-    is of the energy, relative, against mgcg at a smaller residual. If one is too large, the row says "wrong" and the
+    The problem is an input file of APBS: a cube of points that extends 10 A beyond the molecule, with surface smol,
+    charges spl2, boundary sdh and 0.15 mol/L of salt. Times are wall times of the solver, on all cores of a CPU. Times
+    of `apbs` are those of its solver in one thread. "over apbs" is the ratio to that time: below 1 is faster. The error
+    is that of the energy, relative to mgcg at a smaller residual. If one is too large, the row says "wrong" and the
     exit code is 1.
     """
     from pele_ocl.opencl.device import get_device

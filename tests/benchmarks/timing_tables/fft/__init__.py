@@ -1,4 +1,4 @@
-"""Ladder of Fourier transforms beside libraries, on a cube of random complex numbers."""
+"""Ladder of Fourier transforms compared with libraries, on a cube of random complex numbers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ FLOPS = 5  # of a transform of N numbers, over N log2 N; the usual count
 
 @dataclass(frozen=True)
 class Timing:
-    """One line of the table.
+    """One row of the table.
 
-    points : along an edge; seconds : of the kernels, or of the library's call with the data in place
-    rate : floating-point operations a second by the usual count, 5 N log2 N of N numbers
-    over_scipy : its time over scipy.fft's, if that is installed; error : by norm, against NumPy in float64
-    bounds, exact : as bounds.Timing has them; peers have none
+    points : along an edge; seconds : of the kernels, or of the library call with data in place
+    rate : floating-point operations per second by the conventional count, 5 N log2 N for N numbers
+    over_scipy : time relative to scipy.fft, if that is installed; error : by norm, against NumPy in float64
+    bounds, exact : as in bounds.Timing; none for peers
     """
 
     points: int
@@ -47,7 +47,7 @@ class Timing:
 def measure(
     points: int, precision: str, device: Device, variants: Sequence[str] = tuple(FFT_VARIANTS), runs: int = 5
 ) -> Iterator[Timing]:
-    """Time scipy.fft, the variants, and the peers that are installed, each on points^3 numbers."""
+    """Time scipy.fft, the variants, and the installed peers, each on points^3 numbers."""
     rng = np.random.default_rng(SEED)
     cube = rng.normal(size=(2, points, points, points))
     exact = np.fft.fftn(cube[0] + 1j * cube[1])
@@ -81,7 +81,7 @@ def measure(
 
 
 def _kernels(device: Device, precision: str, variant: str, values: Values) -> float:
-    """Seconds of the kernels of one transform."""
+    """Return the time of the kernels of one transform."""
     queue = Queue(device, precision)
     transformed(queue, variant, values)
     return queue.kernel_seconds

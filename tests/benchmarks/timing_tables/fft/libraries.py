@@ -1,4 +1,4 @@
-"""Fourier transforms of libraries: each gives the transform of values, and a function that makes it once more."""
+"""Fourier transforms of libraries: each function returns a transform, and a call that repeats it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Peer = tuple[Values, Callable[[], object]]
 
 
 def scipy(values: Values) -> Peer:
-    """pocketfft on the host by way of SciPy."""
+    """Use pocketfft on the host through SciPy."""
     fftn = load("scipy.fft").fftn
     return fftn(values, workers=WORKERS), lambda: fftn(values, workers=WORKERS)
 
 
 def _torch(values: Values) -> Peer:
-    """cuFFT by way of PyTorch."""
+    """Use cuFFT through PyTorch."""
     torch = load("torch")
     if not torch.cuda.is_available():
         raise AbsentError("torch has no CUDA device")
@@ -35,7 +35,7 @@ def _torch(values: Values) -> Peer:
 
 
 def _cupy(values: Values) -> Peer:
-    """cuFFT by way of CuPy."""
+    """Use cuFFT through CuPy."""
     cupy = load("cupy")
     on_device = cupy.asarray(values)
 
