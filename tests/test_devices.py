@@ -409,29 +409,35 @@ def test_a_device_counts_the_bytes_of_its_buffers(device):
 def test_spare_buffers_are_not_in_use_and_freed_when_memory_is_short(device, monkeypatch):
     queue, spare = Queue(device, "float32"), device.spare_buffers
     gc.collect()
+    spare.clear()
     before = device.buffers.now
     scratch = Scratch.kept(device, "test")
     made = scratch(queue, "a", 1000).int_ptr
     scratch(queue, "b", 10)
     scratch(queue, "b", 2000)
     del scratch
-    assert (device.buffers.now - before, spare.now >= 4000 + 8000) == (0, True)
+    assert (device.buffers.now - before, spare.now) == (0, 4000 + 8000)
     again = Scratch.kept(device, "test")
     assert again(queue, "a", 900).int_ptr == made
-    assert device.buffers.now - before == 3600
+    assert (device.buffers.now - before, spare.now) == (4000, 8000), "whole buffers are in use or unused"
     again(queue, "a", 1000)
     assert device.buffers.now - before == 4000
+    with monkeypatch.context() as short:
+        short.setattr(Device, "memory", device.held_bytes + 1000)
+        device.require_memory(5000, 1000)
+    assert not spare.now, "also with a scratch that could have reused them"
     del again
+    assert spare.now == 4000
     small = Scratch.kept(device, "test")
-    small(queue, "a", 100)  # so much smaller that its memory is not left
+    small(queue, "a", 100)
+    assert device.buffers.now - before == 4000
     del small
-    assert not spare.take("test")
+    assert not spare.now, "it was much larger than needed"
     spare.leave("test", {"c": queue.empty(5000)}, 30_000)
-    monkeypatch.setattr(Device, "memory", device.held_bytes + 1000)
-    device.require_memory(15_000, 1000)
-    assert not spare.now
+    assert spare.now == 20_000
     spare.leave("test", {"c": queue.empty(5000)}, 10_000)
-    assert not spare.now
+    assert spare.now == 20_000
+    spare.clear()
 
 
 NUMBERS = dict(a=-5, b=250, c=-30_000, d=60_000, e=-(2**31), f=2**32 - 1, g=-(2**62) - 1, h=2**63 + 1, i=0.1)

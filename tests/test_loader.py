@@ -68,6 +68,16 @@ def test_the_context_of_a_single_gpu_is_made(gpus, context_of, made, monkeypatch
     assert {(platform, loader.ANY_DEVICE) for platform in range(len(gpus))} <= {*asked}
 
 
+def test_the_thread_leaves_errors_of_the_system_to_find_platforms(monkeypatch):
+    def refuse() -> None:
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr(runtimes, "announced_runtimes", refuse)
+    runtimes._start_drivers(loader.find_loader(), loader.GPU)
+    with pytest.raises(FileNotFoundError):
+        runtimes.find_platforms.__wrapped__()
+
+
 def test_a_device_takes_its_context_that_was_made(device):
     made = loader.find_loader().make_context(device.handle.int_ptr)
     assert made

@@ -10,6 +10,7 @@ import weakref
 from dataclasses import replace
 from math import comb
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 
 import numpy as np
@@ -26,8 +27,8 @@ from pele_ocl.pb.equation import Equation, solve
 from pele_ocl.pb.launching import Launching, NodeValues, add_at
 from pele_ocl.pb.levels import Batch, Solution
 from pele_ocl.pb.probes import probe_points
-from pele_ocl.pb.rows import take_corrections
-from pele_ocl.pb.scan import add_up
+from pele_ocl.pb.rows import BYTES, sets_at_once, take_corrections
+from pele_ocl.pb.scan import add_up, add_up_rows
 from pele_ocl.pb.surface import find_coefficients
 from pele_ocl.pb_model import PBProblem, PBSolute, Surface, grid_around, grid_beyond
 from pele_ocl.reference import pb as reference
@@ -753,11 +754,37 @@ def test_nodes_of_the_border(shape):
 def test_running_sums(count):
     """One tile, a full one, and three; sums beyond 32 bits are told."""
     launching, counts = Launching(Queue(get_device(), "float32")), np.random.default_rng(count).integers(0, 9, count)
-    starts, length = add_up(launching, launching.queue.upload(counts, np.int32), count)
+    starts, length = add_up(launching, launching.queue.upload(counts, np.int32), count, "nodes")
     assert length == counts.sum()
     assert np.array_equal(launching.queue.download(starts, count + 1, np.int32), [0, *np.cumsum(counts)])
     large = launching.queue.upload(np.full(count, 2**30), np.int32)
-    assert add_up(launching, large, count)[1] == count * 2**30
+    assert add_up_rows(launching, large, count, 1)[1] == [0, count * 2**30]
+    if count > 1:
+        with pytest.raises(InputError, match=r"^nodes are too many; choose a larger spacing"):
+            add_up(launching, large, count, "nodes")
+
+
+def test_too_many_neighbours_or_probes_are_refused(monkeypatch):
+    """Their lists have 32-bit indices."""
+    launching, atoms = Launching(Queue(get_device(), "float32")), random_molecule()
+    run = PoissonBoltzmann(atoms, PBModel(surface="smol"))
+    problem = run._problem(atoms.positions)
+    count = probe_points(launching, problem.solute, problem.rolled).count
+    for most, what in ((1, "neighbours of atoms"), (count - 1, "probes")):
+        monkeypatch.setattr("pele_ocl.pb.scan.MOST_LISTED", most)
+        with pytest.raises(InputError, match=f"^{what} are too many"):
+            probe_points(launching, problem.solute, problem.rolled)
+
+
+def test_memory_in_use_leaves_less_for_sets_of_rows(monkeypatch):
+    device, n_nodes, held = get_device(), 1000, get_device().held_bytes
+    monkeypatch.setattr(Device, "kind", "GPU")
+    monkeypatch.setattr(Device, "memory", held + 4 * BYTES * n_nodes)
+    assert sets_at_once(device, n_nodes) == 3
+    monkeypatch.setattr(Device, "held_bytes", held + BYTES * n_nodes)
+    assert sets_at_once(device, n_nodes) == 2
+    monkeypatch.setattr(Device, "held_bytes", held + 5 * BYTES * n_nodes)
+    assert sets_at_once(device, n_nodes) == 1
 
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
@@ -824,6 +851,29 @@ def test_rows_by_the_launches_of_gpus(monkeypatch):
     assert len(queues) == 2
     assert events == ["begun", "begun", "solved", "solved"]
     assert np.allclose(alone, expected, rtol=1e-6)
+
+
+def test_other_sets_end_when_the_caller_stops(monkeypatch):
+    """As after an error or an interrupt, without waiting for their solutions."""
+    atoms, begun, solved = random_molecule(), Event(), list[int]()
+    run = PoissonBoltzmann(atoms, spacing=1.5)
+
+    def solved_part(run, problems, part, geometry, queue):
+        if part.start:
+            buffer = queue.send(np.arange(5))
+            begun.set()
+            for _ in range(10_000):
+                queue.download(buffer, 5)
+        solved.append(part.start)
+        return [(None, {})]
+
+    monkeypatch.setattr(PoissonBoltzmann, "_solved_part", solved_part)
+    monkeypatch.setattr("pele_ocl.pb.plan.sets_at_once", lambda device, n_nodes: 2)
+    found = run._in_rows([run._problem(atoms.positions)] * 3, rows=1)
+    next(found)
+    assert begun.wait(60)
+    found.close()
+    assert solved == [0]
 
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")

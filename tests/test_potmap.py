@@ -22,7 +22,7 @@ from pele_ocl.potmap.bins import BinGrid, Bins
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.computing import estimate_seconds, middle_part, potmap_models
 from pele_ocl.potmap.problem import RUN
-from pele_ocl.potmap.slabs import MapSlab
+from pele_ocl.potmap.slabs import MapSlab, Scratch
 from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import potmap as reference
 from pele_ocl.units import COULOMB_KCAL_A, POTENTIAL_UNITS, potential_factor
@@ -197,6 +197,41 @@ def test_layouts_give_the_same_map(device, layout):
     values = np.empty((1, *grid.shape[::-1]), np.float32)
     slab.download(queue, values)
     assert relative(values[0], expected_map("layouts", atoms, grid)) < MAP["float32"]
+
+
+def test_only_the_map_is_cleared_in_a_larger_buffer(device, monkeypatch):
+    atoms, queue, cleared, own = random_atoms(100), Queue(device, "float32"), list[int](), Queue.clear
+    device.spare_buffers.leave("map", {"map": queue.empty(1 << 20)}, 1 << 30)
+    run = plan.Potmap(atoms, offset_grid(atoms, (9, 8, 7)), method="direct", device=device)
+    expected = run.evaluate().map.values.copy()
+
+    def clear(queue, buffer, first=0, size=None):
+        cleared.append(size or buffer.size)
+        own(queue, buffer, first, size)
+
+    monkeypatch.setattr(Queue, "clear", clear)
+    assert np.array_equal(run.evaluate().map.values, expected)
+    assert 9 * 8 * 7 * 4 <= max(cleared) < 1 << 20
+
+
+def test_sums_of_squares_keep_their_memory(device):
+    """Also after the slab, while another map uses the memory of earlier ones."""
+    atoms = random_atoms(100)
+    grid = offset_grid(atoms, (9, 8, 7))
+    task = MapProblem.of(atoms, grid, PotentialModel(), COULOMB_KCAL_A, False, "float32")
+    queue = Queue(device, "float32")
+    steps = blocked(queue, task)
+
+    def started():
+        slab = MapSlab.on(queue, task, 0, 7, steps.pad, Scratch.kept(device, "test"))
+        steps.add(queue, slab, 0, len(atoms))
+        return slab.squares(queue)
+
+    expected, totals = started()(), started()
+    gc.collect()
+    Scratch.kept(device, "test").zeros(queue, "squares", 1)
+    assert expected.all()
+    assert np.array_equal(totals(), expected)
 
 
 @pytest.mark.parametrize("kind", ["CPU", "GPU"])

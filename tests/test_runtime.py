@@ -12,9 +12,10 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from functools import partial
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -31,7 +32,7 @@ from pele_ocl.opencl import memory as memories
 from pele_ocl.opencl import queue as queues
 from pele_ocl.opencl.kernel import Parameter
 from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, Loan, ResultMemory, ResultPages, is_used
-from pele_ocl.opencl.queue import LARGEST_TABLE, MOST_TABLES
+from pele_ocl.opencl.queue import LARGEST_TABLE, MOST_TABLES, Turns
 
 BINARY = bytes(range(256)) * 4
 PROGRAM = SimpleNamespace(get_info=lambda query: [BINARY])
@@ -386,7 +387,7 @@ def test_values_are_sent_as_they_are_at_the_call(device, kind, monkeypatch):
 
 def test_another_thread_has_its_turn_while_one_waits(device, monkeypatch):
     """A thread that reads waits until the other one has used the device."""
-    turns, other_is_done, own = Lock(), Event(), Queue.has_come
+    turns, other_is_done, own = Turns(), Event(), Queue.has_come
 
     def work() -> None:
         with turns:
@@ -402,9 +403,21 @@ def test_another_thread_has_its_turn_while_one_waits(device, monkeypatch):
         thread.start()
         assert not other_is_done.is_set()
         assert queue.download(buffer, 5).tolist() == [0, 1, 2, 3, 4]
-        assert turns.locked()
+        assert turns.lock.locked()
     thread.join()
     assert other_is_done.is_set()
+
+
+def test_threads_end_at_their_next_turn(device):
+    turns = Turns()
+    with turns, Queue(device, "float32", profile=False).beside(turns) as queue:
+        buffer = queue.send(np.arange(5))
+        assert queue.download(buffer, 5).tolist() == [0, 1, 2, 3, 4]
+        turns.is_over = True
+        with pytest.raises(CancelledError):
+            queue.download(buffer, 5)
+        assert turns.lock.locked()
+    assert not turns.lock.locked()
 
 
 def test_large_buffers_are_cleared_in_pieces(device, monkeypatch):

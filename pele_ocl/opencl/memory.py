@@ -123,24 +123,23 @@ class SpareBuffers:
 
     def __init__(self) -> None:
         # No lock, because finalizers may call `leave` at any point in any thread.
-        self._kinds: dict[str, tuple[int, dict[str, Buffer]]] = {}
+        self._kinds: dict[str, dict[str, Buffer]] = {}
 
     @property
     def now(self) -> int:
         """Total bytes of the unused buffers."""
-        return sum(size for size, _ in list(self._kinds.values()))
+        return sum(buffer.size for buffers in list(self._kinds.values()) for buffer in list(buffers.values()))
 
-    def take(self, kind: str) -> dict[str, Buffer]:
-        """Remove and return the buffers of a kind, by name."""
-        return self._kinds.pop(kind, (0, {}))[1]
+    def take(self, kind: str, name: str) -> Buffer | None:
+        """Remove and return a buffer; None if there is none with this name."""
+        return self._kinds.get(kind, {}).pop(name, None)
 
     def leave(self, kind: str, buffers: dict[str, Buffer], most: int) -> None:
         """Store buffers in place of earlier ones of their kind. most : bytes; larger sets are freed"""
-        size = sum(buffer.size for buffer in buffers.values())
-        if size <= most:
+        if sum(buffer.size for buffer in buffers.values()) <= most:
             for buffer in buffers.values():
                 buffer.counted()
-            self._kinds[kind] = size, buffers
+            self._kinds[kind] = buffers
 
     def clear(self) -> None:
         """Free all buffers."""

@@ -9,7 +9,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -71,6 +71,33 @@ def elapsed_seconds(events: Sequence[Event], firsts: set[int], part: slice) -> f
     return float(sum(some[-1].profile.end - some[0].profile.start for some in stretches)) * 1e-9
 
 
+class Turns:
+    """Lock held by the thread that uses a device, for several threads with a queue each.
+
+    is_over : set to True to end the other threads at their next turn
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.is_over = Lock(), False
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+    @contextmanager
+    def given(self) -> Iterator[None]:
+        """Release the lock within the block. Raises CancelledError, with the lock held, if all turns are over."""
+        self.lock.release()
+        try:
+            yield
+        finally:
+            self.lock.acquire()
+        if self.is_over:
+            raise CancelledError
+
+
 @dataclass(eq=False)
 class Queue(Binder):
     """Queue of a device, which transfers arrays, launches kernels in order, and records their run times.
@@ -81,7 +108,7 @@ class Queue(Binder):
 
     profile : whether to record times, which increases the launch overhead
     own_command_queue : separate command queue; None to use the shared one
-    turns : lock held by the thread that uses the queue, released while it waits for a read
+    turns : held by the thread that uses the queue, and given to others while it waits for a read
     allocated : total bytes of all buffers created, including released ones
     held : buffers kept alive with the queue
     events : of the launches, in order; firsts : indices of first launches of kernels on the device
@@ -91,7 +118,7 @@ class Queue(Binder):
 
     profile: bool = True
     own_command_queue: CommandQueue | None = None
-    turns: Lock | None = None
+    turns: Turns | None = None
     held: list[Buffer] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     firsts: set[int] = field(default_factory=set)
@@ -227,20 +254,17 @@ class Queue(Binder):
         with self.device:
             cl.enqueue_copy(self.command_queue, array, buffer, src_offset=first * array.itemsize)
 
-    def _give_turns(self, turns: Lock) -> None:
-        """Release the lock until all commands are complete.
+    def _give_turns(self, turns: Turns) -> None:
+        """Give turns to other threads until all commands are complete.
 
         The event is polled, because waiting in NVIDIA's runtime seems to block launches of other threads.
         """
         with self.device:
             done = cl.enqueue_marker(self.command_queue)
             self.command_queue.flush()
-        turns.release()
-        try:
+        with turns.given():
             while not self.has_come(done):
                 time.sleep(BETWEEN_LOOKS)
-        finally:
-            turns.acquire()
 
     def reaches(self, array: NDArray[Any]) -> bool:
         """Return whether the device can write a large result directly to host memory.
@@ -461,7 +485,7 @@ class Queue(Binder):
         return Queue(self.device, self.precision, profile=profile)
 
     @contextmanager
-    def beside(self, turns: Lock | None = None) -> Iterator[Queue]:
+    def beside(self, turns: Turns | None = None) -> Iterator[Queue]:
         """Provide a queue with a separate command queue; its commands can run concurrently with other queues.
 
         The queue does not record times. turns : as in Queue

@@ -241,8 +241,11 @@ def load_runtimes(context_of: int = 0) -> threading.Thread:
 def _start_drivers(loader: Loader | None, context_of: int) -> None:
     if loader is None:
         return
-    with announced_runtimes():
-        platforms = loader.platforms()
+    try:
+        with announced_runtimes():
+            platforms = loader.platforms()
+    except OSError:  # such as no temporary folder; find_platforms raises it, if devices are needed
+        return
     for platform in platforms:
         loader.devices(platform)
     alike = [device for platform in platforms if context_of for device in loader.devices(platform, context_of)]

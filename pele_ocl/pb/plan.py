@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
-from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -295,6 +294,8 @@ class PoissonBoltzmann(Settled):
 
         Raises StoppedError with the number of the problem.
         """
+        from ..opencl.queue import Turns
+
         parts = self._batches(problems, rows)
         launching = self._geometry().launching if geometry is None else geometry.launching
         sizes = [(part.stop - part.start) * max(map(len, problems[part.start].grids)) for part in parts]
@@ -304,7 +305,7 @@ class PoissonBoltzmann(Settled):
                 yield from self._solved_part(problems, part, geometry, launching.queue)
             return
 
-        turns = Lock()  # without it, a thread that launches continuously blocks the others through Python's global lock
+        turns = Turns()  # without them, a thread that launches continuously blocks others through Python's global lock
 
         def in_queue_of_its_own(part: slice) -> list[tuple[Solution, dict[str, float]]]:
             with turns, launching.queue.beside(turns) as queue:
@@ -315,6 +316,7 @@ class PoissonBoltzmann(Settled):
             for found in pool.map(in_queue_of_its_own, parts):
                 yield from found
         finally:
+            turns.is_over = True  # ends the other sets after an error or an interrupt
             pool.shutdown(cancel_futures=True)
 
     def _solved_part(

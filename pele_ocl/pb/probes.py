@@ -14,7 +14,7 @@ from ..atoms import Floats
 from ..pb_model import SMALL, PBModel, PBSolute
 from .cells import Cells
 from .launching import LIST_GROUP, Launching
-from .scan import add_up
+from .scan import add_up, require_listable
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
@@ -95,10 +95,11 @@ def probes_of_rows(launching: Launching, solutes: Sequence[PBSolute], model: PBM
         launching.prepare("pb/probes.cl", kernel, (chunks, most, rows), (group, 1), {}, **common, **values)()
 
     over("find_exposed", has_points=has_points, counts=counts)
-    starts, found = add_up(launching, counts, count * chunks)
+    starts, found = add_up(launching, counts, count * chunks, "probes")
     has_circles = model.way == "cuts" and most > 1
     circles = _Circles.of(launching, cells.counts, atoms, has_points, model) if has_circles else None
     total = found + (circles.count if circles else 0)
+    require_listable(total, "probes")
     centres, of_rows = queue.empty(4 * max(1, total), launching.wide), queue.empty(max(1, total), np.int32)
     probes = {"probes": centres, "rows_of_probes": of_rows}
     over("list_exposed", starts=starts, probe=model.probe, **probes)
@@ -118,7 +119,7 @@ def _with_neighbours(launching: Launching, cells: Cells) -> dict[str, Any]:
         )()  # fmt: skip
 
     over("count_neighbours", counts=counts)
-    starts, length = add_up(launching, counts, cells.count)
+    starts, length = add_up(launching, counts, cells.count, "neighbours of atoms")
     neighbours = launching.queue.empty(max(1, length), np.int32)
     over("list_neighbours", neighbour_starts=starts, neighbours=neighbours)
     return {
@@ -153,5 +154,5 @@ class _Circles:
             )()  # fmt: skip
 
         over("count_circle_points", counts=counts)
-        starts, count = add_up(launching, counts, n_counts)
+        starts, count = add_up(launching, counts, n_counts, "probes")
         return cls(count, lambda first, probes: over("list_circle_points", starts=starts, first=first, **probes))

@@ -49,10 +49,11 @@ def rows_at_once(device: Device, n_nodes: int) -> int:
 
 
 def sets_at_once(device: Device, n_nodes: int) -> int:
-    """Return the number of sets of rows with `n_nodes` nodes to solve concurrently; 1 on CPUs."""
+    """Return the number of sets of rows with `n_nodes` nodes to solve concurrently in free memory; 1 on CPUs."""
     if device.kind == "CPU":
         return 1
-    return max(1, min(MOST_AT_ONCE, device.memory * MOST_AT_ONCE // MEMORY_SHARE // (BYTES * n_nodes)))
+    free = max(0, device.memory - device.held_bytes)
+    return max(1, min(MOST_AT_ONCE, free * MOST_AT_ONCE // MEMORY_SHARE // (BYTES * n_nodes)))
 
 
 def most_rows(grid: Grid) -> int:

@@ -6,27 +6,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..common.errors import InputError
 from .launching import Launching
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
 GROUP, EACH = 64, 16  # work-group size and counts per work-item, see cl/pb/scan.cl
+MOST_LISTED = 2**31 - 1  # elements of all lists, because kernels use 32-bit indices
 
 
-def add_up(launching: Launching, counts: Buffer, count: int) -> tuple[Buffer, int]:
+def add_up(launching: Launching, counts: Buffer, count: int, what: str) -> tuple[Buffer, int]:
     """Compute the start of each list in a concatenation, (count + 1) integers, and the total length.
 
-    counts : (count,) lengths, count >= 1; if the total exceeds 32 bits, the starts are undefined
+    counts : (count,) lengths, count >= 1; what : the elements of the lists
+
+    Raises InputError, as require_listable does, if there are too many elements.
     """
     starts, bounds = add_up_rows(launching, counts, count, 1)
+    require_listable(bounds[-1], what)
     return starts, bounds[-1]
+
+
+def require_listable(count: int, what: str) -> None:
+    """Raise InputError if lists have too many elements in total. what : the elements"""
+    if count > MOST_LISTED:
+        raise InputError(f"{what} are too many; choose a larger spacing or a smaller density of the surface")
 
 
 def add_up_rows(launching: Launching, counts: Buffer, count: int, rows: int) -> tuple[Buffer, list[int]]:
     """Compute the starts of lists as `add_up` does, and the bounds of each row.
 
-    rows : number of rows, which have equal numbers of lists
+    rows : number of rows, which have equal numbers of lists; if the total exceeds 32 bits, the starts are undefined
 
     Returns the starts, and (rows + 1) bounds of the rows.
     """

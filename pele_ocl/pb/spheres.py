@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.errors import InputError
 from ..grid import Grid
 from .cells import Cells, Spheres
 from .launching import BLOCK, Launching
@@ -17,8 +16,6 @@ from .scan import add_up
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from .probes import Probes
-
-MOST_LISTED = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +111,7 @@ def _listed(
         return launching.over_list("pb/near.cl", f"{kernel}_{what}", n_items, {}, **common, **values)
 
     over("count", counts=counts)()
-    starts, length = add_up(launching, counts, n_blocks)
-    if length > MOST_LISTED:
-        raise InputError(f"{what} near nodes are too many; choose a larger spacing or a smaller density of the surface")
+    starts, length = add_up(launching, counts, n_blocks, f"{what} near nodes")
     listed = queue.empty(max(1, length), np.int32)
     over("list", list_starts=starts, listed=listed, **further, **({"counts": counts} if what == "probes" else {}))()
     return starts, listed

@@ -96,7 +96,7 @@ class DeviceMap:
         """Return slices `first` to `last` - 1, set to 0; the memory of a slab with the same slices is reused."""
         kept = self._slab
         if kept is not None and (kept.first, kept.last) == (first, last):
-            queue.clear(kept.map)
+            queue.clear(kept.map, size=kept.n_bytes)
             return replace(kept, problem=self.problem)
         self._slab = kept = None  # frees its memory before allocating more
         self._slab = MapSlab.on(queue, self.problem, first, last, self.method.pad, self._memory)

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +43,8 @@ class Scratch:
 
     def __init__(self) -> None:
         self._buffers: dict[str, Buffer] = {}
-        self._spare: dict[str, Buffer] = {}
         self._wanted: dict[str, int] = {}
+        self._take: Callable[[str], Buffer | None] = lambda name: None
 
     @classmethod
     def kept(cls, device: Device, kind: str) -> Scratch:
@@ -52,7 +53,8 @@ class Scratch:
         Commands that use such buffers must be in the device's queue with profiling.
         """
         scratch, spare = cls(), device.spare_buffers
-        scratch._spare = spare.take(kind)
+        # One by one, so that the device counts the others as unused and can free them.
+        scratch._take = partial(spare.take, kind)
         weakref.finalize(scratch, _leave, spare, kind, scratch._buffers, scratch._wanted).atexit = False
         return scratch
 
@@ -60,13 +62,12 @@ class Scratch:
         """Return a buffer of at least n numbers, by default reals; values from earlier uses of the name are lost."""
         kind = np.dtype(dtype or queue.dtype)
         size = max(1, n) * kind.itemsize
-        found = self._buffers.pop(name, None) or self._spare.pop(name, None)
+        found = self._buffers.pop(name, None)
+        if found is None and (found := self._take(name)) is not None:
+            found.counted = queue.device.buffers.count(found, found.size)
         if found is None or found.size < size:
             found = None  # frees it before the larger one is created
             found = queue.empty(n, kind)
-        elif size > self._wanted.get(name, 0):  # counts the bytes in use
-            found.counted()
-            found.counted = queue.device.buffers.count(found, size)
         found.dtype = kind
         self._buffers[name], self._wanted[name] = found, max(size, self._wanted.get(name, 0))
         return found
@@ -134,6 +135,11 @@ class MapSlab:
         """Number of points, including padding."""
         return self.shape[0] * self.shape[1] * self.shape[2]
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the map; its buffer may be larger."""
+        return self.problem.components * self.n_points * self.map.dtype.itemsize
+
     def rests(self, queue: Queue) -> dict[str, Buffer]:
         """Upload the rounding errors of the points' coordinates along x, y, z."""
         firsts = (0, 0, self.first)
@@ -165,16 +171,17 @@ class MapSlab:
         """
         (nx, ny), components = self.problem.grid.shape[:2], self.problem.components
         n_slices = self.last - self.first
-        sums = self.scratch(queue, "squares", components * n_slices * ny)
+        scratch, n_sums = self.scratch, components * n_slices * ny
         kernel = queue.kernel("potmap/squares.cl", "row_squares", queue.device.vector_width(queue.precision))
         pitches = dict(zip(("pitch_x", "pitch_y", "pitch_z"), self.shape, strict=True))
         queue.launch(
             kernel, (ny, n_slices, components), (8, 1, 1),
-            dict(n_points=nx, n_rows=ny, map=self.map, sums=sums, **pitches),
+            dict(n_points=nx, n_rows=ny, map=self.map, sums=scratch(queue, "squares", n_sums), **pitches),
         )  # fmt: skip
 
         def totals() -> Floats:
-            rows = queue.download(sums, components * n_slices * ny).reshape(components, n_slices, ny)
+            # Refers to the scratch, because another one may reuse its buffers once it is deleted.
+            rows = queue.download(scratch(queue, "squares", n_sums), n_sums).reshape(components, n_slices, ny)
             found: Floats = rows.sum(axis=2, dtype=np.float64)
             return found
 

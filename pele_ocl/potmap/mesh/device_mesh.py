@@ -32,12 +32,14 @@ class SortedCharges:
 
     blocks : number along x, y, z; starts : (n_blocks + 1,) first charge of each block
     first : (n, 4) first node of each charge; weights : of the nodes around it, see cl/potmap/mesh/spread.clh
+    scratches : memory of the buffers, which other maps reuse once they are deleted
     """
 
     blocks: tuple[int, int, int]
     starts: Buffer
     first: Buffer
     weights: Buffer
+    scratches: tuple[Scratch, ...]
 
 
 class Spreading:
@@ -85,7 +87,7 @@ class Spreading:
             dict(pieces=self._pieces, first=first, weights=weights),
             NODES=window.nodes, TERMS=window.pieces.shape[1],
         )  # fmt: skip
-        return SortedCharges((bx, by, bz), starts, first, weights)
+        return SortedCharges((bx, by, bz), starts, first, weights, (atoms.scratch, self._scratch))
 
 
 class Interpolation:
