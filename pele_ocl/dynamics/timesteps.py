@@ -25,8 +25,10 @@ def step_note(atoms: Atoms, body: Body, timestep: float) -> str:
     if is_hydrogen.any():
         slower = float(np.sqrt((body.masses / atoms.masses)[is_hydrogen]).min())
         if body.constraints is None and timestep > LONGEST_STEP * slower:
-            return f"bonds to hydrogen vibrate too fast for steps of {timestep:g} fs; constrain them with "
-            "`constraints='hbonds'`"
+            return (
+                f"bonds to hydrogen vibrate too fast for steps of {timestep:g} fs; constrain them with "
+                "`constraints='hbonds'`"
+            )
         if body.constraints is not None and timestep > LONGEST_HELD_STEP * slower:
             return f"angles of hydrogens vibrate too fast for steps of {timestep:g} fs; give them `hydrogen_mass=3`"
     pairs, frequencies = _free_bonds(atoms, body)
