@@ -21,7 +21,7 @@ from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 
 import pele_ocl
 from pele_ocl.cli import simulate as command
-from pele_ocl.common.errors import INTERRUPTED, InputError
+from pele_ocl.common.errors import INTERRUPTED, InputError, PeleError
 from pele_ocl.dynamics.files import TRAJECTORIES
 
 __all__ = ["on_the_chosen_device"]
@@ -378,11 +378,13 @@ def test_a_run_that_is_refused_does_not_remove_an_earlier_one(tmp_path):
         with pytest.raises(InputError):
             pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options, **more)
         assert contents(out) == before
-    held = {"restrain": "name CA:5", "reference": out / "hexapeptide-00000.xyz"}
-    held["reference"].write_bytes(Path(HEXAPEPTIDE).read_bytes())
-    with pytest.raises(InputError):
+    own = out / "hexapeptide-00001.xyz"  # named like a trajectory of the run, but an input through a link
+    own.write_bytes(Path(HEXAPEPTIDE).read_bytes())
+    (tmp_path / "reference.pdb").symlink_to(own)
+    held = {"restrain": "name CA:5", "reference": tmp_path / "reference.pdb"}
+    with pytest.raises(PeleError, match="the same file as the input"):
         pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options, **held)
-    assert held["reference"].exists()
+    assert contents(out) == before | {own.name: own.read_bytes()}
 
 
 def test_a_structure_is_not_written_over(tmp_path):

@@ -350,8 +350,12 @@ def test_an_earlier_screen_is_replaced_if_asked(places, tmp_path):
     with pytest.raises(FormatError, match="belongs to the input"):
         screen(HEXAPEPTIDE, own.parent, output=out, overwrite=True, **options)
     assert {path.name for path in own.parent.iterdir()} == before
+    native = out / "ligands.sdf"  # named like a file of a screen
+    atoms = "".join(f"{x:10.4f}    0.0000    0.0000 {name}   0  0\n" for x, name in ((0.0, "C"), (1.4, "O")))
+    native.write_text(f"methanol\n\n\n  2  1  0  0  0  0  0  0  0  0999 V2000\n{atoms}  1  2  1  0\nM  END\n$$$$\n")
     with pytest.raises(FormatError, match="the same file as the input"):
-        screen(HEXAPEPTIDE, places, output=out, overwrite=True, native=own, **options)
+        screen(HEXAPEPTIDE, places, output=out, overwrite=True, native=native, **options)
+    assert native.exists()
     assert own.exists()
     backup = out / "screen.backup_of_friday.jsonl"
     backup.write_bytes((out / "screen.jsonl").read_bytes())
