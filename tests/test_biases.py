@@ -547,8 +547,8 @@ def test_samples_without_an_energy_are_named():
     for place, value, sentence in (
         ((1, 4), np.inf, "sample 4 has the reduced energy inf in state 1, which it was drawn from; expected finite"),
         ((0, 0), np.nan, "sample 0 has the reduced energy nan in state 0, which it was drawn from"),
-        ((0, 3), np.nan, "sample 3 has the reduced energy nan in state 0; finite"),
-        ((0, 5), -np.inf, "sample 5 has the reduced energy -inf in state 0; finite"),
+        ((0, 3), np.nan, "sample 3 has the reduced energy nan in state 0; expected finite"),
+        ((0, 5), -np.inf, "sample 5 has the reduced energy -inf in state 0; expected finite"),
     ):
         wrong = u.copy()
         wrong[place] = value

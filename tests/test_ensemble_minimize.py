@@ -216,9 +216,9 @@ def test_time_ends_rows_where_they_are(device):
 def test_wrong_options_are_named(device):
     ensemble = Ensemble(MOLECULES[1], 2, device=device)
     for options, words in (
-        ({"tolerance": -1}, "tolerance"), ({"method": "best"}, "no method"), ({"speed": 3}, "no option speed"),
+        ({"tolerance": -1}, "tolerance"), ({"method": "best"}, "unknown method"), ({"speed": 3}, "unknown option speed"),
         ({"rounds": 0}, "rounds"), ({"frozen": [1]}, "ensemble's own"), ({"precision": "float32"}, "ensemble's own"),
-        ({"constraints": "all"}, "constraints"), ({"method": "newton", "constraints": "hbonds"}, "holds no bonds"),
+        ({"constraints": "all"}, "constraints"), ({"method": "newton", "constraints": "hbonds"}, "does not support constraints"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=words):
             ensemble.minimize(**options)

@@ -179,7 +179,7 @@ def test_rot_assign_of_peleffy(tmp_path: Path):
     for words, fault in (
         ("sidelib FREE30 _CA_ _XX_ &", "no atom XX"),
         ("sidelib FREE30 _N__ _CB_ &", "not bonded"),
-        ("sidelib FREE_1 _CA_ _CB_ &", "no library"),
+        ("sidelib FREE_1 _CA_ _CB_ &", "not a library"),
         ("sidelab FREE30 _CA_ _CB_ &", "line 2"),
     ):
         file.write_text(f"rot assign res LIG &\n{words}\n")

@@ -120,7 +120,7 @@ def test_values_that_fit_nowhere_are_not_taken(file, name, value):
 @pytest.mark.parametrize("name", ["size", "tile"])
 def test_a_count_is_a_whole_number(file, name):
     put(file, name, "32.0")
-    with pytest.warns(TuningWarning, match="no whole number"):
+    with pytest.warns(TuningWarning, match="not a whole number"):
         assert remembered("energy", 32) == RULES
 
 

@@ -56,7 +56,7 @@ def tan_luo_radii(atoms: Atoms) -> Floats:
     for missing in np.flatnonzero((radii == 0) & ~is_hydrogen).tolist():
         raise InputError(
             f"{atoms.labels.atom(missing)} has the type {atoms.types[missing]}, without a radius of Tan and Luo; "
-            "take the topology's radii, radiopt=0"
+            "use the topology's radii, radiopt=0"
         )
     return radii
 
