@@ -482,9 +482,8 @@ class PBMaps:
                 if low < each.grid.origin[axis] - slack or high > each.grid.last[axis] + slack:
                     raise InputError(
                         f"the map of {what} does not cover the grid along {name}: it reaches from "
-                        f"{each.grid.origin[axis]:.3f} to {each.grid.last[axis]:.3f} A, which must be {low:.3f} to "
-                        f"{high:.3f} A"
-                        "are needed; give a larger map, or a smaller grid"
+                        f"{each.grid.origin[axis]:.3f} to {each.grid.last[axis]:.3f} A, and the grid from "
+                        f"{low:.3f} to {high:.3f} A; give a larger map, or a smaller grid"
                     )
 
     @property

@@ -389,6 +389,11 @@ def test_files_that_were_written_are_named(tmp_path):
         text = run(name, HEXAPEPTIDE, "-o", tmp_path / option).stdout
         assert text.splitlines()[-1] == f"Written       {tmp_path / option}"
     assert "Written" not in run("energy", HEXAPEPTIDE).stdout
+    of_shard = run(
+        "energy", HEXAPEPTIDE, STRUCTURES / "trialanine.pdb", "-o", tmp_path / "e.h5", "--shard", "1/2"
+    ).stdout
+    assert (tmp_path / "e.1of2.h5.part").exists()
+    assert "Written" not in of_shard  # e.h5 is of the run before
 
 
 def test_mistakes_are_told_with_present_names_of_options():

@@ -21,7 +21,7 @@ from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 
 import pele_ocl
 from pele_ocl.cli import simulate as command
-from pele_ocl.common.errors import INTERRUPTED, InputError
+from pele_ocl.common.errors import INTERRUPTED, InputError, PeleError
 from pele_ocl.dynamics.files import TRAJECTORIES
 
 __all__ = ["on_the_chosen_device"]
@@ -341,6 +341,50 @@ def test_an_earlier_run_is_replaced_if_asked(tmp_path):
         with pytest.raises(InputError, match=sentence):
             pele_ocl.simulate(HEXAPEPTIDE, out, steps=2, replicas=2, overwrite=True, **options, **more)
     run("simulate", HEXAPEPTIDE, "-o", out, *SHORT, "--overwrite")
+
+
+def test_overwriting_keeps_files_of_the_user(tmp_path):
+    out = tmp_path / "run"
+    options = dict(report_every=2, minimize=0, timestep=1, steps=2)
+    pele_ocl.simulate(HEXAPEPTIDE, out, replicas=2, replicas_per_device=1, **options)
+    own = [out / "parts" / "notes.txt", out / "parts" / "mine" / "energies.csv", out / "COLVAR.0"]
+    own += [out / f"hexapeptide-{name}.xyz" for name in ("1", "2-relaxed", "00000-relaxed")]
+    own += [out / "hexapeptide-00000.txt", out / "hexapeptide-small-00000.nc"]
+    for path in own:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("of the user")
+    with open(out / "energies.jsonl", "a") as table:
+        table.write('{"structure": cut}\n')  # a damaged line
+    pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options)
+    assert {path.read_text() for path in own} == {"of the user"}
+    assert not (out / "hexapeptide-00001.nc").exists()
+    assert [path.name for path in sorted((out / "parts").iterdir())] == ["mine", "notes.txt"]
+
+
+def test_overwriting_removes_colvar_files_of_a_biased_run(tmp_path):
+    bias = {"d": {"kind": "DISTANCE", "atoms": [1, 9]}, "hold": {"kind": "RESTRAINT", "arg": "d", "at": 5, "kappa": 1}}
+    out, options = tmp_path / "run", dict(report_every=2, minimize=0, timestep=1, steps=2)
+    pele_ocl.simulate(HEXAPEPTIDE, out, replicas=2, bias=bias, **options)
+    assert {path.name for path in out.glob("COLVAR*")} == {"COLVAR.0", "COLVAR.1"}
+    pele_ocl.simulate(HEXAPEPTIDE, out, bias=bias, overwrite=True, **options)
+    assert {path.name for path in out.glob("COLVAR*")} == {"COLVAR.0"}
+
+
+def test_a_run_that_is_refused_does_not_remove_an_earlier_one(tmp_path):
+    out, options = tmp_path / "run", dict(report_every=2, minimize=0, timestep=1, steps=2)
+    pele_ocl.simulate(HEXAPEPTIDE, out, **options)
+    before = contents(out)
+    for more in ({"restrain": "resid 99:5"}, {"integrator": "none such"}, {"constraints": "none such"}):
+        with pytest.raises(InputError):
+            pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options, **more)
+        assert contents(out) == before
+    own = out / "hexapeptide-00001.xyz"  # named like a trajectory of the run, but an input through a link
+    own.write_bytes(Path(HEXAPEPTIDE).read_bytes())
+    (tmp_path / "reference.pdb").symlink_to(own)
+    held = {"restrain": "name CA:5", "reference": tmp_path / "reference.pdb"}
+    with pytest.raises(PeleError, match="the same file as the input"):
+        pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options, **held)
+    assert contents(out) == before | {own.name: own.read_bytes()}
 
 
 def test_a_structure_is_not_written_over(tmp_path):

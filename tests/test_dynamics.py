@@ -527,7 +527,8 @@ def test_notes_tell_of_steps_that_are_too_long(device):
     def notes(**options) -> str:
         return " ".join(Simulation(START, device=device, **options).notes)
 
-    assert "bonds to hydrogen vibrate too fast for steps of 2 fs" in notes()
+    said = "bonds to hydrogen vibrate too fast for steps of 2 fs; constrain them with `constraints='hbonds'`"
+    assert said in notes()
     assert "too fast" not in notes(constraints="hbonds")
     assert "too fast" not in " ".join(Simulation(wells(1, 5.0)[0], model=VACUUM, device=device).notes)  # a carbon
     assert "angles of hydrogens vibrate too fast for steps of 4 fs" in notes(constraints="hbonds", timestep=4.0)

@@ -257,6 +257,14 @@ def test_an_earlier_run_is_replaced_if_asked(complex_file, pose_file, tmp_path):
     with pytest.raises(FormatError, match="the same file as the input"):
         pele_ocl.refine(written, ligand=LIGAND, output=out, overwrite=True, max_iterations=1)
     assert written.exists()
+    for more in (
+        {"poses": tmp_path / "none.sdf"},
+        {"free_radius": 99.0, "restraint": -1},
+        {"native": pose_file.with_name("none")},
+    ):
+        with pytest.raises(PeleError):
+            pele_ocl.refine(complex_file, ligand=LIGAND, output=out, overwrite=True, max_iterations=1, **more)
+        assert written.exists()  # a run that is refused does not remove an earlier one
     both = run("refine", complex_file, "--ligand", LIGAND, "-o", out, "--resume", "--overwrite", code=2)
     assert "choose one of --resume and --overwrite" in both.stderr
 

@@ -350,9 +350,20 @@ def test_an_earlier_screen_is_replaced_if_asked(places, tmp_path):
     with pytest.raises(FormatError, match="belongs to the input"):
         screen(HEXAPEPTIDE, own.parent, output=out, overwrite=True, **options)
     assert {path.name for path in own.parent.iterdir()} == before
+    native = out / "ligands.sdf"  # named like a file of a screen
+    atoms = "".join(f"{x:10.4f}    0.0000    0.0000 {name}   0  0\n" for x, name in ((0.0, "C"), (1.4, "O")))
+    native.write_text(f"methanol\n\n\n  2  1  0  0  0  0  0  0  0  0999 V2000\n{atoms}  1  2  1  0\nM  END\n$$$$\n")
+    with pytest.raises(FormatError, match="the same file as the input"):
+        screen(HEXAPEPTIDE, places, output=out, overwrite=True, native=native, **options)
+    assert native.exists()
+    assert own.exists()
+    backup = out / "screen.backup_of_friday.jsonl"
+    backup.write_bytes((out / "screen.jsonl").read_bytes())
+    (out / "complexes" / "pose_10.pdb").write_text("of the user")  # the run wrote none, since its molecule failed
     one = next(path for path in places.iterdir() if path.name == "pose_2.pdb")
     screen(HEXAPEPTIDE, one, output=out, overwrite=True, **options)
-    assert [path.name for path in own.parent.iterdir()] == ["pose_2.pdb"]
+    assert {path.name for path in own.parent.iterdir()} == {"pose_2.pdb", "pose_10.pdb"}
+    assert backup.exists()
     assert not (out / "residues.csv").exists()
     with pytest.raises(InputError, match="replaces a whole run"):
         screen(HEXAPEPTIDE, one, output=out, overwrite=True, shard="1/1", **options)

@@ -62,3 +62,25 @@ def test_minimize_is_spelled_one_way():
         if BRITISH.search(line) and not any(asked in line for asked in ASKED)
     ]
     assert not wrong
+
+
+JOINED = re.compile(r"""[\w;,.:})](?<!\\n)["']\n\s*f?["'][a-z]{2}""")  # pieces of a text without a blank between them
+
+
+def test_no_piece_of_a_message_is_lost():
+    """A piece on a line of its own is a statement without effect if parentheses are missing."""
+    lost = list[str]()
+    for path in (ROOT / "pele_ocl").rglob("*.py"):
+        source = path.read_text()
+        lost += [f"{path}:{source.count(chr(10), 0, of.start()) + 1}" for of in JOINED.finditer(source)]
+        for node in ast.walk(ast.parse(source)):
+            may_have_docstring = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            docstring = node.body[0] if may_have_docstring and node.body else None
+            texts = filter(_is_text, ast.iter_child_nodes(node))
+            lost += [f"{path}:{of.lineno}" for of in texts if of is not docstring]
+    assert not lost
+
+
+def _is_text(node: ast.AST) -> bool:
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.JoinedStr) or (isinstance(value, ast.Constant) and isinstance(value.value, str))

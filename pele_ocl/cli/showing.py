@@ -49,8 +49,9 @@ def written_lines(paths: Iterable[Path | None]) -> list[str]:
 
 
 def files_written(call: Call) -> list[str]:
-    """Return a line for each requested output file that exists. Shards write to separate files."""
-    return written_lines(path for path in call.outputs if path.is_file())
+    """Return a line for each requested output file that exists; none for shards, which write to other files."""
+    is_shard = call.parameters.get("shard") is not None
+    return [] if is_shard else written_lines(path for path in call.outputs if path.is_file())
 
 
 @contextmanager

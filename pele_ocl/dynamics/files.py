@@ -6,10 +6,11 @@ import csv
 import io
 import json
 import math
+import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
-from glob import escape
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,7 +31,7 @@ from ..formats.conformation_files import (
     write_conformation,
 )
 from ..jobs.journal import make_folder
-from ..jobs.outputs import held_already
+from ..jobs.outputs import held_already, remove_run
 from ..minimize import MinimizeBatch
 from ..results import Terms
 from .amounts import notes_of_reports
@@ -50,7 +51,9 @@ TABLES = ("energies.csv", "energies.jsonl")
 TRAJECTORIES = (  # trajectory formats
     *(suffix[1:] for suffix, form in CONFORMATION_FORMATS.items() if not form.holds_one), "none",
 )  # fmt: skip
+_TRAJECTORY = re.compile(r"(.+)-(?:\d{5,}|\d{4,}-\d{3,}-\d+\.\d\dK)\.(\w+)")  # as named by SimulationFiles
 TRAJECTORIES_OF = ("replica", "temperature")
+_PART = re.compile(r"\d{5,}-\d{5,}")  # folder of a part: its first and last replica
 _SHARE = 50  # time between checkpoints, in multiples of the time to write one
 Row = dict[str, Any]
 Labels = Mapping[str, Sequence[str]]  # names of collective variables, by the name of the bias
@@ -126,23 +129,43 @@ def require_no_run(folder: Path) -> None:
         raise held_already(folder)
 
 
-def files_of_run(folder: Path) -> list[Path]:
-    """Return tables, checkpoints and trajectories of a run, and the folders of its parts after their files.
+def remove_files(folder: Path, inputs: Sequence[Path] = ()) -> None:
+    """Remove the trajectories, tables and checkpoints of a run. The tables, which name the trajectories, are last.
 
-    Trajectories are identified by the structures in the tables. Written structures are not included, because they may
-    be inputs of the next run.
+    Written structures are kept, because they may be inputs of the next run.
+
+    Raises FormatError, before removing anything, if any of the files is an input.
     """
-    parts = sorted(folder.glob(f"{PARTS}/*"))
-    owns = [folder, *parts]
-    tables = [own / TABLES[1] for own in owns]
-    lines = (line for table in tables if table.is_file() for line in table.read_text(encoding="utf-8").splitlines())
-    names = dict.fromkeys(str(json.loads(line)["structure"]) for line in lines if line.endswith("}"))
-    suffixes = [form for form in TRAJECTORIES if form != "none"]
-    patterns = [f"{escape(name)}-[0-9]*.{suffix}" for name in names for suffix in suffixes]
-    return [
-        *(own / name for own in owns for name in (CHECKPOINT, *TABLES)), *parts, folder / PARTS,
-        *(path for pattern in (*patterns, "COLVAR.[0-9]*") for path in folder.glob(pattern)),
-    ]  # fmt: skip
+    parts = [path for path in sorted(folder.glob(f"{PARTS}/*")) if _PART.fullmatch(path.name) and path.is_dir()]
+    owns = [*parts, folder]
+    rows = [row for own in owns for row in _rows_in(own / TABLES[1])]
+    names = {row["structure"] for row in rows}
+    colvars = {f"COLVAR.{row['replica']}" for row in rows if any(map(_is_variable, row))}
+    written = [path for path in folder.glob("*") if _structure_of(path) in names or path.name in colvars]
+    tables = [own / name for own in owns for name in (CHECKPOINT, *TABLES)]
+    remove_run([*written, *tables], [*parts, folder / PARTS], inputs)
+
+
+def _rows_in(table: Path) -> Iterator[Row]:
+    """Yield the rows of a table in JSON; other lines, such as an incomplete last one, are ignored."""
+    if not table.is_file():
+        return
+    for line in table.read_text(encoding="utf-8", errors="replace").splitlines():
+        with suppress(ValueError):
+            row = json.loads(line)
+            if isinstance(row, dict) and {"structure", "replica"} <= row.keys():
+                yield row
+
+
+def _structure_of(path: Path) -> str | None:
+    """Return the structure that a trajectory is named after; None for other files."""
+    match = _TRAJECTORY.fullmatch(path.name)
+    return None if match is None or match[2] not in TRAJECTORIES else match[1]
+
+
+def _is_variable(column: str) -> bool:
+    """Return whether a column contains a collective variable, which is also written to COLVAR files."""
+    return column not in COLUMNS and not column.endswith("_kcal_mol")
 
 
 def columns_of(simulation: Recorded, labels: Labels) -> tuple[str, ...]:

@@ -225,6 +225,7 @@ def simulate(
         held=held.each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,
         strict=flag("strict", strict), resume=flag("resume", resume), overwrite=overwrite, shard=part,
         velocities=flag("velocities", velocities), bias=biases,
+        inputs=(*door.reading.files, *([] if reference is None else [Path(file_path(reference))])),
     )  # fmt: skip
     if replicas_per_device is None and place.is_remote:
         spec = replace(spec, together=_share(spec, place))
@@ -258,11 +259,11 @@ class _Run:
         spec = self._spec
         structures = [self._structure(k) for k in range(len(spec.paths))]
         parts = spec.items()
-        if spec.overwrite:
-            spec.remove_earlier()
         self._n_parts, seconds = len(parts), None
         if self._place.is_remote:
             begin = clock.perf_counter()
+            if spec.overwrite:
+                spec.remove_earlier()  # workers compute several parts at a time
             found = list(self._by_workers(parts))
             seconds = clock.perf_counter() - begin
         else:
@@ -295,7 +296,7 @@ class _Run:
     def _by_workers(self, parts: Sequence[range]) -> list[Part]:
         found = []
         with Journal(None, {}) as journal:
-            for record in run_with(self._spec, parts, journal, False, self._place):
+            for record in run_with(replace(self._spec, overwrite=False), parts, journal, False, self._place):
                 if record.failed:
                     raise InputError(record.error)
                 found.append(record.result)

@@ -23,14 +23,14 @@ from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
 from ..ensemble.state import Lock, Rows, locked
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.outputs import remove_run, require_replaceable
+from ..jobs.outputs import require_replaceable
 from ..opencl.interface import Halt
 from ..results import Terms
 from ..units import BOLTZMANN_KCAL
 from . import checkpoint
 from .amounts import steps_of, steps_or_time
 from .bodies import Body, masses_of
-from .files import CHECKPOINT, TRAJECTORIES, TRAJECTORIES_OF, SimulationFiles, files_of_run, names_of, require_no_run
+from .files import CHECKPOINT, TRAJECTORIES, TRAJECTORIES_OF, SimulationFiles, names_of, remove_files, require_no_run
 from .hamiltonians import reduced_energies
 from .hills import Hills, free_energy_of, variables_of
 from .integrators import INTEGRATORS
@@ -832,7 +832,7 @@ class Simulation(Suggests, Settled):
             velocities=flag("velocities", velocities),
         )  # fmt: skip
         if overwrite:
-            remove_run(files_of_run(folder), [])
+            remove_files(folder)
         structures = [Simulated(name, of) for name, of in zip(named, molecules, strict=True)]
         model = SolventModel.or_default(self.ensemble.state.options["model"])
         return SimulateResult.of_parts([files.run(watch=watch)], folder, structures, model)

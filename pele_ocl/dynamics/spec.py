@@ -25,7 +25,7 @@ from ..common.writing import refuse_overwriting, replacing
 from ..contract import of_structure, require
 from ..ensemble import Ensemble
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.outputs import held_already, remove_run
+from ..jobs.outputs import held_already
 from ..jobs.shards import Shard
 from ..jobs.spec import Spec
 from ..opencl.device import get_device
@@ -36,15 +36,15 @@ from .files import (
     PARTS,
     TABLES,
     SimulationFiles,
-    files_of_run,
     names_of,
+    remove_files,
     require_no_run,
     require_velocities,
 )
 from .settings import FURTHER, ROOM, rungs_of, solvent_in_bath, temperatures_of
 from .simulation import Simulation
 
-_NOT_SETTINGS = ("output", "held", "watch", "resume", "overwrite", "shard")
+_NOT_SETTINGS = ("output", "held", "watch", "resume", "overwrite", "inputs", "shard")
 _OF_SIMULATION = FURTHER | inspect.signature(Simulation).parameters.keys()  # other options are passed to Ensemble
 
 
@@ -65,7 +65,8 @@ class SimulateSpec(Spec[range]):
     velocities : True to write velocities to trajectories, only for "nc" and "h5"
     minimized : minimization iterations before the first step
     strict : True to reject findings that otherwise only cause notes; resume : True to continue a run in `output`
-    overwrite : True to accept an `output` with an earlier run, whose files `remove_earlier` removes
+    overwrite : True to replace an earlier run in `output`; `compute` removes it when the first part can begin
+    inputs : further files that are read, which are never removed
     bias : collective variables and biases of the structure
     watch : called with the simulation before its first step and after each report, only in this process
     """
@@ -86,6 +87,7 @@ class SimulateSpec(Spec[range]):
     strict: bool = False
     resume: bool = False
     overwrite: bool = False
+    inputs: tuple[Path, ...] = ()
     watch: Callable[[Simulation], None] | None = None
     shard: Shard | None = None
     bias: BiasWords | None = None
@@ -232,7 +234,7 @@ class SimulateSpec(Spec[range]):
 
     def remove_earlier(self) -> None:
         """Remove the files of an earlier run in `output`. Raises FormatError if any of them is an input."""
-        remove_run(files_of_run(Path(self.output)), [of for of in self.paths if not isinstance(of, Atoms)])
+        remove_files(Path(self.output), [*(of for of in self.paths if not isinstance(of, Atoms)), *self.inputs])
 
     def _folder(self, part: range) -> Path:
         """Return the folder for tables and checkpoint of a part."""
@@ -273,7 +275,10 @@ class SimulateSpec(Spec[range]):
             sources=[source for source, _ in self.molecules], minimized=self.minimized, velocities=self.velocities,
             labels={} if self.bias is None else self.bias.labels,
         )  # fmt: skip
-        found = recorder.run(has_structures=item.start == self.first_replica, watch=self.watch)
+        is_first = item.start == self.first_replica
+        if self.overwrite and is_first:
+            self.remove_earlier()  # only now, since a refused run must not remove an earlier one
+        found = recorder.run(has_structures=is_first, watch=self.watch)
         of_all = {"first_replica": self.first_replica, "temperatures": list(temperatures_of(self._baths))}
         return found | {"dynamics": found["dynamics"] | of_all}
 

@@ -36,14 +36,14 @@ from ..formats import Content, layout_of, read_conformations
 from ..formats.molecules import Molecule
 from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.journal import Journal
+from ..jobs.journal import Journal, Notes
 from ..jobs.outputs import (
-    complexes_of,
     expanded,
     held_already,
     remove_run,
     require_inputs,
     require_replaceable,
+    structures_in,
 )
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
@@ -376,9 +376,9 @@ def refine(
         if folder is not None:
             layout_of(folder / "complex.pdb", Content(spec.given))  # fail early if the complex cannot be written as PDB
         if folder is not None and overwrite:
+            spec.items()  # first, since a refused run must not remove an earlier one
             inputs = [of for of in (spec.path, *given, native) if isinstance(of, str | PathLike)]
-            files = [folder / name for name in (JOURNAL, TABLE, PAGE, LIGANDS)]
-            remove_run([*complexes_of(folder / JOURNAL, folder), *files], inputs)
+            remove_run(_files_of_run(folder), _folders_of_run(folder), [*inputs, *reads.files])
         found = _refined(spec, folder, resume, place, errors, progress)
         facts = spec.facts_of_complex()
         found = replace(found, facts=facts, kept=kept)
@@ -393,6 +393,16 @@ def refine(
 
 
 with_words(refine)
+
+
+def _files_of_run(folder: Path) -> list[Path]:
+    """Return the files that a run wrote to a folder; the journal, which names the complexes, is last."""
+    journal, files = folder / JOURNAL, [folder / name for name in (TABLE, PAGE, LIGANDS)]
+    return [*structures_in(journal, REFINED, folder), *files, *Notes(journal, "").all_files(), journal]
+
+
+def _folders_of_run(folder: Path) -> list[Path]:
+    return list(filter(None, [Notes(folder / JOURNAL, "").folder]))
 
 
 def _poses_of(molecule: Any) -> Iterator[Molecule]:

@@ -181,9 +181,13 @@ class Notes:
         """Return the files of this job."""
         return [] if self.folder is None else sorted(self.folder.glob(f"{self.run}-*.jsonl"))
 
+    def all_files(self) -> list[Path]:
+        """Return the files of all jobs."""
+        return [] if self.folder is None else sorted(self.folder.glob("*.jsonl"))
+
     def clear(self, names: Sequence[str] | None = None) -> None:
         """Remove the file of a group. names : items of the group; by default all files, also those of other jobs"""
-        paths = self.folder.glob("*.jsonl") if names is None and self.folder is not None else [self.path(names or ())]
+        paths = self.all_files() if names is None else [self.path(names)]
         for path in paths:
             if path is not None:
                 path.unlink(missing_ok=True)

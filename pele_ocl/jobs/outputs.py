@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -73,31 +74,47 @@ def require_replaceable(overwrite: bool, resume: bool, folder: Path | None, is_s
         raise KeywordError("`overwrite` replaces a whole run; remove its folder instead, and leave it out with `shard`")
 
 
-def remove_run(paths: Iterable[Path], inputs: Sequence[str | PathLike[str]]) -> None:
-    """Remove files and empty folders of an earlier run; missing paths are ignored.
+def remove_run(files: Iterable[Path], folders: Iterable[Path], inputs: Sequence[str | PathLike[str]]) -> None:
+    """Remove the files of an earlier run, and then those of its folders that are empty; missing paths are ignored.
 
-    Raises FormatError, before removing anything, if any of them is an input.
+    inputs : files, and folders whose files are read
+
+    Raises FormatError, before removing anything, if any of the files is an input; also if a file cannot be removed.
     """
-    present = [path for path in paths if path.exists()]
+    present = list(filter(os.path.isfile, files))
+    sources = {_identity(source): source for source in inputs if os.path.exists(source)}  # there may be thousands
     for path in present:
-        for source in map(Path, inputs):
+        if (source := sources.get(_identity(path))) is not None:
             refuse_same(path, source)
-            if not path.is_dir() and _is_below(path, source):
-                raise FormatError(f"{path}: belongs to the input {source}; name another folder for the run")
+        if (source := sources.get(_identity(path.parent))) is not None:
+            raise FormatError(f"{path}: belongs to the input {source}; name another folder for the run")
     for path in present:
-        if path.is_dir():
-            with suppress(OSError):  # the folder contains other files
-                path.rmdir()
-        else:
+        try:
             path.unlink(missing_ok=True)
+        except OSError as error:
+            raise FormatError(f"{path}: cannot be removed: {os.strerror(error.errno or 0)}") from None
+    for folder in folders:
+        with suppress(OSError):  # missing, or contains other files
+            folder.rmdir()
 
 
-def complexes_of(journal: Path, folder: Path) -> list[Path]:
-    """Return the structures written to a folder by a run, according to its journal; [] if that cannot be read."""
+def _identity(path: str | PathLike[str]) -> tuple[int, int]:
+    """Return what identifies an existing file or folder, also through links."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
+
+def structures_in(journal: Path, kind: str, folder: Path) -> list[Path]:
+    """Return the structures that a run wrote to a folder, according to its journal.
+
+    Empty for a journal of another kind, and for one that cannot be read.
+    """
     try:
-        return [folder / f"{name}.pdb" for name in read_journal(journal).records]
+        found = read_journal(journal)
     except (FormatError, OSError):
         return []
+    names = [name for name, record in found.records.items() if not record.failed and Path(name).name == name]
+    return [folder / f"{name}.pdb" for name in names] if found.kind == kind else []
 
 
 class UniqueNames:

@@ -57,6 +57,12 @@ class Shard:
         """Return the output file of this shard: energies.h5 becomes energies.3of10.h5."""
         return output.with_name(f"{output.stem}.{self.number}of{self.count}{output.suffix}")
 
+    @staticmethod
+    def paths(output: Path) -> list[Path]:
+        """Return the existing files of all shards."""
+        whole = re.compile(rf"{re.escape(output.stem)}\.\d+of\d+{re.escape(output.suffix)}")
+        return [path for path in sorted(output.parent.glob("*")) if whole.fullmatch(path.name)]
+
 
 @dataclass(frozen=True)
 class Place:

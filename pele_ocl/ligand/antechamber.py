@@ -162,7 +162,7 @@ def _refuse_guesses(path: Path, source: str) -> None:
     if bad:
         raise ParameterError(
             f"{source}: the force field has no parameters for {' '.join(bad[0].split()[0].split())}, "
-            f"nor like ones ({len(bad)} such terms); expected another force field or parameters of your own"
+            f"nor like ones ({len(bad)} such terms); use another force field, or parameters of your own"
         )
 
 

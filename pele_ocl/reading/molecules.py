@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -180,6 +181,14 @@ class Reading:
         """Read the selected atoms of a file. Also returns the selection, None for all."""
         found = self.one(source, number)
         return found.atoms, found.chosen
+
+    @property
+    def files(self) -> list[Path]:
+        """Given files, except those of the molecules themselves, and without folders."""
+        kinds = ("coordinates", "parameters", "templates", "obc", "pele_data")
+        given = [path for name in kinds for path in self._files(name)]
+        given += [Path(of) for of in self.ligands if isinstance(of, str | PathLike)]
+        return list(filter(os.path.isfile, given))
 
     @property
     def is_whole(self) -> bool:

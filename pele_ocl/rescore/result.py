@@ -246,13 +246,13 @@ class RescoreResult(Reported):
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
         """Return a text summary. verbose : whether to include all constants; total : total time to report, s"""
-        poses, seconds = self.poses, 0.0 if total is None else total
+        poses, took = self.poses, "" if total is None else f": in all {duration(total)}"
         lines = [
             headline(self.source.path.name, self.atoms), *physics_lines(self.model, self.atoms),
             f"{counted(len(self.walkers), 'report')}, {counted(len(poses.rows), 'pose')}", "",
             *poses.lines("report's" if self.run.own else "PELE's"), "",
             *([model_line(settings(self.model, self.atoms))] if verbose else []),
-            f"{self.variant}, {self.precision}, on {self.device}: in all {duration(seconds)}",
+            f"{self.variant}, {self.precision}, on {self.device}{took}",
         ]  # fmt: skip
         return "\n".join(lines)
 

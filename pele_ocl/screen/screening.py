@@ -20,8 +20,8 @@ from ..common.notes import heard_notes, note
 from ..common.variant import Progress
 from ..formats.tables import folder_path
 from ..gb_models.solvent_model import OF_SOLVENT, SolventModel, solvent_of
-from ..jobs.journal import Journal, merged
-from ..jobs.outputs import complexes_of, expanded, held_already, remove_run, require_replaceable
+from ..jobs.journal import Journal, Notes, merged
+from ..jobs.outputs import expanded, held_already, remove_run, require_replaceable, structures_in
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import collected, run_with
@@ -182,8 +182,8 @@ def screen(
     with heard_notes() as heard:
         items = spec.items() if part is None else part.part(spec.items(), "molecules")
         if folder is not None and overwrite:
-            inputs = [of for of in (receptor, *spec.ligands) if isinstance(of, str | PathLike)]
-            remove_run(_files_of_run(folder), inputs)
+            paths = [of for of in (receptor, *spec.ligands, native, reference) if isinstance(of, str | PathLike)]
+            remove_run(_files_of_run(folder), _folders_of_run(folder), [*paths, *reads.files])
         records = _records(spec, items, folder, resume, part, place, errors, progress)
         found = ScreenResult(records, {}, spec, items, kept, known)
         found = replace(found, facts=spec.facts_of_receptor())
@@ -237,12 +237,22 @@ def _check_folder(folder: Path | None, may_exist: bool, part: Shard | None) -> N
         raise held_already(folder, "a screen")
 
 
+def _journals_of_run(folder: Path) -> list[Path]:
+    return [folder / JOURNAL, *Shard.paths(folder / JOURNAL)]
+
+
 def _files_of_run(folder: Path) -> list[Path]:
-    """List the files that a screen wrote to a folder, and the folder of complexes after them."""
-    journals = [folder / JOURNAL, *folder.glob(f"{Path(JOURNAL).stem}.*of*{Path(JOURNAL).suffix}")]
-    complexes = [path for journal in journals for path in complexes_of(journal, folder / COMPLEXES)]
+    """Return the files that a screen wrote to a folder; the journals, which name the others, are last."""
+    journals = _journals_of_run(folder)
+    complexes = [path for journal in journals for path in structures_in(journal, SCREENED, folder / COMPLEXES)]
     files = [folder / name for name in (TABLE, PAGE, LIGANDS, RESIDUES)]
-    return [*complexes, folder / COMPLEXES, *files, *journals]
+    notes = [path for journal in journals for path in Notes(journal, "").all_files()]
+    return [*complexes, *files, *notes, *journals]
+
+
+def _folders_of_run(folder: Path) -> list[Path]:
+    notes = [Notes(journal, "").folder for journal in _journals_of_run(folder)]
+    return [folder / COMPLEXES, *filter(None, notes)]
 
 
 def _given(ligands: Ligands, name: str, reading: Reading) -> tuple[Given, ...]:
@@ -277,7 +287,7 @@ def _records(
 
 def _take_shards(path: Path, settings: dict[str, str]) -> None:
     """Merge the journals of shards to that of the whole run, if it does not exist."""
-    shards = sorted(path.parent.glob(f"{path.stem}.*of*{path.suffix}"))
+    shards = Shard.paths(path)
     if path.exists() or not shards:
         return
     whole = merged(shards)
