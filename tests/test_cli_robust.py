@@ -360,6 +360,16 @@ def test_compiling_is_said_once(monkeypatch):
     notices.compiling("nobody listens any more")
 
 
+def test_waiting_is_not_compiling(monkeypatch):
+    """Where other programs use the processor, a program from the cache loads slowly, too."""
+    heard = []
+    monkeypatch.setattr(notices, "compiling", heard.append)
+    monkeypatch.setattr(notices, "COMPILED_SECONDS", 0.1)
+    with notices.building("Voodoo 2"):
+        time.sleep(0.3)
+    assert heard == []
+
+
 def test_the_time_is_that_of_the_process():
     start = time.perf_counter()
     told = process(f"-m pele_ocl solvent {HEXAPEPTIDE} --json").stdout

@@ -376,7 +376,7 @@ def test_a_selection_that_was_applied_is_as_new() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (("--only", "protien"), 2, "unknown kind 'protien'; choose of protein, nucleic"),
+        (("--only", "protien"), 2, "unknown kind 'protien'; choose from protein, nucleic"),
         (("--without", "HOH,"), 2, "has no name before or after a comma"),
         (("--without", "(HOH"), 2, "expected names of residues"),
         (("--select", "chain Q"), 1, "the selection 'chain Q' selects no atoms; no atom is chain Q (there are A"),

@@ -37,7 +37,7 @@ def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:
     unknown = next((name for name in names if name not in (*ALL_TERMS, *GROUPS)), None)
     if unknown is not None:
         raise InputError(
-            f"unknown term {unknown!r}; choose of {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
+            f"unknown term {unknown!r}; choose from {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
         )
     return names
 

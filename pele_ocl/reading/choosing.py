@@ -32,7 +32,7 @@ def selection_of(select: str | None, without: str | None = None, only: str | Non
         kinds = _split("only", only)
         unknown = next((kind for kind in kinds if kind not in _KINDS), None)
         if unknown is not None:
-            raise KeywordError(f"`only={only!r}`: unknown kind {unknown!r}; choose of {', '.join(_KINDS)}")
+            raise KeywordError(f"`only={only!r}`: unknown kind {unknown!r}; choose from {', '.join(_KINDS)}")
         parts.append(" or ".join(_KINDS[kind] for kind in kinds))
     whole = " and ".join(parts if len(parts) == 1 else [f"({part})" for part in parts])
     return _parsed(whole, getattr(given, "n_atoms", None)) if whole else None

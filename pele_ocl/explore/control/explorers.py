@@ -167,7 +167,7 @@ def minimizer_options(block: MinimizerBlock) -> dict[str, Any]:
 
 
 def ligand_rotamers(atoms: Atoms, ligand: Ints, folders: Sequence[Path]) -> Flexible | None:
-    """Read the rotatable bonds of a single-residue ligand; None if no folder has its file `LIG.rot.assign`."""
+    """Read the rotatable bonds of a single-residue ligand; None if no folder contains its file `LIG.rot.assign`."""
     path = _rotamer_file(atoms, ligand, folders)
     return None if path is None else read_rot_assign(path, atoms, ligand)
 
@@ -200,7 +200,7 @@ def _side_chain_folder(folders: Sequence[Path]) -> Path | None:
 
 
 def _rotamer_file(atoms: Atoms, ligand: Ints, folders: Sequence[Path]) -> Path | None:
-    """Find the file `LIG.rot.assign` of a single-residue ligand, None if no folder has it."""
+    """Find the file `LIG.rot.assign` of a single-residue ligand, None if no folder contains it."""
     assert atoms.labels is not None
     names = set(atoms.labels.residue_names[ligand].tolist())
     for folder in reversed(folders):  # DataLocal takes precedence
