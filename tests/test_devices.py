@@ -441,6 +441,19 @@ def test_spare_buffers_are_not_in_use_and_freed_when_memory_is_short(device, mon
     spare.clear()
 
 
+@pytest.mark.parametrize("kind", ["CPU", "GPU"])
+def test_arrays_in_fortran_order_arrive_in_c_order(device, kind, monkeypatch):
+    queue, values = Queue(device, "float32"), np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    turned = np.asfortranarray(values)
+    with monkeypatch.context() as other:
+        other.setattr(Device, "kind", kind)
+        buffers = [queue.upload(turned), queue.send(turned), queue.empty(6), queue.empty(6)]
+    queue.write(buffers[2], turned)
+    queue.post(buffers[3], turned)
+    for buffer in buffers:
+        np.testing.assert_array_equal(queue.download(buffer, 6), values.ravel())
+
+
 NUMBERS = dict(a=-5, b=250, c=-30_000, d=60_000, e=-(2**31), f=2**32 - 1, g=-(2**62) - 1, h=2**63 + 1, i=0.1)
 NUMBERS_KERNEL = """
 kernel void numbers(
@@ -453,6 +466,7 @@ kernel void numbers(
 """
 
 
+@pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning")  # NVIDIA's compiler has a remark
 def test_numbers_of_all_types_arrive_in_kernels(device):
     queue = Queue(device, "float32")
     program = cl.Program(device.context, NUMBERS_KERNEL).build(["-cl-kernel-arg-info"])

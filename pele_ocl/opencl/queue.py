@@ -147,7 +147,7 @@ class Queue(Binder):
 
         A buffer of `upload` blocks the host on NVIDIA devices until all kernels are complete when it is first used.
         """
-        array = np.array(values, dtype or self.dtype)
+        array = np.array(values, dtype or self.dtype, order="C")
         if array.size == 0 or self.device.kind == "CPU":
             return self.upload(array, array.dtype)
         buffer = self.empty(array.size, array.dtype)
@@ -239,8 +239,8 @@ class Queue(Binder):
 
     def write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
         """Write an array to a buffer. first : index of the first value in the buffer"""
-        with self.device:
-            cl.enqueue_copy(self.command_queue, buffer, values, dst_offset=first * values.itemsize)
+        with self.device:  # PyOpenCL would copy the memory of an array in Fortran order as it is
+            cl.enqueue_copy(self.command_queue, buffer, np.ascontiguousarray(values), dst_offset=first * values.itemsize)
 
     def copy_bytes(self, source: Buffer, first: int, target: Buffer, to: int, size: int) -> None:
         """Copy `size` bytes from byte `first` of a buffer to byte `to` of another or the same buffer."""
@@ -319,7 +319,7 @@ class Queue(Binder):
         """
         with self.device:
             return cl.enqueue_copy(
-                self.command_queue, buffer, values, dst_offset=first * values.itemsize, is_blocking=False
+                self.command_queue, buffer, np.ascontiguousarray(values), dst_offset=first * values.itemsize, is_blocking=False
             )
 
     def start_read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> Event:
