@@ -72,30 +72,87 @@ def elapsed_seconds(events: Sequence[Event], firsts: set[int], part: slice) -> f
 
 
 class Turns:
-    """Lock held by the thread that uses a device, for several threads with a queue each.
+    """Lets several threads with a queue each take turns: one thread runs until it waits for the device.
+
+    The running thread checks whether the commands of waiting threads are complete, and lets them run between its own
+    launches. If waiting threads checked this, each would need Python's global lock, which the running thread releases
+    only every few milliseconds, and the device would be idle.
 
     is_over : set to True to end the other threads at their next turn
     """
 
     def __init__(self) -> None:
-        self.lock, self.is_over = Lock(), False
+        self.is_over = False
+        self._is_taken, self._lock = False, Lock()
+        # A thread's lock is released when it is its turn. Threads that wait for the device, with functions that return
+        # whether their commands are complete, and threads that only wait for their turn:
+        self._waiting: deque[tuple[Lock, Callable[[], bool]]] = deque()
+        self._ready: deque[Lock] = deque()
 
     def __enter__(self) -> None:
-        self.lock.acquire()
+        with self._lock:
+            if not self._is_taken:
+                self._is_taken = True
+                return
+            turn = _held_lock()
+            self._ready.append(turn)
+        turn.acquire()
 
     def __exit__(self, *_: object) -> None:
-        self.lock.release()
+        while not self._hand_over():
+            with self._lock:
+                if not self._waiting and not self._ready:
+                    self._is_taken = False
+                    return
+            time.sleep(BETWEEN_LOOKS)
 
-    @contextmanager
-    def given(self) -> Iterator[None]:
-        """Release the lock within the block. Raises CancelledError, with the lock held, if all turns are over."""
-        self.lock.release()
-        try:
-            yield
-        finally:
-            self.lock.acquire()
+    def wait(self, is_complete: Callable[[], bool]) -> None:
+        """Let other threads run until `is_complete` returns True. Raises CancelledError if all turns are over."""
+        turn = _held_lock()
+        self._waiting.append((turn, is_complete))
+        while not self._hand_over():
+            time.sleep(BETWEEN_LOOKS)
+        self._resume(turn)
+
+    def offer(self, before: Callable[[], object]) -> None:
+        """Let another thread run if its commands are complete. before : called before that
+
+        Raises CancelledError if all turns are over.
+        """
+        found = self._next()
+        if found is not None:
+            before()
+            turn = _held_lock()
+            self._ready.append(turn)
+            found.release()
+            self._resume(turn)
+
+    def _resume(self, turn: Lock) -> None:
+        turn.acquire()
         if self.is_over:
             raise CancelledError
+
+    def _hand_over(self) -> bool:
+        """Let a thread run that waits, which may be the calling one; returns whether there is any."""
+        found = self._next() or (self._ready.popleft() if self._ready else None)
+        if found is None:
+            return False
+        found.release()
+        return True
+
+    def _next(self) -> Lock | None:
+        """Remove and return the first thread whose commands are complete."""
+        for each in tuple(self._waiting):
+            if each[1]():
+                self._waiting.remove(each)
+                return each[0]
+        return None
+
+
+def _held_lock() -> Lock:
+    lock = Lock()
+    lock.acquire()
+    return lock
 
 
 @dataclass(eq=False)
@@ -257,21 +314,12 @@ class Queue(Binder):
     def read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> None:
         """Read an array from a buffer after all earlier commands. first : index of the first value in the buffer"""
         if self.turns is not None:
-            self._give_turns(self.turns)
+            with self.device:
+                done = cl.enqueue_marker(self.command_queue)
+                self.command_queue.flush()
+            self.turns.wait(lambda: self.has_come(done))
         with self.device:
             cl.enqueue_copy(self.command_queue, array, buffer, src_offset=first * array.itemsize)
-
-    def _give_turns(self, turns: Turns) -> None:
-        """Give turns to other threads until all commands are complete.
-
-        The event is polled, because waiting in NVIDIA's runtime seems to block launches of other threads.
-        """
-        with self.device:
-            done = cl.enqueue_marker(self.command_queue)
-            self.command_queue.flush()
-        with turns.given():
-            while not self.has_come(done):
-                time.sleep(BETWEEN_LOOKS)
 
     def reaches(self, array: NDArray[Any]) -> bool:
         """Return whether the device can write a large result directly to host memory.
@@ -597,6 +645,8 @@ class Queue(Binder):
                     )
                 else:
                     cl.enqueue_nd_range_kernel(command_queue, launch.kernel_object, shape, launch.group, offset)
+        if self.turns is not None:
+            self.turns.offer(command_queue.flush)
 
     def through(
         self, source: Buffer, values: NDArray[Any], launches: Sequence[BoundLaunch], target: Buffer, array: NDArray[Any]
