@@ -645,8 +645,12 @@ class Queue(Binder):
                     )
                 else:
                     cl.enqueue_nd_range_kernel(command_queue, launch.kernel_object, shape, launch.group, offset)
+        self.offer_turn()
+
+    def offer_turn(self) -> None:
+        """Let another thread run if its commands are complete; for loops on the host."""
         if self.turns is not None:
-            self.turns.offer(command_queue.flush)
+            self.turns.offer(self.command_queue.flush)
 
     def through(
         self, source: Buffer, values: NDArray[Any], launches: Sequence[BoundLaunch], target: Buffer, array: NDArray[Any]
