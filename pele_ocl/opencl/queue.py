@@ -74,7 +74,7 @@ def elapsed_seconds(events: Sequence[Event], firsts: set[int], part: slice) -> f
 class Turns:
     """Lock held by the thread that uses a device, for several threads with a queue each.
 
-    is_over : set to True to end the other threads at their next turn
+    is_over : set to True to end the other threads at their next turn, by a CancelledError
     """
 
     def __init__(self) -> None:
@@ -82,6 +82,9 @@ class Turns:
 
     def __enter__(self) -> None:
         self.lock.acquire()
+        if self.is_over:
+            self.lock.release()
+            raise CancelledError
 
     def __exit__(self, *_: object) -> None:
         self.lock.release()
