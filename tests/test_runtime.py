@@ -433,8 +433,6 @@ def test_threads_end_at_their_next_turn(device):
         turns.is_over = True
         with pytest.raises(CancelledError):
             queue.download(buffer, 5)
-    with turns:
-        pass
 
 
 def test_large_buffers_are_cleared_in_pieces(device, monkeypatch):

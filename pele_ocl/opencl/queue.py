@@ -78,81 +78,85 @@ class Turns:
     launches. If waiting threads checked this, each would need Python's global lock, which the running thread releases
     only every few milliseconds, and the device would be idle.
 
-    is_over : set to True to end the other threads at their next turn
+    is_over : set to True to end the other threads at their next turn, by a CancelledError
     """
 
     def __init__(self) -> None:
         self.is_over = False
         self._is_taken, self._lock = False, Lock()
-        # A thread's lock is released when it is its turn. Threads that wait for the device, with functions that return
-        # whether their commands are complete, and threads that only wait for their turn:
-        self._waiting: deque[tuple[Lock, Callable[[], bool]]] = deque()
-        self._ready: deque[Lock] = deque()
+        # Threads in the order of their turns. The lock of a thread is released when it may run. The function returns
+        # whether its commands are complete; None if it does not wait for the device.
+        self._others: deque[tuple[Lock, Callable[[], bool] | None]] = deque()
 
     def __enter__(self) -> None:
         with self._lock:
-            if not self._is_taken:
-                self._is_taken = True
-                return
-            turn = _held_lock()
-            self._ready.append(turn)
-        turn.acquire()
+            turn = self._queued(None) if self._is_taken else None
+            self._is_taken = True
+        if turn is not None:
+            turn.acquire()
+        if self.is_over:
+            self._leave()
+            raise CancelledError
 
     def __exit__(self, *_: object) -> None:
-        while not self._hand_over():
+        self._leave()
+
+    def _leave(self) -> None:
+        while (found := self._next()) is None:
             with self._lock:
-                if not self._waiting and not self._ready:
+                if not self._others:
                     self._is_taken = False
                     return
             time.sleep(BETWEEN_LOOKS)
+        found.release()
 
     def wait(self, is_complete: Callable[[], bool]) -> None:
-        """Let other threads run until `is_complete` returns True. Raises CancelledError if all turns are over."""
-        turn = _held_lock()
-        self._waiting.append((turn, is_complete))
-        while not self._hand_over():
+        """Let other threads run until `is_complete` returns True. Raises its errors, and CancelledError at the end."""
+        turn = self._queued(is_complete)
+        while (found := self._next()) is None:
             time.sleep(BETWEEN_LOOKS)
-        self._resume(turn)
+        self._switch(turn, found)
+        is_complete()  # raises an error of this thread that another one has ignored
 
     def offer(self, before: Callable[[], object]) -> None:
-        """Let another thread run if its commands are complete. before : called before that
+        """Let another thread run if it waits for the device and its commands are complete. before : called before that
 
         Raises CancelledError if all turns are over.
         """
-        found = self._next()
+        found = self._next(of_device=True)
         if found is not None:
             before()
-            turn = _held_lock()
-            self._ready.append(turn)
-            found.release()
-            self._resume(turn)
+            self._switch(self._queued(None), found)
 
-    def _resume(self, turn: Lock) -> None:
+    def _queued(self, is_complete: Callable[[], bool] | None) -> Lock:
+        """Return the lock of a thread that is now the last one."""
+        turn = Lock()
+        turn.acquire()
+        self._others.append((turn, is_complete))
+        return turn
+
+    def _switch(self, turn: Lock, found: Lock) -> None:
+        """Let a thread run, which may be the calling one, whose lock is `turn`; return when it is its turn again."""
+        found.release()
         turn.acquire()
         if self.is_over:
             raise CancelledError
 
-    def _hand_over(self) -> bool:
-        """Let a thread run that waits, which may be the calling one; returns whether there is any."""
-        found = self._next() or (self._ready.popleft() if self._ready else None)
-        if found is None:
-            return False
-        found.release()
-        return True
-
-    def _next(self) -> Lock | None:
-        """Remove and return the first thread whose commands are complete."""
-        for each in tuple(self._waiting):
-            if each[1]():
-                self._waiting.remove(each)
-                return each[0]
+    def _next(self, *, of_device: bool = False) -> Lock | None:
+        """Remove and return the first thread that can run. of_device : only if it waited for the device"""
+        for each in tuple(self._others):
+            turn, is_complete = each
+            if is_complete is None:
+                is_able = not of_device
+            else:
+                try:
+                    is_able = is_complete()
+                except Exception:  # raised again in its thread
+                    is_able = True
+            if is_able:
+                self._others.remove(each)
+                return turn
         return None
-
-
-def _held_lock() -> Lock:
-    lock = Lock()
-    lock.acquire()
-    return lock
 
 
 @dataclass(eq=False)
