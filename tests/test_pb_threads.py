@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -42,6 +43,7 @@ def all_ends(run: PoissonBoltzmann) -> Iterator[None]:
     assert {*threading.enumerate()} <= threads
     assert not NOT_ENDED
     assert sorted(map(id, device.spare)) == sorted(map(id, device.further))
+    gc.collect()  # the frames of an error
     assert device.held_bytes == held
 
 
