@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -42,6 +43,7 @@ def all_ends(run: PoissonBoltzmann) -> Iterator[None]:
     assert {*threading.enumerate()} <= threads
     assert not NOT_ENDED
     assert sorted(map(id, device.spare)) == sorted(map(id, device.further))
+    gc.collect()  # the frames of an error
     assert device.held_bytes == held
 
 
@@ -94,8 +96,7 @@ def test_an_error_in_one_set_ends_the_others(run, watched):
 
     def work(number: int, queue: Queue) -> None:
         if number == 1:
-            with queue.turns.given():
-                assert others_run.wait(PATIENCE)
+            queue.turns.wait(others_run.is_set)
             raise StoppedError("no convergence", number)
         if number > 1:
             others_run.set()
@@ -113,8 +114,7 @@ def test_the_error_is_that_of_the_first_set(run, watched):
 
     def work(number: int, queue: Queue) -> None:
         if number == 0:
-            with queue.turns.given():
-                assert second_failed.wait(PATIENCE)
+            queue.turns.wait(second_failed.is_set)
         else:
             second_failed.set()
         raise StoppedError(f"set {number}", number)
@@ -160,9 +160,9 @@ def test_refused_memory_ends_the_sets_and_frees_theirs(run, watched, monkeypatch
 def test_turns_that_are_over_begin_nothing():
     turns = Turns()
     turns.is_over = True
-    with pytest.raises(CancelledError), turns:
-        raise AssertionError
-    assert not turns.lock.locked()
+    for _ in range(2):  # the first one leaves it to the second
+        with pytest.raises(CancelledError), turns:
+            raise AssertionError
 
 
 def test_an_error_while_another_thread_has_the_turn(device, monkeypatch):
@@ -177,8 +177,10 @@ def test_an_error_while_another_thread_has_the_turn(device, monkeypatch):
         monkeypatch.setattr(Queue, "has_come", fail)
         with pytest.raises(ZeroDivisionError):
             queue.download(buffer, 5)
-        assert turns.lock.locked()
-    assert not turns.lock.locked()
+        monkeypatch.undo()
+        assert queue.download(buffer, 5).tolist() == [0, 1, 2, 3, 4]
+    with turns:
+        pass
 
 
 def test_calls_of_several_threads(run):
