@@ -274,8 +274,8 @@ def test_progress_tells_of_the_slowest_from_the_first_look_on(monkeypatch, capsy
         line.watch(50, 100, 0.5)
     assert capsys.readouterr().err == (
         "Minimizing: 0 of 1 structure, the slowest at 3.21 kcal/mol/A\nMinimizing: 1 of 1 structure\n"
-        "Minimizing: 29 of 100 structures, the slowest at 0.5 kcal/mol/A, 48.97 s left\n"
-        "Minimizing: 50 of 100 structures, the slowest at 0.5 kcal/mol/A, 30.00 s left\n"
+        "Minimizing: 29 of 100 structures, the slowest at 0.5 kcal/mol/A, 49 s left\n"
+        "Minimizing: 50 of 100 structures, the slowest at 0.5 kcal/mol/A, 30 s left\n"
     )
 
 
