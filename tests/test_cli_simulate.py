@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -378,6 +379,15 @@ def test_a_run_that_is_refused_does_not_remove_an_earlier_one(tmp_path):
         with pytest.raises(InputError):
             pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options, **more)
         assert contents(out) == before
+    if find_spec("distributed") is not None:  # workers that cannot connect
+        shared = {"scheduler": str(tmp_path / "none.json"), "replicas_per_device": 1}
+        with pytest.raises(InputError, match=r"none\.json"):
+            pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, replicas=2, **shared, **options)
+        assert contents(out) == before
+        own = tmp_path / "shared"
+        pele_ocl.simulate(HEXAPEPTIDE, own, replicas=3, **options)
+        pele_ocl.simulate(HEXAPEPTIDE, own, overwrite=True, replicas=1, workers=1, **options)
+        assert not (own / "hexapeptide-00001.nc").exists()
     own = out / "hexapeptide-00001.xyz"  # named like a trajectory of the run, but an input through a link
     own.write_bytes(Path(HEXAPEPTIDE).read_bytes())
     (tmp_path / "reference.pdb").symlink_to(own)

@@ -371,6 +371,18 @@ def test_an_earlier_screen_is_replaced_if_asked(places, tmp_path):
         screen(HEXAPEPTIDE, one, overwrite=True, **options)
 
 
+def test_an_earlier_screen_is_kept_until_workers_are_connected(places, tmp_path):
+    pytest.importorskip("distributed")
+    out, options = tmp_path / "out", {"max_iterations": 2, "moving_radius": 3.0}
+    screen(HEXAPEPTIDE, places, output=out, **options)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match=r"none\.json"):
+        screen(HEXAPEPTIDE, places, output=out, overwrite=True, scheduler=str(tmp_path / "none.json"), **options)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    screen(HEXAPEPTIDE, next(places.iterdir()), output=out, overwrite=True, workers=1, **options)
+    assert not before.keys() <= {*out.rglob("*")}
+
+
 def test_workers_give_the_same(places, tmp_path):
     pytest.importorskip("distributed")
     pytest.importorskip("cryptography")
