@@ -132,7 +132,7 @@ def test_maps_ions_and_pictures_say_their_medium(tmp_path):
     [
         (
             "pb",
-            "linear Poisson-Boltzmann, dielectrics 2 and 78.54, salt 0.15 mol/L at 298.15 K; edges surface, "
+            "linear Poisson-Boltzmann, dielectrics 2 and 78.54, salt 0.15 mol/L at 298.15 K; surface edges, "
             "probe 1.4 A, radii openmm-obc",
             "solvent_dielectric",
         ),

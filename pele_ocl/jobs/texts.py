@@ -171,7 +171,7 @@ def _poisson_boltzmann(facts: Facts) -> list[str]:
     return [
         f"Poisson-Boltzmann ({pb.equation})", f"radii {radii_words(facts['gb_radii_set'] or '')}",
         f"water {facts['solvent_dielectric']:g}", f"inside {facts['solute_dielectric']:g}", salt_text(facts),
-        f"grid of {pb.spacing:g} A to {pb.padding:g} A around the complex", f"{pb.surface} surface",
+        f"grid of {pb.spacing:g} A to {pb.padding:g} A around the complex", f"surface {pb.surface}",
     ]  # fmt: skip
 
 
@@ -206,7 +206,7 @@ def medium_lines(facts: Facts) -> list[str]:
     found = [forcefield_line(facts["forcefield"])] if facts["forcefield"] else []
     if "solute_dielectric" in facts:  # Poisson-Boltzmann
         dielectrics = f"dielectrics {facts['solute_dielectric']:g} and {facts['solvent_dielectric']:g}"
-        surface = f"{facts['surface']} surface, probe {facts['probe']:g} A, radii {radii_words(facts['radii_set'])}"
+        surface = f"surface {facts['surface']}, probe {facts['probe']:g} A, radii {radii_words(facts['radii_set'])}"
         medium = f"{facts['equation']} Poisson-Boltzmann, {dielectrics}, {salt_text(facts)}; {surface}"
         return [*found, f"Medium        {medium}"]
     parts = [f"dielectric {facts['dielectric']:g}{' r' if facts['distance_dependent'] else ''}", salt_text(facts)]

@@ -35,7 +35,6 @@ from ..jobs.texts import (
     gradient_line,
     headline,
     label_columns,
-    lines_of,
     model_columns,
     model_line,
     model_lines,
@@ -178,7 +177,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     def text_of(self, found: Evaluation[NonbondResult], verbose: bool, total: float) -> str:
         molecule, result, seconds = found.molecule, found.first, found.seconds
         facts = self.settings_of(molecule.atoms)
-        lines = [headline(molecule.source.path.name, molecule.atoms), *lines_of(facts), *_pairs_lines(facts)]
+        lines = [headline(molecule.source.path.name, molecule.atoms), *found.physics_lines(), *_pairs_lines(facts)]
         if molecule.numbers:
             lines += model_lines(_rows(found))
         else:
