@@ -177,6 +177,8 @@ class Made(Protocol):
 
     def text(self, verbose: bool = False, total: float | None = None) -> str: ...
 
+    def physics_lines(self) -> list[str]: ...
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _Computed(Framed):

@@ -101,6 +101,8 @@ def binding(
 ) -> Any:
     """Compute the binding energy of a complex: its energy minus the energies of its receptor and its ligand.
 
+    The default solvent is that of `energy`, OBC2; `gb="gbn2", solute_dielectric=2` gives the scores of `screen`.
+
     The method is MM/GBSA, with Born radii computed for each part, or MM/PBSA with `pb`, for one structure, its models,
     the frames of a trajectory, or poses (docs/binding.md). The parts have the positions of the complex, unless separate
     trajectories are given. For repeated calls use `Binding`.

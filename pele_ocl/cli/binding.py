@@ -185,8 +185,9 @@ def binding(
 
     Each has its own Born radii. Computes MM/GBSA for the frames of a trajectory (-t), for poses, or for one structure,
     or MM/PBSA with --pb; see docs/binding.md. The parts have the positions of the complex, unless they have separate
-    trajectories. Energies in kcal/mol. For runs of MMPBSA.py use `pele-ocl mmpbsa`, for runs of PELE `pele-ocl
-    rescore`.
+    trajectories. Energies in kcal/mol. The solvent is OBC2 with a solute dielectric of 1 by default; the scores of
+    `screen` need --gb gbn2 --solute-dielectric 2. For runs of MMPBSA.py use `pele-ocl mmpbsa`, for runs of PELE
+    `pele-ocl rescore`.
     """
     asked = [keywords(group) for group in (parts, analysis, files, poisson)]
     result = computed(

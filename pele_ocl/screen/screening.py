@@ -97,8 +97,9 @@ def screen(
     cofactors : small molecules in the receptor's file that have no template, or that are added to it, like `ligands`
         of `pele_ocl.read`: files, Ligand objects or Atoms
     moving_radius, restraint, free_radius, tolerance, max_iterations : as in Screener
-    model : SolventModel of the score, by default GBn2 with interior permittivity 2; or the number of the receptor's
-        model to read. Refinement uses OBC2. precision, device : as in `energy`
+    model : SolventModel of the score, by default GBn2 with interior permittivity 2, so that `binding` of a refined
+        complex needs `gb="gbn2", solute_dielectric=2` to compute its score; or the number of the receptor's model to
+        read. Refinement uses OBC2. precision, device : as in `energy`
     inside : interior permittivity, another name for `solute_dielectric`
     pb : score with the Poisson-Boltzmann equation; frames : number of frames of dynamics at 300 K to average over
     add_strain : add the ligand's strain to the score
