@@ -123,9 +123,10 @@ class Poisson:
         essential=True,
     )
     nonlinear: bool = option(f"{_OF_PB}solve the nonlinear equation.", essential=True)
-    pb_surface: str | None = option(
-        f"{_OF_PB}boundary between solute and solvent; by default {PBSolvent.surface}.", choices=PB_SURFACES
-    )
+    dielectric_surface: str | None = option(
+        f"{_OF_PB}boundary between solute and solvent; by default {PBSolvent.surface}.", choices=PB_SURFACES,
+        former=("--pb-surface",),
+    )  # fmt: skip
 
 
 _FORMER = click.Command("binding", params=[click.Option([f"--{name}"], multiple=True) for name in ("pele", "mmpbsa")])
