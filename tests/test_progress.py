@@ -13,7 +13,7 @@ from pele_ocl.jobs.texts import figures, frame_rate
 
 @pytest.mark.parametrize(
     ("per_second", "text"),
-    [(0.0, "0 frames/s"), (0.002, "8.3 minutes a frame"), (0.125, "8.00 s a frame"), (0.4, "2.50 s a frame"),
+    [(0.0, "0 frames/s"), (0.002, "8.3 minutes per frame"), (0.125, "8.00 s per frame"), (0.4, "2.50 s per frame"),
      (1.0, "1 frames/s"), (2.54, "2.54 frames/s"), (46.9, "46.9 frames/s"), (1250.4, "1,250 frames/s")],
 )  # fmt: skip
 def test_slow_frames_have_their_seconds(per_second, text):
@@ -23,7 +23,7 @@ def test_slow_frames_have_their_seconds(per_second, text):
 def test_the_line_of_frames_shows_slow_work():
     line = FrameLine("Frames", 10)
     assert line.told(0.1, 0.0, 0.0) == "1 of 10 frames, time left unknown yet"
-    assert line.told(0.3, 0.2, 60.0) == "3 of 10 frames, 30.00 s a frame, 3.5 minutes left"
+    assert line.told(0.3, 0.2, 60.0) == "3 of 10 frames, 30.00 s per frame, 3.5 minutes left"
 
 
 LINES = {
@@ -56,10 +56,10 @@ def test_a_resumed_run_counts_only_its_own_work(monkeypatch, capsys):
     line = FrameLine("Frames", 100)
     line(0.5)
     line(0.6)
-    assert capsys.readouterr().err == "Frames: 60 of 100 frames, 2.00 s a frame, 80 s left\n"
+    assert capsys.readouterr().err == "Frames: 60 of 100 frames, 2.00 s per frame, 80 s left\n"
 
 
 def test_figures_have_no_exponent():
     assert [figures(value) for value in (0.01234, 1.0, 99.5, 12_345.6)] == ["0.0123", "1", "99.5", "12,346"]
-    assert speed_text(741_234.0, 74.1234, 10_000) == "741,234 ns/day in all, 74.12 a replica"
+    assert speed_text(741_234.0, 74.1234, 10_000) == "741,234 ns/day in total, 74.12 per replica"
     assert speed_text(74.1234, 74.1234, 1) == "74.12 ns/day"

@@ -281,7 +281,7 @@ class BindingResult(Reported, Suggests):
         lines = [headline(self.molecule.source.path.name, binding.atoms), sizes, *self._physics(), ""]
         lines += self._terms_text() if self.poses is None else pose_lines(self.poses, self.differing_terms())
         seconds = self.seconds if total is None else total
-        how = f"{binding.variant}, {binding.precision}, on {binding.device}: in all {duration(seconds)}"
+        how = f"{binding.variant}, {binding.precision}, on {binding.device}: total {duration(seconds)}"
         return "\n".join([*lines, "", how])
 
     def _terms_text(self) -> list[str]:

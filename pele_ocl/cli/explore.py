@@ -52,6 +52,7 @@ def _example(context: click.Context, _: click.Parameter, folder: Path | None) ->
     if folder is not None:
         control = write_example(folder)
         say(f"{folder}: a complex, its ligand's parameters and a control file; pele-ocl explore {control} -o out")
+        say(f"Other commands read {folder / 'complex.pdb'} with --pele-data {folder / 'DataLocal'}")
         context.exit()
 
 

@@ -59,8 +59,8 @@ class ProgressLine:
         self.last, self.written = now, True
 
     def is_known(self, share: float) -> bool:
-        """Return whether there is any progress to show."""
-        return share > 0
+        """Return whether there is any progress to show, and work left."""
+        return 0 < share < 1
 
     def told(self, share: float, since: float, seconds: float) -> str:
         """Return the text of the line.

@@ -273,7 +273,7 @@ class PBResult(Framed):
             "",
             f"{self.solver}, {self.iterations} iterations to a residual of {self.levels[-1].residual:.1e}, "
             f"on {self.device}: surface {duration(seconds['surface'])}, solver {duration(seconds['solver'])}, "
-            f"in all {duration(seconds['total'] if total is None else total)}",
+            f"total {duration(seconds['total'] if total is None else total)}",
         ]
         if verbose:
             low, high = (", ".join(f"{x:.3f}" for x in end) for end in (grid.origin, grid.last))

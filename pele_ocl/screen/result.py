@@ -246,7 +246,7 @@ class ScreenResult(Reported):
         lines += ["", self.residues().text()] if self.shares and verbose else []
         n = len(self) - len(self.errors)
         where = f" -> {one_line(spec.output)}" if spec.output else ""
-        took = "" if total is None else f": in all {duration(total)}"
+        took = "" if total is None else f": total {duration(total)}"
         how = f"{facts['variant']}, {facts['precision']}, on {facts['device']}"
         return "\n".join([*lines, "", f"{counted(n, 'molecule')} of {len(self):,} scored{where}", f"{how}{took}"])
 
