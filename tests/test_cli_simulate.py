@@ -351,15 +351,66 @@ def test_overwriting_keeps_files_of_the_user(tmp_path):
     own = [out / "parts" / "notes.txt", out / "parts" / "mine" / "energies.csv", out / "COLVAR.0"]
     own += [out / f"hexapeptide-{name}.xyz" for name in ("1", "2-relaxed", "00000-relaxed")]
     own += [out / "hexapeptide-00000.txt", out / "hexapeptide-small-00000.nc"]
+    # Named like trajectories, but of replicas, of a format or of a ladder that the run does not have.
+    own += [
+        out / f"hexapeptide-{name}" for name in ("00002.nc", "00000.xtc", "0000-000-300.00K.nc", "00000-300.00K.nc")
+    ]
     for path in own:
         path.parent.mkdir(exist_ok=True)
         path.write_text("of the user")
     with open(out / "energies.jsonl", "a") as table:
         table.write('{"structure": cut}\n')  # a damaged line
+        table.write('{"structure": ["hexapeptide"], "replica": 0}\n{"structure": "../a", "replica": "0"}\n')
     pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options)
     assert {path.read_text() for path in own} == {"of the user"}
     assert not (out / "hexapeptide-00001.nc").exists()
     assert [path.name for path in sorted((out / "parts").iterdir())] == ["mine", "notes.txt"]
+
+
+def test_overwriting_removes_the_trajectories_of_temperatures(tmp_path):
+    out, options = tmp_path / "run", dict(report_every=2, minimize=0, timestep=1, steps=2)
+    ladder = dict(temperatures=[300, 310.005], exchange_every=2, trajectory_of="temperature", trajectory_format="dcd")
+    pele_ocl.simulate(HEXAPEPTIDE, out, replicas=4, **options, **ladder)
+    written = sorted(path.name for path in out.glob("*.dcd"))
+    assert [name[:20] for name in written] == [f"hexapeptide-000{k}-00{t}" for k in range(2) for t in range(2)]
+    kept = [out / "hexapeptide-0002-000-300.00K.dcd", out / "hexapeptide-0000-002-300.00K.dcd"]
+    for path in kept:
+        path.write_text("of the user")
+    pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options)
+    assert sorted(out.glob("*.dcd")) == sorted(kept)
+
+
+def test_overwriting_removes_links_and_not_what_they_refer_to(tmp_path):
+    """The next run must not write through them; one of them refers to nothing any more."""
+    out, archive = tmp_path / "run", tmp_path / "archive"
+    options = dict(report_every=2, minimize=0, timestep=1, steps=2)
+    pele_ocl.simulate(HEXAPEPTIDE, out, replicas=2, **options)
+    archive.mkdir()
+    links = [out / f"hexapeptide-0000{k}.nc" for k in range(2)]
+    for link in links:
+        link.rename(archive / link.name)
+        link.symlink_to(archive / link.name)
+    (archive / links[0].name).unlink()
+    before = contents(archive)
+    pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options)
+    assert contents(archive) == before
+    assert not links[0].is_symlink()
+    assert not links[1].is_symlink()
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"not a checkpoint"])
+def test_without_its_checkpoint_a_run_has_no_known_trajectories(damage, tmp_path):
+    """Files of the same names may be the user's, such as trajectories in another format."""
+    out, options = tmp_path / "run", dict(report_every=2, minimize=0, timestep=1, steps=2)
+    pele_ocl.simulate(HEXAPEPTIDE, out, replicas=2, **options)
+    if damage is None:
+        (out / "checkpoint.npz").unlink()
+    else:
+        (out / "checkpoint.npz").write_bytes(damage)
+    kept = (out / "hexapeptide-00001.nc").read_bytes()
+    pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options)
+    assert (out / "hexapeptide-00001.nc").read_bytes() == kept
+    assert pele_ocl.simulate(HEXAPEPTIDE, out, resume=True, **options).steps == 2
 
 
 def test_overwriting_removes_colvar_files_of_a_biased_run(tmp_path):
@@ -373,7 +424,7 @@ def test_overwriting_removes_colvar_files_of_a_biased_run(tmp_path):
 
 def test_a_run_that_is_refused_does_not_remove_an_earlier_one(tmp_path):
     out, options = tmp_path / "run", dict(report_every=2, minimize=0, timestep=1, steps=2)
-    pele_ocl.simulate(HEXAPEPTIDE, out, **options)
+    pele_ocl.simulate(HEXAPEPTIDE, out, replicas=2, trajectory_format="pdb", **options)
     before = contents(out)
     for more in ({"restrain": "resid 99:5"}, {"integrator": "none such"}, {"constraints": "none such"}):
         with pytest.raises(InputError):
@@ -388,13 +439,11 @@ def test_a_run_that_is_refused_does_not_remove_an_earlier_one(tmp_path):
         pele_ocl.simulate(HEXAPEPTIDE, own, replicas=3, **options)
         pele_ocl.simulate(HEXAPEPTIDE, own, overwrite=True, replicas=1, workers=1, **options)
         assert not (own / "hexapeptide-00001.nc").exists()
-    own = out / "hexapeptide-00001.xyz"  # named like a trajectory of the run, but an input through a link
-    own.write_bytes(Path(HEXAPEPTIDE).read_bytes())
-    (tmp_path / "reference.pdb").symlink_to(own)
+    (tmp_path / "reference.pdb").symlink_to(out / "hexapeptide-00001.pdb")  # an input through a link
     held = {"restrain": "name CA:5", "reference": tmp_path / "reference.pdb"}
     with pytest.raises(PeleError, match="the same file as the input"):
         pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options, **held)
-    assert contents(out) == before | {own.name: own.read_bytes()}
+    assert contents(out) == before
 
 
 def test_a_structure_is_not_written_over(tmp_path):

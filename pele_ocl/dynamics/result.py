@@ -234,7 +234,7 @@ class SimulateResult(Reported, Suggests):
         integrator = INTEGRATORS[own["integrator"]]
         parts = [f"{integrator.title} in steps of {own['timestep']:g} fs"]
         parts += [f"friction {own['friction']:g} 1/ps"] if integrator.is_thermostat else []
-        parts += [f"bonds held: {own['constraints']}"] if own["constraints"] else []
+        parts += [f"constraints {own['constraints']}"] if own["constraints"] else []
         parts += [f"seed {own['seed']}"]
         lines = [f"Dynamics      {', '.join(parts)}"]
         if own["minimize"]:
