@@ -10,9 +10,9 @@ ROOT = Path(__file__).parent.parent
 
 
 def copy_folder(name: str, checkout: Path, *left_out: str) -> None:
-    """Copy a folder of the checkout, with its bytecode, since compiling the package takes longer than such a test.
+    """Copy a folder of the checkout with its bytecode, so that processes of the copy do not compile it again.
 
-    Python compiles again what the test changes: bytecode has the time and size of its source.
+    They compile what the test changes: bytecode has the time and size of its source.
     """
     ignore = shutil.ignore_patterns(*left_out, "*.pyc.*")  # files that another process is writing
     shutil.copytree(ROOT / name, checkout / name, ignore=ignore)
