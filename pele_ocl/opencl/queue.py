@@ -27,7 +27,7 @@ from .building import get_kernel
 from .device import refusal
 from .interface import WORD
 from .kernel import Arguments, Kernel
-from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, map_whole, part_of
+from .memory import LARGE, Buffer, BufferPool, CommandQueue, ask_for_large_pages, map_whole, part_of
 
 Event = cl.Event
 
@@ -72,30 +72,102 @@ def elapsed_seconds(events: Sequence[Event], firsts: set[int], part: slice) -> f
 
 
 class Turns:
-    """Lock held by the thread that uses a device, for several threads with a queue each.
+    """Lets several threads with a queue each take turns: one thread runs until it waits for the device.
 
-    is_over : set to True to end the other threads at their next turn
+    The running thread checks whether the commands of waiting threads are complete, and lets them run between its own
+    launches. If waiting threads checked this, each would need Python's global lock, which the running thread releases
+    only every few milliseconds, and the device would be idle.
+
+    is_over : set to True to end the other threads at their next turn, by a CancelledError
     """
 
     def __init__(self) -> None:
-        self.lock, self.is_over = Lock(), False
+        self.is_over = False
+        # The lock is held while the next two change or are read, for moments only.
+        self._is_taken, self._lock = False, Lock()
+        # Threads in the order of their turns. The lock of a thread is released when it may run. The function returns
+        # whether its commands are complete; None if it does not wait for the device.
+        self._others: deque[tuple[Lock, Callable[[], bool] | None]] = deque()
 
     def __enter__(self) -> None:
-        self.lock.acquire()
+        with self._lock:
+            turn = self._append(None) if self._is_taken else None
+            self._is_taken = True
+        if turn is not None:
+            turn.acquire()
+        if self.is_over:
+            self._leave()
+            raise CancelledError
 
     def __exit__(self, *_: object) -> None:
-        self.lock.release()
+        self._leave()
 
-    @contextmanager
-    def given(self) -> Iterator[None]:
-        """Release the lock within the block. Raises CancelledError, with the lock held, if all turns are over."""
-        self.lock.release()
-        try:
-            yield
-        finally:
-            self.lock.acquire()
+    def _leave(self) -> None:
+        while (found := self._next()) is None:
+            with self._lock:
+                if not self._others:
+                    self._is_taken = False
+                    return
+            time.sleep(BETWEEN_LOOKS)
+        found.release()
+
+    def wait(self, is_complete: Callable[[], bool]) -> None:
+        """Let other threads run until `is_complete` returns True. Raises its errors, and CancelledError at the end."""
+        turn = self._queued(is_complete)
+        while (found := self._next()) is None:
+            time.sleep(BETWEEN_LOOKS)
+        self._switch(turn, found)
+        is_complete()  # raises an error of this thread that another one has ignored
+
+    def offer(self, before: Callable[[], object]) -> None:
+        """Let another thread run if it waits for the device and its commands are complete. before : called before that
+
+        Raises CancelledError if all turns are over.
+        """
+        found = self._next(of_device=True)
+        if found is not None:
+            turn = self._queued(None)
+            try:
+                before()
+            finally:  # also after an error, since no other thread would let it run
+                self._switch(turn, found)
+
+    def _queued(self, is_complete: Callable[[], bool] | None) -> Lock:
+        """Return the lock of a thread that is now the last one."""
+        with self._lock:
+            return self._append(is_complete)
+
+    def _append(self, is_complete: Callable[[], bool] | None) -> Lock:
+        turn = Lock()
+        turn.acquire()
+        self._others.append((turn, is_complete))
+        return turn
+
+    def _switch(self, turn: Lock, found: Lock) -> None:
+        """Let a thread run, which may be the calling one, whose lock is `turn`; return when it is its turn again."""
+        found.release()
+        turn.acquire()
         if self.is_over:
             raise CancelledError
+
+    def _next(self, *, of_device: bool = False) -> Lock | None:
+        """Remove and return the first thread that can run. of_device : only if it waited for the device"""
+        with self._lock:
+            others = tuple(self._others)
+        for each in others:
+            turn, is_complete = each
+            if is_complete is None:
+                is_able = not of_device
+            else:
+                try:
+                    is_able = is_complete()
+                except Exception:  # raised again in its thread
+                    is_able = True
+            if is_able:
+                with self._lock:
+                    self._others.remove(each)
+                return turn
+        return None
 
 
 @dataclass(eq=False)
@@ -108,6 +180,7 @@ class Queue(Binder):
 
     profile : whether to record times, which increases the launch overhead
     own_command_queue : separate command queue; None to use the shared one
+    pool : of buffers that can be written; None to create each
     turns : held by the thread that uses the queue, and given to others while it waits for a read
     allocated : total bytes of all buffers created, including released ones
     held : buffers kept alive with the queue
@@ -118,6 +191,7 @@ class Queue(Binder):
 
     profile: bool = True
     own_command_queue: CommandQueue | None = None
+    pool: BufferPool | None = None
     turns: Turns | None = None
     held: list[Buffer] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -147,7 +221,7 @@ class Queue(Binder):
 
         A buffer of `upload` blocks the host on NVIDIA devices until all kernels are complete when it is first used.
         """
-        array = np.array(values, dtype or self.dtype)
+        array = np.array(values, dtype or self.dtype, order="C")
         if array.size == 0 or self.device.kind == "CPU":
             return self.upload(array, array.dtype)
         buffer = self.empty(array.size, array.dtype)
@@ -184,6 +258,10 @@ class Queue(Binder):
         """Create an uninitialized buffer of n values, by default reals."""
         kind = np.dtype(dtype or self.dtype)
         size = max(1, n) * kind.itemsize
+        if self.pool is not None:
+            buffer = self.pool.take(size, lambda rounded: self._buffer(rounded, kind))
+            buffer.dtype, buffer.is_read_only = kind, False
+            return buffer
         buffer = self._buffer(size, kind)
         if size >= LARGE and self.device.kind == "CPU":
             with self.device:
@@ -239,8 +317,9 @@ class Queue(Binder):
 
     def write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
         """Write an array to a buffer. first : index of the first value in the buffer"""
+        array = np.ascontiguousarray(values)  # PyOpenCL does not reorder arrays in Fortran order
         with self.device:
-            cl.enqueue_copy(self.command_queue, buffer, values, dst_offset=first * values.itemsize)
+            cl.enqueue_copy(self.command_queue, buffer, array, dst_offset=first * array.itemsize)
 
     def copy_bytes(self, source: Buffer, first: int, target: Buffer, to: int, size: int) -> None:
         """Copy `size` bytes from byte `first` of a buffer to byte `to` of another or the same buffer."""
@@ -250,21 +329,12 @@ class Queue(Binder):
     def read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> None:
         """Read an array from a buffer after all earlier commands. first : index of the first value in the buffer"""
         if self.turns is not None:
-            self._give_turns(self.turns)
+            with self.device:
+                done = cl.enqueue_marker(self.command_queue)
+                self.command_queue.flush()
+            self.turns.wait(lambda: self.has_come(done))
         with self.device:
             cl.enqueue_copy(self.command_queue, array, buffer, src_offset=first * array.itemsize)
-
-    def _give_turns(self, turns: Turns) -> None:
-        """Give turns to other threads until all commands are complete.
-
-        The event is polled, because waiting in NVIDIA's runtime seems to block launches of other threads.
-        """
-        with self.device:
-            done = cl.enqueue_marker(self.command_queue)
-            self.command_queue.flush()
-        with turns.given():
-            while not self.has_come(done):
-                time.sleep(BETWEEN_LOOKS)
 
     def reaches(self, array: NDArray[Any]) -> bool:
         """Return whether the device can write a large result directly to host memory.
@@ -317,9 +387,10 @@ class Queue(Binder):
 
         The array must not change before the event completes, and the event must be kept until then.
         """
+        array = np.ascontiguousarray(values)
         with self.device:
             return cl.enqueue_copy(
-                self.command_queue, buffer, values, dst_offset=first * values.itemsize, is_blocking=False
+                self.command_queue, buffer, array, dst_offset=first * array.itemsize, is_blocking=False
             )
 
     def start_read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> Event:
@@ -488,6 +559,9 @@ class Queue(Binder):
     def beside(self, turns: Turns | None = None) -> Iterator[Queue]:
         """Provide a queue with a separate command queue; its commands can run concurrently with other queues.
 
+        Its buffers reuse memory, because NVIDIA's runtime takes long to map a new buffer, and waits for all kernels
+        before it frees one.
+
         The queue does not record times. turns : as in Queue
         """
         spare = self.device.spare
@@ -497,9 +571,12 @@ class Queue(Binder):
             with self.device:
                 own = cl.CommandQueue(self.device.context)
             self.device.further.append(own)
+        pool = BufferPool()
+        self.device.pools.append(pool)
         try:
-            yield Queue(self.device, self.precision, profile=False, own_command_queue=own, turns=turns)
+            yield Queue(self.device, self.precision, profile=False, own_command_queue=own, pool=pool, turns=turns)
         finally:
+            self.device.pools.remove(pool)
             spare.append(own)
 
     def hold(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
@@ -583,6 +660,12 @@ class Queue(Binder):
                     )
                 else:
                     cl.enqueue_nd_range_kernel(command_queue, launch.kernel_object, shape, launch.group, offset)
+        self.offer_turn()
+
+    def offer_turn(self) -> None:
+        """Let another thread run if its commands are complete; for loops on the host."""
+        if self.turns is not None:
+            self.turns.offer(self.submit)
 
     def through(
         self, source: Buffer, values: NDArray[Any], launches: Sequence[BoundLaunch], target: Buffer, array: NDArray[Any]
