@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import subprocess
 import sys
 import textwrap
@@ -181,6 +182,74 @@ def test_an_error_while_another_thread_has_the_turn(device, monkeypatch):
         assert queue.download(buffer, 5).tolist() == [0, 1, 2, 3, 4]
     with turns:
         pass
+
+
+def test_an_error_when_commands_are_submitted_leaves_no_thread_waiting():
+    """Of two threads, one waits for the device, and the other one fails when it lets the first one run."""
+    turns, waits, is_complete, ended = Turns(), Event(), Event(), list[str]()
+
+    def wait() -> None:
+        with turns:
+            waits.set()
+            turns.wait(is_complete.is_set)
+        ended.append("waited")
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    with turns:
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        turns.wait(waits.is_set)
+        is_complete.set()
+        with pytest.raises(ZeroDivisionError):
+            turns.offer(fail)
+    thread.join(PATIENCE)
+    assert ended == ["waited"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_thread_has_the_turn_and_all_have_it_again(seed):
+    """Threads that wait, offer their turn, fail and are ended at random; nobody is left waiting."""
+    turns, running, faults, done = Turns(), list[int](), list[str](), list[int]()
+
+    def work(number: int) -> None:
+        draw = random.Random(100 * seed + number)
+
+        def check() -> None:
+            running.append(number)
+            time.sleep(draw.choice([0, 0, 1e-4]))
+            if running != [number]:
+                faults.append(f"{running} at once")
+            running.pop()
+
+        def fail() -> None:
+            raise ZeroDivisionError
+
+        for step in range(60):
+            try:
+                with turns:
+                    check()
+                    end = time.monotonic() + draw.random() * 2e-3
+                    turns.wait(lambda end=end: time.monotonic() > end)
+                    check()
+                    turns.offer(draw.choice([fail, check, check]))
+                    check()
+                    turns.wait(draw.choice([fail, lambda: True]))
+                    check()
+            except (ZeroDivisionError, CancelledError):
+                pass
+            if number == 0 and step == 50 and seed % 2:
+                turns.is_over = True
+        done.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert sorted(done) == [*range(5)]
+    assert not faults
 
 
 def test_calls_of_several_threads(run):

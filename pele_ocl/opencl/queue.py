@@ -83,6 +83,7 @@ class Turns:
 
     def __init__(self) -> None:
         self.is_over = False
+        # The lock is held while the next two change or are read, for moments only.
         self._is_taken, self._lock = False, Lock()
         # Threads in the order of their turns. The lock of a thread is released when it may run. The function returns
         # whether its commands are complete; None if it does not wait for the device.
@@ -90,7 +91,7 @@ class Turns:
 
     def __enter__(self) -> None:
         with self._lock:
-            turn = self._queued(None) if self._is_taken else None
+            turn = self._append(None) if self._is_taken else None
             self._is_taken = True
         if turn is not None:
             turn.acquire()
@@ -125,11 +126,18 @@ class Turns:
         """
         found = self._next(of_device=True)
         if found is not None:
-            before()
-            self._switch(self._queued(None), found)
+            turn = self._queued(None)
+            try:
+                before()
+            finally:  # also after an error, since no other thread would let it run
+                self._switch(turn, found)
 
     def _queued(self, is_complete: Callable[[], bool] | None) -> Lock:
         """Return the lock of a thread that is now the last one."""
+        with self._lock:
+            return self._append(is_complete)
+
+    def _append(self, is_complete: Callable[[], bool] | None) -> Lock:
         turn = Lock()
         turn.acquire()
         self._others.append((turn, is_complete))
@@ -144,7 +152,9 @@ class Turns:
 
     def _next(self, *, of_device: bool = False) -> Lock | None:
         """Remove and return the first thread that can run. of_device : only if it waited for the device"""
-        for each in tuple(self._others):
+        with self._lock:
+            others = tuple(self._others)
+        for each in others:
             turn, is_complete = each
             if is_complete is None:
                 is_able = not of_device
@@ -154,7 +164,8 @@ class Turns:
                 except Exception:  # raised again in its thread
                     is_able = True
             if is_able:
-                self._others.remove(each)
+                with self._lock:
+                    self._others.remove(each)
                 return turn
         return None
 
@@ -654,7 +665,7 @@ class Queue(Binder):
     def offer_turn(self) -> None:
         """Let another thread run if its commands are complete; for loops on the host."""
         if self.turns is not None:
-            self.turns.offer(self.command_queue.flush)
+            self.turns.offer(self.submit)
 
     def through(
         self, source: Buffer, values: NDArray[Any], launches: Sequence[BoundLaunch], target: Buffer, array: NDArray[Any]
