@@ -36,7 +36,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     insert(spec, "        terms_listed(self.terms)\n", check)
     insert(spec, "from ..atoms import Atoms\n", needs)
     change(spec, told.splitlines(keepends=True)[1].replace(", **own", ""), told)
-    insert(spec, "*lines_of(facts, names)]\n", text)
+    insert(spec, "*found.physics_lines()]\n", text)
     insert(energy, "@strict_option\n", option)
     bound, checked, packed, descent, setting, kept, noise, dynamics = blocks
     options, settings = root / "pele_ocl" / "minimize" / "options.py", root / "pele_ocl" / "dynamics" / "settings.py"
