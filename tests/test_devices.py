@@ -465,6 +465,19 @@ def test_memory_of_deleted_buffers_is_reused_in_the_queue(device, monkeypatch):
     assert device.buffers.now == before
 
 
+def test_more_pieces_than_before_are_moved(device):
+    """Places that need a larger buffer, for a launch that was already bound."""
+    queue, n, size = Queue(device, "float32"), 3000, 8
+    values = np.arange(n, dtype=np.uint64)
+    source, target = queue.empty(n, np.uint64), queue.zeros(n, np.uint64)
+    queue.write(source, values)
+    for count in (2, n, 3):
+        queue.clear(target)
+        begin = (np.arange(count, dtype=np.uint64) * np.uint64(size))[::-1].copy()
+        queue.move_pieces(source, target, begin, begin[::-1].copy(), np.full(count, size))
+        np.testing.assert_array_equal(queue.download(target, count, np.uint64), values[:count][::-1])
+
+
 def test_a_part_keeps_the_memory_of_its_buffer_in_use(device):
     with Queue(device, "float32").independent_queue(reuses_memory=True) as queue:
         whole = queue.zeros(1000)

@@ -297,6 +297,7 @@ def test_small_tables_stay_on_the_device(device):
     for k in range(MOST_TABLES):
         queue.table([float(k)])
     np.testing.assert_array_equal(queue.download(first, 2), [1.0, 2.0])
+    assert len(queue.device.tables) <= MOST_TABLES
     large = np.zeros(LARGEST_TABLE, np.uint8)
     assert queue.table(large, np.uint8) is queue.table(large, np.uint8)
     assert queue.table([*large, 0], np.uint8) is not queue.table([*large, 0], np.uint8)
