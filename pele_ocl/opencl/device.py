@@ -103,10 +103,10 @@ class Device:
     buffers : bytes of buffers in use; mapped : bytes of host memory that the device accesses directly
     cached : buffers kept for reuse, the oldest first; released if memory is short, like the next five
     tables : small buffers by content
-    spare_buffers : unused buffers; pools : of the queues of `Queue.beside` in use
+    spare_buffers : unused buffers; pools : of the queues of `Queue.independent_queue` in use
     staging : unused host arrays for large transfers; removed from the queue while in use
     results : host memory for large results, reused when they are deleted
-    spare : unused command queues of `Queue.beside`; further : all command queues created for it
+    spare : unused command queues of `Queue.independent_queue`; further : all command queues created for it
     forks : fork count of the process that created the device; forked processes cannot use it
     units : number of compute units to assume; None for the device's number
     ladder_group : work-group size of the thesis kernels; None for the sizes used in the thesis

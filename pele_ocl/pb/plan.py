@@ -309,7 +309,10 @@ class PoissonBoltzmann(Settled):
         turns = Turns()  # without them, a thread that launches continuously blocks others through Python's global lock
 
         with ExitStack() as stack:
-            queues = deque(stack.enter_context(launching.queue.beside(turns)) for _ in range(n_threads))
+            queues = deque(
+                stack.enter_context(launching.queue.independent_queue(turns, reuses_memory=True))
+                for _ in range(n_threads)
+            )
 
             def in_own_queue(part: slice) -> list[tuple[Solution, dict[str, float]]]:
                 with turns:

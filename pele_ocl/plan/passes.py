@@ -100,7 +100,7 @@ class Passes(ABC):
         """
         if not queue.profile and tell is None and len(positions) <= self.most_uncut:
             source, launches, target = self._straight
-            return queue.through(source, positions, launches, target, results)
+            return queue.write_launch_read(source, positions, launches, target, results)
         read = queue.start_write(self.buffer("positions"), positions)
         self.launch(queue, len(positions), tell)
         return read, queue.start_read(results, self.buffer("results"))
