@@ -247,7 +247,7 @@ class _Computed(Framed):
             raise InputError("energies per residue need atoms with labels; these have none")
         self.terms.require()
         if self.per_atom is None:
-            raise InputError("energies per residue need those of atoms; ask for them with per_atom=True")
+            raise InputError("energies per residue need energies per atom; request them with per_atom=True")
         return self.per_atom.by_residue(self.atoms.labels)
 
     def _facts(self) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def molar(name: str, value: object) -> float:
     """
     found = arguments.number(name, value, f"a number of mol/L, 0 to {MOST_SALT:g}", least=0)
     if found > MOST_SALT:
-        text = f"{name} is {found:g} mol/L, and no salt dissolves to more than {MOST_SALT:g} mol/L"
+        text = f"{name} is {found:g} mol/L, but the maximum is {MOST_SALT:g} mol/L"
         raise InputError(f"{text}; for {found:g} mmol/L give {found / 1000:g}" if found < 1000 * MOST_SALT else text)
     return found
 

@@ -97,7 +97,7 @@ def test_a_path_of_pairs_is_read(tmp_path):
 
 
 def test_a_list_of_pairs_is_of_atoms():
-    with pytest.raises(InputError, match="a list of pairs is of Atoms; give these, or the path of a list"):
+    with pytest.raises(InputError, match="a pair list needs Atoms; give Atoms, or the path of a list"):
         nonbond("in.pdb", PAIRS)
 
 
@@ -278,7 +278,7 @@ NO_MAP = r"; expected a Map: read_map\('map.dx'\), or potmap\(atoms, grid\).map"
         (lambda: Grid((0, 0, 0), 1e-320, (1, 1, 1)), "a grid's spacing must be positive"),
         (lambda: SolventModel(ionic_strength=1e308), "ionic_strength is 1e.308; expected a finite number, at most 1,"),
         (lambda: PairList(10**30, [0], [1]), "n_atoms is 1e.30; at most 2,147,483,647 is possible"),
-        (lambda: PairList(10**400, [0], [1]), "n_atoms is a number beyond all limits; at most 2,147,483,647"),
+        (lambda: PairList(10**400, [0], [1]), "n_atoms is a very large number; at most 2,147,483,647"),
     ],
 )
 def test_arguments_of_maps_and_ions(call, sentence):

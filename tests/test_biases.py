@@ -452,7 +452,7 @@ def test_what_is_called_in_a_run_makes_no_steps(device, tmp_path):
 def test_replicas_without_an_energy_say_why(device):
     simulation = Simulation(ATOMS, 2, terms=[bias_of("torsion")], timestep=1.0, device=device, model=VACUUM)
     simulation.positions[0] = np.zeros((30, 3))
-    assert "stand at the same place" in simulation.errors[0]
+    assert "are at the same position" in simulation.errors[0]
     assert np.isnan(simulation.run(3).potential_energies).tolist() == [True, False]
     with pytest.raises(InputError, match="frozen atoms of row 1"):
         simulation.ensemble.frozen[:] = [[3], [99]]
@@ -528,7 +528,7 @@ def test_a_replica_that_stopped_has_no_samples(device, tmp_path):
     assert whole.u_kn.shape == (3, 3)
     ladder = Simulation(ATOMS, 2, temperature=[300, 300], exchange_every=5, exchange="hamiltonian", **options)
     ladder.positions[1] = np.zeros((30, 3))
-    with pytest.raises(InputError, match=r"replica 1 has no energy where it is: .* stand at the same place"):
+    with pytest.raises(InputError, match=r"replica 1 has no energy at its positions: .* are at the same position"):
         StateSamples()(ladder)
     with pytest.raises(InputError, match="the simulation is 3; expected a Simulation"):
         StateSamples()(3)
@@ -755,7 +755,7 @@ def test_surfaces_are_drawn_and_saved(tmp_path):
         free_energy(x[:, 0], edges, 300.0).energies, free_energy(x[:, 0], [edges], 300.0).energies
     )
     for wrong, sentence in (
-        (dict(bins=[[50.0, 60.0]]), "no sample with a weight lies within the bins"),
+        (dict(bins=[[50.0, 60.0]]), "no sample with a weight is within the bins"),
         (dict(bins=4, log_weights=np.full(2000, np.nan)), "log_weights must be numbers"),
         (dict(bins=4, log_weights=np.full(2000, -np.inf)), "no sample has a weight"),
     ):
@@ -1187,7 +1187,7 @@ def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path)
         np.testing.assert_array_equal(found["molecule-1/vel"], with_velocities.velocities[:])
         np.testing.assert_array_equal(found["molecule-1/pos"], with_velocities.positions[:])
         assert found["molecule-1/vel"].attrs["units"] == "angstrom/ps"
-    with pytest.raises(FormatError, match="has velocities; choose `velocities` alike"):
+    with pytest.raises(FormatError, match="has velocities; use the same `velocities`"):
         DatasetFile(tmp_path / "v.h5")(with_velocities)
     (tmp_path / "text.h5").write_text("no")
     with h5py.File(tmp_path / "former.h5", "w") as found:
@@ -1195,10 +1195,10 @@ def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path)
     for wrong, sentence in (
         (lambda: file(Simulation(ATOMS, 1, model=VACUUM, **options)), "has energies by another solvent, cutoff or"),
         (lambda: file(Simulation(ATOMS, 1, cutoff=9.0, **options)), "has energies by another solvent, cutoff or"),
-        (lambda: DatasetFile(tmp_path / "text.h5")(last), "is not an HDF5 file; name another"),
+        (lambda: DatasetFile(tmp_path / "text.h5")(last), "is not an HDF5 file; choose another file"),
         (lambda: DatasetFile(tmp_path / "former.h5")(last), "was not made by this version of DatasetFile"),
         (lambda: DatasetFile(tmp_path / "a.csv"), r"data sets end in .h5 or .hdf5"),
-        (lambda: DatasetFile(tmp_path / "none" / "a.h5"), "none is not a folder; make it first"),
+        (lambda: DatasetFile(tmp_path / "none" / "a.h5"), "none is not a folder; create it first"),
     ):
         with pytest.raises(FormatError, match=sentence):
             wrong()
@@ -1251,5 +1251,5 @@ def test_samples_of_states_may_be_taken_while_a_bias_grows(device):
 def test_a_surface_says_why_errors_are_empty():
     apart, edges = np.repeat([0.0, 1.0], 50), [np.array([-0.5, 0.5, 1.5])]
     told = free_energy(apart, edges, 300.0, blocks=2).table()
-    assert told.notes == ("errors are empty for bins that a block has no samples of",)
+    assert told.notes == ("errors are empty for bins without samples in some block",)
     assert not free_energy(np.tile([0.0, 1.0], 50), edges, 300.0, blocks=2).table().notes

@@ -216,7 +216,7 @@ SOLUTIONS = KERNELS.parent.parent.parent / "docs" / "course" / "solutions"
 PLACE = "map[(k * ny + j) * nx + i]"
 OF_MAP = "a point's place in `map` is (k * ny + j) * nx + i"
 GROUPS = "POINTS * width * get_group_id(0) + get_local_id(0)"
-OF_SUM = "each work-group has one element of `sums`, the one of its number, get_group_id(0)"
+OF_SUM = "each work-group writes one element of `sums`, with the index get_group_id(0)"
 
 
 @pytest.mark.parametrize(
@@ -241,8 +241,8 @@ OF_SUM = "each work-group has one element of `sums`, the one of its number, get_
         ("gather", "dz * dz)", "dz)", "formula", "dz is not squared"),
         ("gather", "z - atoms[a].z", "z + atoms[a].z", "formula", "coordinates are added"),
         ("gather", "dy * dy", "dx * dx", "axes", "dx is used instead of dy"),
-        ("gather", "corner.w * j", "corner.w * k", "axes", "y has the number of the point along z"),
-        ("gather", "corner.y +", "corner.x +", "axes", "y has the corner's x"),
+        ("gather", "corner.w * j", "corner.w * k", "axes", "y uses the index of the point along z"),
+        ("gather", "corner.y +", "corner.x +", "axes", "y uses the corner's x"),
         ("gather", "corner.w * i, y = corner.y + corner.w * j", "corner.w * j, y = corner.y + corner.w * i", "axes",
          "x and y have each other's numbers of the point"),
         ("gather8", "x - atoms[a].x", "x - atoms[a].y", "axes", "the point's x is compared with the atom's y"),
@@ -280,7 +280,7 @@ def test_a_fault_that_two_see_is_told_once_with_its_line():
     place = QUANTITIES["potmap"].place
     (race,) = findings_of(TWO_WRITES, "", place)
     assert race.sentence.endswith(f"a race: {place}")
-    axes = Finding("axes", f"numbers are right, but not in their places: {place}", None, ("2 points", "3 points"))
+    axes = Finding("axes", f"numbers are correct, but in the wrong places: {place}", None, ("2 points", "3 points"))
     (both,) = together([race], [axes])
     assert (both.kind, both.line, both.cases) == ("axes", 17, axes.cases)
 
@@ -468,7 +468,7 @@ def test_a_number_that_all_add_to_misses_no_barrier(line, columns, kind):
 @pytest.mark.parametrize(
     ("source", "where"),
     [
-        (20 * "\n" + "barrier(CLK_LOCAL_MEM_FENCE);", "on the way from line 23 round the loop to line 20"),
+        (20 * "\n" + "barrier(CLK_LOCAL_MEM_FENCE);", "on the way from line 23 through the loop to line  20"),
         (19 * "\n" + "part[l] = sum; barrier(CLK_LOCAL_MEM_FENCE);", "on the way from line 23 round the loop"),
         (20 * "\n" + "// barrier(CLK_LOCAL_MEM_FENCE);", "between the two lines"),
         (20 * "\n" + "barrier(CLK_GLOBAL_MEM_FENCE);", "between the two lines"),

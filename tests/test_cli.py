@@ -256,14 +256,14 @@ def test_malformed_files_get_one_sentence(tmp_path, content, message):
 
 
 def test_a_folder_is_no_molecule(tmp_path):
-    assert error_of("solvent", tmp_path) == f"{tmp_path}: a folder; name a file in it"
+    assert error_of("solvent", tmp_path) == f"{tmp_path}: a folder; give a file in it"
 
 
 def test_coincident_atoms_are_named(tmp_path):
     path = tmp_path / "in.pdb"
     path.write_text(PDB.replace(ATOMS[7][30:54], ATOMS[8][30:54]))
     assert "atom 7 (A:MET1:" in (sentence := error_of("solvent", path))
-    assert "stand at the same place" in sentence
+    assert "are at the same position" in sentence
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\r"])

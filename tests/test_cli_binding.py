@@ -242,7 +242,7 @@ def test_clashes_are_told(files, tmp_path):
     (tmp_path / "clash.nc").write_bytes(netcdf(x))
     words = ("binding", files[0], "-t", tmp_path / "clash.nc", "--ligand", LIGAND, "--json")
     done = run(*words)
-    sentence = "atoms are on top of each other in 1 frame, with energies to match"
+    sentence = "atoms overlap in 1 frame, with very large energies"
     assert f"Note: {sentence}; they were computed in float64\n" in done.stderr
     assert json.loads(done.stdout)["notes"][1:] == [f"{sentence}; they were computed in float64"]  # behind SEM blocks
     assert json.loads(run(*words, "--precision", "float64").stdout)["notes"][1:] == [sentence]
@@ -495,7 +495,7 @@ def test_examples_in_docstrings():
 
 
 def test_an_empty_column_of_errors_is_explained(files):
-    sentence = "SEM blocks (sem_blocked) is empty, as averages of blocks need 4 frames or more"
+    sentence = "SEM blocks (sem_blocked) is empty, because block averages need 4 frames or more"
     few = over(files, "--frames", "0:3")
     assert few.stderr.count(sentence) == 1
     report = json.loads(over(files, "--frames", "0:3", "--json").stdout)

@@ -261,7 +261,7 @@ def test_models_of_other_atoms_are_refused(models):
     assert changed != text
     models.write_text(changed)
     with pytest.raises(
-        FormatError, match=r"models.pdb:101: 'N   ALA A   1' is in the place of model 2's 'N   MET A   1'"
+        FormatError, match=r"models.pdb:101: 'N   ALA A   1' is in the position of model 2's 'N   MET A   1'"
     ):
         read_conformations(models)
 

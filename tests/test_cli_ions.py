@@ -32,7 +32,7 @@ def test_summary_is_for_reading(out):
     lines = text.splitlines()
     assert lines[0] == "hexapeptide.pdb: 96 atoms, 6 residues, net charge -1.000 e"
     assert lines[1:3] == ["Force field   amber99sb", "Medium        dielectric 1, no salt; all charges"]
-    assert lines[3] == "5 ions: 3 NA, 2 CL; net charge with them +0.000 e"
+    assert lines[3] == "5 ions: 3 NA, 2 CL; net charge including them +0.000 e"
     assert lines[5].split() == ["ion", "x", "y", "z", "A", "kcal/mol/e", "kcal/mol"]
     assert [line.split()[1] for line in lines[6:11]] == ["NA", "CL", "NA", "CL", "NA"]
     assert "Energy of the ions -" in text
@@ -118,7 +118,7 @@ def test_no_ion_is_said(out, arguments, words):
     done = run("ions", HEXAPEPTIDE, "-o", out, *COARSE, *arguments)
     assert done.stderr.startswith("Note: no ion was placed: ")
     assert words in done.stderr
-    assert "\n0 ions; net charge with them -1.000 e\n" in done.stdout
+    assert "\n0 ions; net charge including them -1.000 e\n" in done.stdout
     assert len(read(out)) == 96
 
 

@@ -157,13 +157,13 @@ def test_conversion_of_units(map_, map_file, tmp_path):
 def test_units_that_a_file_does_not_say(tmp_path):
     source = tmp_path / "vmd.dx"
     source.write_text(VMD_DX)
-    assert "(the file says no unit)" in run("convert", source, tmp_path / "b.cube").stdout
+    assert "(no unit in the file)" in run("convert", source, tmp_path / "b.cube").stdout
     np.testing.assert_array_equal(read_map(tmp_path / "b.cube").values, read_map(source).values)
     assert error_of("convert", source, tmp_path / "b.dx", "--unit", "V") == (
         f"{source}: does not say its unit; name it with --from-unit"
     )
     assert error_of("convert", source, tmp_path / "b.dx", "--from-unit", "kT/e", "--unit", "V") == (
-        "the temperature of the unit kT/e is not known; give it in K, 298.15, say"
+        "the temperature of the unit kT/e is not known; give it in K, such as 298.15"
     )
     assert not (tmp_path / "b.dx").exists()
     run("convert", source, tmp_path / "b.dx", "--from-unit", "kT/e", "--unit", "mV", "--temperature", 300)

@@ -103,7 +103,7 @@ def test_a_structure_has_an_energy_and_its_error():
     assert lines[0].startswith("hexapeptide.pdb: 96 atoms")
     assert lines[1] == "Force field   amber99sb"
     assert "surface edges, radii openmm-obc, dielectrics 2 and 78.54, no salt, linear equation" in lines[2]
-    assert any(line.startswith("Energy of solvation") and line.endswith("kcal/mol") for line in lines)
+    assert any(line.startswith("Solvation energy") and line.endswith("kcal/mol") for line in lines)
     assert any("grid" in line and "an upper estimate" in line for line in lines)
 
 
@@ -345,7 +345,7 @@ def test_json_of_an_input_file(folder):
     assert [each["notes"] for each in found["calculations"]] == [[], ["etol 0.001 became 1e-06"]]
     assert "per_atom_kj" not in found["calculations"][1]
     assert found["notes"] == [
-        "line 53: APOLAR is left out: this program has no apolar terms of APBS",
+        "line 53: APOLAR is left out: apolar terms of APBS are not supported",
         "apbs.in: ELEC ref: etol 0.001 became 1e-06",
     ]
 

@@ -48,7 +48,7 @@ def test_a_run_writes_trajectories_and_tables(tmp_path):
     assert found["dynamics"]["temperatures"] == [300.0, 303.0]
     assert found["exchanges"][0]["tried"] == 6
     assert found["n_failed"] == 0
-    assert "46 bonds to hydrogen keep the lengths of the force field" in found["notes"]
+    assert "46 bonds to hydrogen are constrained to the lengths of the force field" in found["notes"]
     assert found["ns_per_day"]["all"] == pytest.approx(4 * found["ns_per_day"]["replica"])
     rows = rows_of(tmp_path / "run")
     assert [row["step"] for row in rows] == [str(step) for step in (0, 20, 40, 60) for _ in range(4)]
@@ -308,7 +308,7 @@ def test_a_replica_that_could_not_be_minimized_is_told(tmp_path, monkeypatch):
     words += ["--report-every", 2, "--json"]
     for more in (["--steps", 2], ["--steps", 4, "--resume"]):
         said = run(*words, *more)
-        sentence = "replica 3 begins where it is: its start is torn"
+        sentence = "replica 3 starts without minimization: its start is torn"
         assert json.loads(said.stdout)["notes"].count(sentence) == 1
         assert said.stderr.count(f"hexapeptide: {sentence}") == 1
 
@@ -455,7 +455,7 @@ def test_several_structures_and_holding(tmp_path):
     assert sorted(path.name for path in (tmp_path / "two").glob("*.pdb")) == ["hexapeptide.pdb", "trialanine.pdb"]
     words = ["--restrain", "name CA:10", "--freeze", "resid 1", "--anneal", "0:300,1:0", "--json"]
     found = json.loads(run("simulate", HEXAPEPTIDE, "-o", tmp_path / "held", *short, *words).stdout)
-    assert "the centre of mass is kept at rest" not in found["notes"]
+    assert "the motion of the centre of mass is removed" not in found["notes"]
     assert found["replicas"][0]["bath_K"] == pytest.approx(294.0)
     found = json.loads(
         run("simulate", HEXAPEPTIDE, "-o", tmp_path / "nve", *short, "--integrator", "verlet", "--json").stdout
@@ -477,7 +477,7 @@ def test_several_structures_and_holding(tmp_path):
         (["--steps", 5, "--constraints", "hbonds-present"], "'hbonds-present' is not 'hbonds'", 2),
         (["--steps", 5, "--shard", "1/2"], "1 replicas cannot be divided among 2 shards", 1),
         (["--steps", 5, "--scheduler", "tcp://x:1"], "--scheduler needs --replicas-per-device N", 2),
-        (["--steps", 5, *LADDER, "--replicas-per-device", 3], "are not whole ladders of 2 temperatures", 1),
+        (["--steps", 5, *LADDER, "--replicas-per-device", 3], "are not complete ladders of 2 temperatures", 1),
         (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),
         (["--steps", 5, "--temperature", "300,350"], "'300,350' is a list, but only one temperature is allowed", 2),
         (["--steps", 5, "--temperatures", "300,350"], "2 temperatures were given for 1 replica of a molecule", 1),
@@ -512,7 +512,7 @@ def test_means_are_of_one_heat_bath(tmp_path):
 def test_the_text_of_a_run_says_how_long_it_warms_up_and_its_cutoff(tmp_path):
     words = ["--report-every", 4, "--minimize", 0, "--trajectory-format", "none", "--timestep", 1]
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "one", "--steps", 8, *words, "--friction", 2).stdout
-    assert "Warm-up       about the first 2.5 ps, which averages should leave out: here the whole run\n" in said
+    assert "Warm-up       about the first 2.5 ps, which averages should leave out: here the complete run\n" in said
     assert "Replicas      1, 0 stopped" in said
     assert re.search(r"Speed +[\d,.e+]+ ns/day; ", said)  # of one replica one speed
     cut = pele_ocl.simulate(

@@ -92,19 +92,19 @@ def test_wrong_choices_are_named(file, monkeypatch):
 
     monkeypatch.setattr(tune, "measure", measure)
     command = ("tune", "--quantity", "solvent", "--precision", "float32", "--system", "hexapeptide")
-    assert f"\n          left out as wrong: {wrong}, off by 1.0e-02\n" in run(*command).stdout
+    assert f"\n          discarded because of wrong results: {wrong}, off by 1.0e-02\n" in run(*command).stdout
     assert json.loads(run(*command, "--json").stdout)["devices"][0]["rows"][0]["wrong"] == {str(wrong): 0.01}
 
 
 def test_show_and_forget(file, better):
-    assert run("tune", "--show").stdout == f"{file}: nothing is remembered; `pele-ocl tune` measures\n"
+    assert run("tune", "--show").stdout == f"{file}: nothing is stored; `pele-ocl tune` measures\n"
     run("tune", "--quantity", "solvent", "--system", "hexapeptide")
     text = run("tune", "--show").stdout
     assert f"{DEVICES[0].name}, {DEVICES[0].platform}, driver {DEVICES[0].driver}: measured on " in text
     rows = [line.split(maxsplit=6) for line in text.splitlines() if line.startswith("solvent")]
     assert rows[0] == ["solvent", "float32", "96", "atoms", "2.000", "1.000", str(better)]
     assert run("tune", "--forget").stdout == f"{file}: forgotten\n"
-    assert run("tune", "--forget").stdout == f"{file}: nothing was remembered\n"
+    assert run("tune", "--forget").stdout == f"{file}: nothing was stored\n"
     assert not file.exists()
 
 

@@ -432,7 +432,7 @@ class FakeClient:
 def test_a_task_of_which_all_workers_die_may_be_one_row():
     items = ["a", "ends", "b"]
     assert list(in_order(FakeClient(), str.upper, items, lambda item, error: f"{item}: {error}")) == [
-        "A", "ends: every worker that took this task died of it", "B",
+        "A", "ends: every worker that ran this task crashed", "B",
     ]  # fmt: skip
     with pytest.raises(WorkersDiedError):
         list(in_order(FakeClient(), str.upper, items))

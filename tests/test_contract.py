@@ -92,7 +92,7 @@ def test_energies_of_frames_across_images_are_those_of_whole_ones(cell, change, 
         assert np.abs(alone.total - found.total)[::2].min() > 1e-3
     else:
         assert alone.errors
-        assert "take `image='auto'`" in next(iter(alone.errors.values()))
+        assert "use `image='auto'`" in next(iter(alone.errors.values()))
 
 
 def test_the_receptor_stays_and_the_ligand_comes(whole, plans, tmp_path):
@@ -395,7 +395,7 @@ def test_terms_beyond_reason_are_told_by_the_same_words(short_hydrogens, tmp_pat
     commands = [
         (("energy", short_hydrogens), advice),
         (("binding", short_hydrogens, "--ligand", "resnum 1"), advice),
-        (("minimize", short_hydrogens, "-o", tmp_path / "out.pdb"), " where the minimization begins"),
+        (("minimize", short_hydrogens, "-o", tmp_path / "out.pdb"), " at the start of the minimization"),
     ]
     for command, end in commands:
         words = f"{cause}{end}"
@@ -579,7 +579,7 @@ def test_one_unreasonable_bond_among_many_is_told():
     assert found[0].text.startswith("bond energy of ")
     assert "run pele-ocl minimize" in found[0].text
     (start,) = of_energy(atoms, {**energy, "bond": 100.0}, x, is_minimized=True)[:1]
-    assert start.text.endswith(" A where the minimization begins")
+    assert start.text.endswith(" A at the start of the minimization")
     assert set(found[0].atoms) <= set(range(len(atoms)))
     assert of_energy(atoms, {**energy, "bond": 100.0, "angle": 0.0, "lennard_jones": 0.0}) == []
 

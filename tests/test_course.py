@@ -418,7 +418,7 @@ def test_command(tmp_path, capfd, monkeypatch):
     assert course.main(["check", "sum_tree", str(COURSE / "solutions" / "sum_tree.cl")]) == 0
     said = capfd.readouterr().out
     assert re.match(r"on .+\npele-ocl check \S+ --as sum --points-per-item 8\n", said)
-    assert "10 of 10 sizes right" in said
+    assert "10 of 10 sizes correct" in said
     assert course.main(["check", "gather", str(COURSE / "blanks" / "gather.cl")]) == 1
     assert course.main(["check", "gather", "nowhere.cl"]) == 2
     assert "there is no file nowhere.cl" in capfd.readouterr().out

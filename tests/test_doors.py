@@ -192,7 +192,7 @@ def test_every_plan_has_the_radii_of_its_model(atoms, gb, like):
     plans += [Binding(atoms, LIGAND, model=model), Refiner(atoms, LIGAND, model=model)]
     assert {plan.atoms.gb_radii_set for plan in plans} == {wanted}
     assert {of.atoms.gb_radii_set for of in Binding(atoms, LIGAND, model=model).plans.values()} == {wanted}
-    made = "" if like != "pele" else "the GB model gbn2 was made with the radii mbondi3, not with pele"
+    made = "" if like != "pele" else "the GB model gbn2 was parametrized with the radii mbondi3, not with pele"
     assert all([note for note in plan.atoms.notes if "GB model" in note] == ([made] if made else []) for plan in plans)
     back = SolventModel().choose_radii(chosen)  # a result of one model may go to another
     assert (back.gb_radii_set, back.notes) == ("openmm-obc", atoms.notes)
@@ -226,7 +226,7 @@ def test_rows_trajectories_and_minima_have_the_radii_of_their_model(atoms, tmp_p
 
 def test_radii_that_a_user_or_a_file_chose_stay(atoms, tmp_path):
     model = SolventModel(gb="gbn2")
-    note = "the GB model gbn2 was made with the radii mbondi3, not with mbondi2"
+    note = "the GB model gbn2 was parametrized with the radii mbondi3, not with mbondi2"
     for given in (atoms.with_radii("mbondi2"), pele_ocl.read(PEPTIDE, radii="mbondi2")):
         result = pele_ocl.energy(given, model=model)
         assert (result.atoms.gb_radii_set, note in result.notes) == ("mbondi2", True)
@@ -598,7 +598,7 @@ def test_a_reading_pickles_and_knows_where_positions_come_from(tmp_path):
     assert jobs.Reading().one(read_file(PEPTIDE)).coordinates is None
     for keywords, sentence in (
         ({"fallback": True}, "unexpected keyword argument"),
-        ({"guess_radii": True}, "brings its own charges and radii; leave out `guess_radii`"),
+        ({"guess_radii": True}, "contains charges and radii; leave out `guess_radii`"),
         ({"model": 2, "models": "all"}, "choose one of `model` and `models`"),
         ({"coordinates": [places, places]}, "`coordinates` is given 2 times for 1 topology file"),
     ):
@@ -628,7 +628,7 @@ def test_coordinates_behind_a_topology_are_its_own(tmp_path):
     done = run("view", top, places, "-o", page)
     assert (done.exit_code, page.exists()) == (0, True)
     behind = run("refine", top, places, PEPTIDE, "--ligand", "resname XYZ", "-o", tmp_path / "out", code=1)
-    assert "no residue is called XYZ" in behind.stderr
+    assert "no residue is named XYZ" in behind.stderr
     assert "`" not in behind.stderr.replace("`screen`", "")
 
 
@@ -643,7 +643,7 @@ def test_results_say_which_salt_and_which_energy_they_have(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     for strength, words in ((0.0, "no salt"), (0.15, "0.15 mol/L salt")):
         found = pele_ocl.pb(PEPTIDE, "map.dx", spacing=2, ionic_strength=strength)
-        assert f"energy of solvation {found.solvation:.3f} kcal/mol" in repr(found)
+        assert f"solvation energy {found.solvation:.3f} kcal/mol" in repr(found)
         assert words in repr(found)
         assert found.to_json()["settings"]["ionic_strength"] == pytest.approx(strength)
         text = run("pb", PEPTIDE, "--spacing", 2, "--ionic-strength", strength, "-o", "map.dx").stdout

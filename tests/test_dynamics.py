@@ -167,7 +167,7 @@ def test_exchanges_follow_theory(device):
 
 
 def torsion_of_two_wells() -> tuple[Atoms, dict]:
-    """Four atoms that turn about their middle bond, begun in the upper of two wells; options of a simulation.
+    """Four number of rotating atoms about their middle bond, begun in the upper of two wells; options of a simulation.
 
     E(phi) = 2 (1 + cos 2 phi) + 0.4 (1 + sin phi): wells at 90 degrees and, 0.8 kcal/mol lower, at -90.
     """
@@ -346,9 +346,9 @@ def test_checkpoints_of_others_are_refused(device, tmp_path):
     Simulation(START, device=device).save(tmp_path / "a.npz")
     with pytest.raises(InputError, match=r"a.npz: the checkpoint has timestep 2.0, not 1.0"):
         Simulation(START, timestep=1.0, device=device).restore(tmp_path / "a.npz")
-    with pytest.raises(InputError, match="is of other molecules"):
+    with pytest.raises(InputError, match="is for other molecules"):
         Simulation(PEPTIDE[:30], device=device).restore(tmp_path / "a.npz")
-    with pytest.raises(InputError, match="is of other molecules"):
+    with pytest.raises(InputError, match="is for other molecules"):
         Simulation(START.moved(START.positions + 1.0), device=device).restore(tmp_path / "a.npz")
     for others in ({"model": VACUUM}, {"terms": [PositionalRestraint(5.0, START.positions + 0.1)]}, {"cutoff": 6.0}):
         with pytest.raises(
@@ -680,7 +680,7 @@ def test_checkpoints_have_what_rows_have_of_their_own(device, tmp_path):
     np.testing.assert_array_equal(again.run(20).positions[:], first.run(20).positions[:])
     other = made(2.0)
     before = other.positions[:]
-    with pytest.raises(InputError, match="the checkpoint is of other restraints"):
+    with pytest.raises(InputError, match="the checkpoint has other restraints"):
         other.restore(tmp_path / "a.npz")
     np.testing.assert_array_equal(other.positions[:], before)
     assert other.steps == 0

@@ -556,7 +556,7 @@ def test_what_is_no_molecule_no_batch_and_no_count_is_an_error(device):
     plan = Energy(bonded(20, seed=17), device=device)
     positions = plan.atoms.positions
     for conformations in ([positions, positions[1:]], (positions for _ in range(3)), [["x"]]):
-        with pytest.raises(InputError, match="conformations are not an array of numbers, or not all of one shape"):
+        with pytest.raises(InputError, match="conformations are not an array of numbers, or differ in shape"):
             plan.evaluate_batch(conformations)
     for count in (0, -1, 2.5, "3"):
         with pytest.raises(InputError, match="expected a whole number, 1 or more"):
@@ -601,12 +601,12 @@ def test_atoms_at_one_place_are_named(device, precision):
     atoms = bonded(40, seed=19)
     positions = np.array(atoms.positions)
     positions[30] = positions[0]
-    with pytest.raises(InputError, match="atom 0 and atom 30 stand at the same place"):
+    with pytest.raises(InputError, match="atom 0 and atom 30 are at the same position"):
         energy(replace(atoms, positions=positions), device=device, precision=precision)
     plan = Energy(atoms, device=device, precision=precision)
-    with pytest.raises(InputError, match=r"^atom 0 and atom 30 stand at the same place"):
+    with pytest.raises(InputError, match=r"^atom 0 and atom 30 are at the same position"):
         plan.evaluate(positions)
-    with pytest.raises(InputError, match=r"^conformation 2 of 3: atom 0 and atom 30 stand at the same place"):
+    with pytest.raises(InputError, match=r"^conformation 2 of 3: atom 0 and atom 30 are at the same position"):
         plan.evaluate_batch(np.stack([atoms.positions, positions, atoms.positions]))
 
 
@@ -622,9 +622,9 @@ def test_close_atoms_without_repulsion_are_named(device, precision, variant, gra
     positions = np.array(atoms.positions)
     positions[apart] = positions[0] + [distance, 0, 0]
     plan = Energy(atoms, gradient=gradient, **options(device, precision, variant))
-    with pytest.raises(InputError, match=f"^atom 0 and atom {apart} stand at the same place"):
+    with pytest.raises(InputError, match=f"^atom 0 and atom {apart} are at the same position"):
         plan.evaluate(positions)
-    with pytest.raises(InputError, match=f"^conformation 2 of 3: atom 0 and atom {apart} stand at the same place"):
+    with pytest.raises(InputError, match=f"^conformation 2 of 3: atom 0 and atom {apart} are at the same position"):
         plan.evaluate_batch(np.stack([atoms.positions, positions, atoms.positions]))
 
 

@@ -114,7 +114,7 @@ def test_what_compares_energies_keeps_all_pairs(device, monkeypatch):
 
 def test_ways_that_there_are_not(device):
     atoms = random_atoms(20)
-    with pytest.raises(InputError, match="Born radii do not come from 'list'; choose auto, pairs, tree"):
+    with pytest.raises(InputError, match="Born radii cannot be computed by 'list'; choose auto, pairs, tree"):
         Energy(atoms, born="list", device=device)
     with pytest.raises(InputError, match="radii from pairs have no accuracy to choose"):
         check_born("pairs", 1e-5)

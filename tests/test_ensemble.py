@@ -417,7 +417,7 @@ def test_rows_scale_their_parameters(device, options):
 
 
 def test_scales_that_cannot_be(device):
-    with pytest.raises(InputError, match="rows have no scales; make the ensemble with `scales=True`"):
+    with pytest.raises(InputError, match="rows have no scales; create the ensemble with `scales=True`"):
         _ = Ensemble(PEPTIDE[:30], device=device).scales
     ensemble = Ensemble(PEPTIDE[:30], scales=True, device=device)
     for wrong in (-0.5, [1.0, 2.0], np.nan):

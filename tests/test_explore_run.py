@@ -343,7 +343,7 @@ def test_what_rows_say_is_in_the_record(tmp_path, monkeypatch):
     (explorer,) = json.loads(done.stdout)["explorers"]
     limited = {"text": "the minimization did not converge (iterations)", "steps": [1]}
     assert explorer["notes"] == [
-        limited, {"text": "ended before this step, because a condition to exit holds", "steps": [2]},
+        limited, {"text": "ended before this step, because an exit condition is true", "steps": [2]},
     ]  # fmt: skip
     assert explorer["failures"] == []
     assert "Note: the minimization did not converge (iterations), in 1 step" in done.stderr
@@ -470,7 +470,7 @@ def test_processes_of_a_launcher_share_explorers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_run(tmp_path)
     words = ("explore", "pele.conf", "-n", "4", "--steps", "0", "--precision", "float64", "--ranks", "2", "-o", "out")
-    assert "--shard mpi/2 needs 2 processes, by mpirun or srun; there are 1" in run(*words, code=1).output
+    assert "--shard mpi/2 needs 2 processes, started by mpirun or srun; there are 1" in run(*words, code=1).output
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
     monkeypatch.setattr("os.cpu_count", lambda: 1 << 16)  # so that this process keeps its cores
     for rank in ("0", "1", "2"):
@@ -514,7 +514,7 @@ def test_the_program_of_a_launcher_runs_where_it_has_a_part(monkeypatch):
 
 def test_seeds_of_the_clock_are_refused_to_parts(tmp_path):
     control = write_run(tmp_path, settings(RandomGenerator=None))
-    with pytest.raises(InputError, match="names no seed, and processes need the same; give one by `seed`"):
+    with pytest.raises(InputError, match="has no seed, but all processes need the same one; give `seed`"):
         exploration(control, tmp_path / "out", part=Shard(1, 2))
 
 
@@ -658,7 +658,7 @@ def test_tasks_have_random_numbers_of_their_own(two_tasks):
 def test_of_a_structure_that_is_missing_the_way_out_is_named(tmp_path):
     control = write_run(tmp_path)
     (tmp_path / "complex.pdb").unlink()
-    with pytest.raises(InputError, match=r"complex\.pdb does not exist; put it there, or give another by `complexes`"):
+    with pytest.raises(InputError, match=r"complex\.pdb does not exist; put it there, or give another as `complexes`"):
         exploration(control, tmp_path / "out", 1)
 
 
@@ -725,7 +725,7 @@ def test_a_ligand_outside_of_its_box_is_told_of(tmp_path):
     whole["commands"][0]["Perturbation"]["Box"]["fixedCenter"] = [100.0, 0.0, 0.0]
     (note,) = exploration(write_run(tmp_path, whole), tmp_path / "out").notes
     assert note.endswith(
-        "complex.pdb: the ligand's centre begins outside of the box; no step is kept that leaves it there"
+        "complex.pdb: the ligand's centre is initially outside of the box; steps that leave it there are rejected"
     )
 
 

@@ -91,13 +91,13 @@ def test_the_fallback_fills_missing_rows_and_names_them(ligand):
     atoms = ForceField.load(templates=[ligand[0]], guess_radii=True).assign(LONE_LIGAND)
     np.testing.assert_array_equal(atoms.gb_radii, [1.9, 1.25])
     np.testing.assert_array_equal(atoms.gb_scales, [0.72, 0.85])
-    assert atoms.notes == ("OBC radius and scale of 2 atoms follow from their elements: LIGZ_C1, LIGZ_H1",)
+    assert atoms.notes == ("OBC radius and scale of 2 atoms are those of their elements: LIGZ_C1, LIGZ_H1",)
 
 
 def test_the_fallback_names_the_first_atoms_of_many(ligand, monkeypatch):
     monkeypatch.setattr("pele_ocl.forcefield.field._NAMED", 1)
     atoms = ForceField.load(templates=[ligand[0]], guess_radii=True).assign(LONE_LIGAND)
-    assert atoms.notes == ("OBC radius and scale of 2 atoms follow from their elements: LIGZ_C1 and 1 more",)
+    assert atoms.notes == ("OBC radius and scale of 2 atoms are those of their elements: LIGZ_C1 and 1 more",)
 
 
 def test_a_whole_force_field_replaces_the_built_in_one(tmp_path):

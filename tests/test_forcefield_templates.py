@@ -117,18 +117,18 @@ def test_an_ion_tells_its_kind_by_peleffy_s_remark_alone(write, remark, kind):
             "    2     3   553.000  0.9",
             "mohz:18: a bond needs two atom numbers and two figures",
         ),
-        ("1.410\n    2", "1.410     2", "mohz:16: a bond needs two atom numbers and two figures, not 8 fields"),
+        ("1.410\n    2", "1.410     2", "mohz:16: a bond needs two atom numbers and two values, not 8 fields"),
         (
             "-0.741685710\n    2   3.12",
             "-0.741685710     2   3.12",
             "mohz:12: an NBON row needs an atom number and seven",
         ),
         ("BOND\n    1 ", "BOND 1", "mohz:15: data after the word BOND; begin a new line for it"),
-        ("BOND\n", "END\nBOND\n", "mohz: the section BOND is missing; the file is damaged or cut short"),
-        ("BOND\n", "", "mohz:15: an NBON row needs an atom number and seven figures, not 4 fields"),
+        ("BOND\n", "END\nBOND\n", "mohz: the section BOND is missing; the file is damaged or truncated"),
+        ("BOND\n", "", "mohz:15: an NBON row needs an atom number and seven values, not 4 fields"),
         ("PHI\n", "BOND\n", "mohz:20: BOND is after THET; the order is NBON, BOND, THET, PHI, IPHI, END"),
-        ("IPHI\nEND", "IPHI\n", "mohz: the section END is missing; the file is damaged or cut short"),
-        ("\nEND", "\nEN", "mohz: the section END is missing; the file is damaged or cut short"),
+        ("IPHI\nEND", "IPHI\n", "mohz: the section END is missing; the file is damaged or truncated"),
+        ("\nEND", "\nEN", "mohz: the section END is missing; the file is damaged or truncated"),
     ],
 )
 def test_a_broken_template_is_named_with_its_line(write, change, to, message):
@@ -152,7 +152,7 @@ def test_a_file_that_ends_within_its_atoms(write):
 
 def test_a_folder_or_a_binary_file_is_no_template(tmp_path):
     (tmp_path / "bin").write_bytes(b"\xff\xfe\x00")
-    said = {"": "a folder; name a file in it", "bin": "the file is binary or damaged", "absent": "no such file"}
+    said = {"": "a folder; give a file in it", "bin": "the file is binary or damaged", "absent": "no such file"}
     for name, problem in said.items():
         with pytest.raises(FormatError, match=problem):
             read_template(tmp_path / name)

@@ -157,7 +157,7 @@ def test_what_is_wrong_in_any(tmp_path, suffix):
     with pytest.raises(FormatError, match=f"map{suffix}: no such file"):
         read_map(path)
     path.mkdir()
-    with pytest.raises(FormatError, match=f"map{suffix}: a folder; name a file in it"):
+    with pytest.raises(FormatError, match=f"map{suffix}: a folder; give a file in it"):
         read_map(path)
     path.rmdir()
     for content in (

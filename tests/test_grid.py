@@ -71,7 +71,7 @@ def test_what_does_not_fit():
         Grid.around(random_atoms(3), -1)
     with pytest.raises(InputError, match="a spacing of 1e-30 A is too small for this molecule"):
         Grid.around(random_atoms(3), 5, 1e-30)
-    with pytest.raises(InputError, match=r"values of shape \(2, 3, 4\) do not fit a grid of \(4, 3, 2\) points"):
+    with pytest.raises(InputError, match=r"values of shape \(2, 3, 4\) do not match a grid of \(4, 3, 2\) points"):
         Map(Grid((0, 0, 0), 1, (2, 3, 4)), np.zeros((2, 3, 4)))
 
 

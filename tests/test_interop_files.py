@@ -252,7 +252,7 @@ def test_gro_files(tmp_path):
         (gro([0, 0, 0]).replace("  0.153", "  0.1x3", 1), ":7: .* contains no x, y and z"),
         ("title\n    9\n" + "\n".join(gro([0, 0, 0]).splitlines()[2:]), ":2: promises 9 atoms|cut short|no x, y"),
         ("title\nmany\n", ":2: 'many' is not a whole number"),
-        (gro([0, 0, 0]).rsplit("\n", 2)[0] + "\n", "ends before the line of the box"),
+        (gro([0, 0, 0]).rsplit("\n", 2)[0] + "\n", "ends before the box line"),
     ],
 )
 def test_damaged_gro_files(tmp_path, text, message):
@@ -419,7 +419,7 @@ def test_charmm_faults_are_sentences(charmm):
     with pytest.raises(FormatError, match=r"f.psf: no file of the parameters defines the atom type 'C|H|N|O|F'.*\.rtf"):
         read(psf, coordinates=pdb, parameters=[prm])
     prm.write_text(whole)
-    with pytest.raises(InputError, match="a PSF has no parameters; name CHARMM's files of them: `parameters`"):
+    with pytest.raises(InputError, match="a PSF has no parameters; give CHARMM's parameter files as `parameters`"):
         read(psf, coordinates=pdb)
     with pytest.raises(InputError, match=r"parameter files go with a .psf and a file of coordinates"):
         read(psf, parameters=[prm])

@@ -100,7 +100,7 @@ def test_files_that_are_refused(tmp_path):
     heavy = Chem.RemoveHs(Ligand.from_smiles(ETHANOL).molecule)
     path = tmp_path / "l.sdf"
     for block, message in (
-        (Chem.MolToMolBlock(flat), "it is a drawing in two dimensions"),
+        (Chem.MolToMolBlock(flat), "it is a two-dimensional drawing"),
         (Chem.MolToMolBlock(heavy), r"6 hydrogens are missing.*\(`hydrogens='add'`\)"),
         ("ligand\n", "molecule 1 cannot be read"),
     ):
@@ -239,7 +239,7 @@ def test_residues_of_a_structure_take_bond_orders_of_a_template(tmp_path, with_h
     assert Ligand.read(path, template=POSE, ph=7.0).charge == 1
     with pytest.raises(InputError, match="has no bond orders; give the molecule's SMILES"):
         Ligand.read(path)
-    with pytest.raises(InputError, match="no residue is the molecule of the template: DRG: it has"):
+    with pytest.raises(InputError, match="no residue matches the molecule of the template: DRG: it has"):
         Ligand.read(path, template="CCO")
 
 
@@ -451,7 +451,7 @@ def test_of_several_molecules_the_one_of_the_residue_is_taken(parametrized, tmp_
     path.write_text("".join(sdf(Ligand.from_smiles(of)) for of in smiles))
     found = read(tmp_path / "complex.pdb", ligands=[path])
     assert len(found) == len(read(HEXAPEPTIDE)) + len(parametrized)
-    assert any("molecule 3 of 3 was taken" in note for note in found.notes)
+    assert any("molecule 3 of 3 was used" in note for note in found.notes)
 
 
 @needs_programs
@@ -816,7 +816,7 @@ def test_phosphorylated_residues_without_programs(tmp_path, monkeypatch):
     monkeypatch.setattr(antechamber.shutil, "which", lambda *_, **__: None)
     antechamber.version.cache_clear()
     with pytest.raises(
-        InputError, match=r"A:TPO1:CA.*phosphorylated residue TPO has its parameters in AMBER's phosaa10; "
+        InputError, match=r"A:TPO1:CA.*phosphorylated residue TPO needs parameters of AMBER's phosaa10; "
     ):
         read(path)
 
@@ -829,7 +829,7 @@ def test_coinciding_atoms_of_a_center_and_states_with_long_bonds(tmp_path):
         lines[k] = lines[4][:30] + lines[k][30:]
     path = tmp_path / "one.sdf"
     path.write_text("\n".join(lines))
-    with pytest.raises(InputError, match=r"one.sdf.* are bonded at 0.00 A; mend the positions"):
+    with pytest.raises(InputError, match=r"one.sdf.* are bonded at 0.00 A; correct the positions"):
         Ligand.read(path)
     assert len(ligand.moved(ligand.positions * 2)) == len(ligand)
 

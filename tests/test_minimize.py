@@ -235,7 +235,7 @@ def test_failures_are_named(device):
     minimizer = Minimizer(PEPTIDE, max_iterations=3, device=device)
     batch = minimizer.minimize_batch(np.stack([shaken(0.1), on_top, nowhere]), errors="record")
     assert list(batch.errors) == [1, 2]
-    assert "stand at the same place" in batch.errors[1]
+    assert "are at the same position" in batch.errors[1]
     assert "positions of atom 3" in batch.errors[2]
     assert [k for k, _ in batch.good] == [0]
     assert np.isnan(batch[2].total)
@@ -410,7 +410,7 @@ def test_not_above_openmm(device):
         ({"max_iterations": 1.5}, "max_iterations is 1.5; expected a whole number"),
         ({"max_seconds": "soon"}, "max_seconds is 'soon'; expected a positive number of seconds"),
         ({"frozen": [96]}, "frozen atoms are neither a mask of 96 atoms nor indices of them"),
-        ({"frozen": np.ones(96, bool)}, "all atoms are frozen; leave some free to move"),
+        ({"frozen": np.ones(96, bool)}, "all atoms are frozen; leave some atoms free"),
     ],
 )
 def test_wrong_options(options, message):

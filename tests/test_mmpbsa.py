@@ -420,7 +420,7 @@ def test_groups_of_an_index_file_and_a_gromacs_topology(tmp_path: Path) -> None:
 def test_a_decomposition_with_mmpbsas_constants_is_warned_of(folder: Path) -> None:
     words = [folder / "complex.parm7", "-t", folder / "frames.nc", "--ligand", ":7-12", "--idecomp", "1"]
     done = CliRunner().invoke(main, ["binding", *map(str, words), "--like", "mmpbsa.py", "--json"])
-    assert "MMPBSA.py decomposes by sander" in done.output
+    assert "MMPBSA.py uses sander for decompositions" in done.output
     other = CliRunner().invoke(main, ["binding", *map(str, words), "--like", "sander", "--json"])
     assert other.exit_code == 0
     assert "decomposes by sander" not in other.output

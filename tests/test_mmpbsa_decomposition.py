@@ -109,5 +109,5 @@ def test_what_has_no_decomposition_or_too_large_a_one_is_refused(folder: Path, m
     monkeypatch.setattr("pele_ocl.binding.mmpbsa.work._MOST_BYTES", 1 << 10)
     large = call(folder, DECOMP.format(3, 0, 1), *words)
     assert large.exit_code == 1
-    assert "for 4 frames of 12 residues; name fewer in print_res" in large.output
+    assert "for 4 frames of 12 residues; give fewer in print_res" in large.output
     assert not (folder / "never.csv").exists()

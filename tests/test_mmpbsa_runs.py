@@ -78,7 +78,7 @@ def test_workers_give_the_same_tables(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "words", "sentence"),
     [
-        (DECOMP.format(3, 0, 1), ["--workers", "2"], "pairs of residues are summed up in one process"),
+        (DECOMP.format(3, 0, 1), ["--workers", "2"], "pairs of residues are summed in one process"),
         (DECOMP.format(1, 0, 1), ["--resume"], "a decomposition is of all frames of one run; leave out --resume"),
         (GB, ["--shard", "1/2"], "No such option"),
     ],

@@ -114,7 +114,7 @@ def test_bad_conformations_are_recorded_or_named(device, precision):
     given[4] *= 1e4
     plan = Nonbond(atoms, all_pairs(atoms), solvent="vacuum", precision=precision, device=device)
     batch = plan.evaluate_batch(given, errors="record")
-    bad = {1: "positions of atom 3 is [", 2: "atom 7 and atom 9 stand at the same place"}
+    bad = {1: "positions of atom 3 is [", 2: "atom 7 and atom 9 are at the same position"}
     if precision == "float32":
         bad[4] = "more than the 4,000 A that float32 holds"
     assert list(batch.errors) == list(bad)
@@ -135,7 +135,7 @@ def test_failures_of_born_radii_are_recorded(device):
     batch = plan.evaluate_batch(given, errors="record")
     assert list(batch.errors) == [1]
     assert_same_bits(batch[2], plan.evaluate(given[2]))
-    with pytest.raises(InputError, match="conformation 2 of 3: atom 7 and atom 9 stand at the same place"):
+    with pytest.raises(InputError, match="conformation 2 of 3: atom 7 and atom 9 are at the same position"):
         plan.evaluate_batch(given)
 
 

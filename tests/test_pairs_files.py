@@ -102,7 +102,7 @@ def test_atoms_may_count_from_one(write):
         FormatError, match=r":1: the pair of atom 0 and atom 1 names no atom with 0; the atoms are 1 to"
     ):
         read_pairs(write("0 1"), 4, base=1)
-    with pytest.raises(InputError, match="base is 2; the first atom of a file has the number 0 or 1"):
+    with pytest.raises(InputError, match="base is 2; the first atom of a file has the index 0 or 1"):
         read_pairs(path, 4, base=2)
 
 
@@ -202,7 +202,7 @@ def test_files_that_are_none(suffix, tmp_path):
     with pytest.raises(FormatError, match="no such file"):
         read_pairs(tmp_path / f"none{suffix}", 4)
     (tmp_path / f"folder{suffix}").mkdir()
-    with pytest.raises(FormatError, match="a folder; name a file in it"):
+    with pytest.raises(FormatError, match="a folder; give a file in it"):
         read_pairs(tmp_path / f"folder{suffix}", 4)
 
 

@@ -161,9 +161,11 @@ def test_a_file_of_its_own_gives_a_molecule_in_any_order_its_parameters(written)
         found = other.parametrize(str(file)).with_radii("openmm-obc")
         assert_same(energies(atoms), energies(found), 2e-3)  # equal atoms of an improper stand in another order
         assert np.allclose(found.charges, atoms.charges[order])
-    with pytest.raises(ParameterError, match=r"has the parameters of another molecule than the SMILES CCO: it has 6 C"):
+    with pytest.raises(
+        ParameterError, match=r"contains the parameters of a molecule other than the SMILES CCO: it has 6 C"
+    ):
         Ligand.from_smiles(ETHANOL).parametrize(str(template))
-    with pytest.raises(InputError, match="no such file; name the file of the molecule's parameters"):
+    with pytest.raises(InputError, match="no such file; give the file with the molecule's parameters"):
         ligand.parametrize("none.xml")
 
 
@@ -449,7 +451,7 @@ def test_waiting_ends_at_the_limit_of_time(folder):
     kept = cache.entry(ligand.smiles, "gaff2", "gas", antechamber.version())
     with (
         cache.held(kept, "the first"),
-        pytest.raises(ParameterError, match="was given up at the limit of time, while another process computes it"),
+        pytest.raises(ParameterError, match="was stopped at the time limit while another process computed it"),
     ):
         ligand.parametrize(limit=0.2)
 

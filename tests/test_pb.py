@@ -663,7 +663,7 @@ def test_one_call_gives_what_a_plan_gives():
 
 @pytest.mark.parametrize(
     ("way", "degree", "sentence"),
-    [("balls", 0, "the way of a surface is 'balls'; choose"), ("splines", 5, "of degree 5 is computed by no code")],
+    [("balls", 0, "the way of a surface is 'balls'; choose"), ("splines", 5, "of degree 5 is not implemented")],
 )
 def test_a_surface_that_no_code_computes_is_refused(way, degree, sentence):
     with pytest.raises(InputError, match=sentence):
@@ -975,7 +975,7 @@ def test_parts_of_the_equation_as_maps():
 
 @pytest.mark.parametrize(
     ("values", "sentence"),
-    [(-0.5, "-0.5, which cannot be"), (1.5, "1.5; shares are from 0 to 1"), (np.nan, "not finite numbers")],
+    [(-0.5, "-0.5, which is impossible"), (1.5, "1.5; expected 0 to 1"), (np.nan, "not finite numbers")],
 )  # fmt: skip
 def test_access_is_a_share(values, sentence):
     with pytest.raises(InputError, match=sentence):

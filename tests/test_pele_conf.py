@@ -68,9 +68,7 @@ def test_solvents_are_pele_s(control):
     assert (found.gb, found.notes) == ("vdgbnp", ())
     found = read_control(control('"OBC"', '"SGBNP"'))
     assert found.gb == "sgbnp"
-    assert found.notes == (
-        f"{found.path}: the penalty of ion pairs in SGBNP, whose table PELE keeps to itself, is left out",
-    )
+    assert found.notes == (f"{found.path}: the penalty of ion pairs in SGBNP, whose table is not public, is left out",)
 
 
 @pytest.mark.parametrize(

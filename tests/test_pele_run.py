@@ -85,7 +85,7 @@ def test_atoms_of_trajectories_are_found_by_name(folder):
     path.write_text(exchanged(text, slice(1, None)))
     poses = binding(folder, code=1)["poses"]
     assert poses[:4] == [{**pose, "rank": new["rank"]} for pose, new in zip(wanted, poses[:4], strict=False)]
-    assert "is in the place of model 1's" in poses[4]["error"]
+    assert "is in the position of model 1's" in poses[4]["error"]
 
 
 def test_a_run_is_found_in_its_folders(folder):
@@ -185,7 +185,7 @@ def test_a_clash_does_not_rank_first(folder):
         ours, exact = ([pose[name] for pose in found["poses"]] for found in (single, double))
         assert ours == pytest.approx(exact, abs=0.5)
     assert double["poses"][1]["total"] > 1e6
-    assert single["notes"] == ["atoms are on top of each other in 1 pose, with energies to match"]
+    assert single["notes"] == ["atoms overlap in 1 pose, with very large energies"]
 
 
 def test_a_walker_that_cannot_be_read_is_one_row(folder):

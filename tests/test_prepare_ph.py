@@ -26,7 +26,7 @@ def test_without_propka_the_usual_pka_count_and_it_is_told(tmp_path, monkeypatch
     report = json.loads(run("prepare", HEXAPEPTIDE, "-o", tmp_path / "out.pdb", "--ph", 2, "--json").stdout)
     assert (report["pka"], report["pkas"], report["ph"]) == ("usual", {}, 2)
     assert (
-        "pKa           the usual ones of residues in water"
+        "pKa           the standard values of residues in water"
         in run("prepare", HEXAPEPTIDE, "-o", tmp_path / "text.pdb").stdout
     )
 

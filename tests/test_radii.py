@@ -137,9 +137,11 @@ def test_defaults_and_notes():
     assert [model.radii_set for model in models] == ["mbondi", "mbondi2", "mbondi3"]
     assert SolventModel.like("pele", gb="obc2").radii_set == "pele"
     assert radii_note("gbn2", "ArgH and AspGluO modified Bondi2 radii (mbondi3)") == ""
-    assert radii_note("gbn2", "mbondi2") == "the GB model gbn2 was made with the radii mbondi3, not with mbondi2"
+    assert (
+        radii_note("gbn2", "mbondi2") == "the GB model gbn2 was parametrized with the radii mbondi3, not with mbondi2"
+    )
     assert radii_note("gbn", "mbondi").endswith("radii bondi, not with mbondi")
-    assert radii_note("gbn2", "").endswith("not with those of no named set")
+    assert radii_note("gbn2", "").endswith("not with those of an unnamed set")
     assert radii_note("obc2", "mbondi") == ""
 
 

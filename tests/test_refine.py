@@ -328,7 +328,7 @@ def test_mistakes_are_sentences(complex_file, pose_file, atoms, poses, refiner, 
 
 def test_a_receptor_alone_is_for_screens(pose_file):
     for call in (pele_ocl.refine, pele_ocl.binding):
-        with pytest.raises(InputError, match=r"no residue is called LIG .* Give a receptor and poses to `screen`"):
+        with pytest.raises(InputError, match=r"no residue is named LIG .* Give a receptor and poses to `screen`"):
             call(STRUCTURES / "hexapeptide.pdb", poses=pose_file, ligand="resname LIG")
 
 
@@ -364,7 +364,7 @@ def test_frames_of_a_trajectory_are_poses(complex_file, atoms, poses, refiner, t
     pele_ocl.write_conformations(tmp_path / "other.nc", other, other.positions[np.newaxis])
     with pytest.raises(FormatError, match=r"other.nc: .*33 atoms"):
         _ = RefineSpec(complex_file, LIGAND, "", poses=(tmp_path / "other.nc",)).starts
-    with pytest.raises(FormatError, match=r"run.nc: poses are read from .sdf, .mol2, .pdb and .cif files; write"):
+    with pytest.raises(FormatError, match=r"run.nc: poses can be read from .sdf, .mol2, .pdb and .cif files; write"):
         pele_ocl.binding.poses.read_poses(tmp_path / "run.nc", other)
 
 

@@ -211,7 +211,7 @@ def test_plans_that_fit_singly_and_not_together(device, monkeypatch):
     held = device.held_bytes
     second = Energy(atoms, device=device)
     monkeypatch.setattr(Device, "memory", property(lambda self: held + 1000))
-    with pytest.raises(DeviceError, match=r"MiB of them in use.*drop plans that are no longer needed"):
+    with pytest.raises(DeviceError, match=r"MiB of which are in use.*delete plans that are no longer needed"):
         second.evaluate()
     np.testing.assert_array_equal(first.evaluate().gradient, expected.gradient)
     del first

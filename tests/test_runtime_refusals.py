@@ -163,7 +163,7 @@ def test_plans_that_fit_singly_and_not_together(fresh, monkeypatch, kind):
     assert room > 0
     limit_memory(monkeypatch, room * 3 // 2)
     with pytest.raises(
-        DeviceError, match=r"this needs .* in use \(.*; drop plans that are no longer needed, or"
+        DeviceError, match=r"this needs .* in use \(.*; delete plans that are no longer needed, or"
     ) as told:
         kind(others, device=fresh).evaluate()
     assert "\n" not in str(told.value)

@@ -59,7 +59,7 @@ WRONG = {
     ),
     "read where it is written": (
         lambda queue, of: {**of, "results": queue.upload(np.zeros(100))},
-        "results of kernel restrain is written, and the array is for reading alone",
+        "results of kernel restrain is written, but the array is read-only",
     ),
     "swapped, and one is written": (
         lambda queue, of: swapped(of, "constants", "results"),

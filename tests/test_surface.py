@@ -312,10 +312,10 @@ def test_too_many_neighbours_are_an_error(plan, device, precision):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (dict(labels=None), "LCPO surfaces follow from elements, which these atoms do not have"),
+        (dict(labels=None), "LCPO surfaces need elements, which these atoms do not have"),
         (
             dict(bonds=np.empty((0, 2), int), bonded=None),
-            "LCPO surfaces follow from bonds, which these atoms do not have",
+            "LCPO surfaces need bonds, which these atoms do not have",
         ),
     ],
 )

@@ -261,10 +261,10 @@ def test_wrong_rows_and_shapes_are_named(torch, rows, different, plan, molecule)
         (lambda: pele_ocl.torch.energies(plan, x, rows=[0]), "rows are of an Ensemble"),
         (
             lambda: pele_ocl.torch.energies(rows, x, rows=[0, 0]),
-            r"rows are \[0, 0\]; expected one or more, each named once",
+            r"rows are \[0, 0\]; expected one or more, each given once",
         ),
-        (lambda: pele_ocl.torch.energies(rows, x, rows=[2]), "there are 2 rows; 2 is none of them"),
-        (lambda: pele_ocl.torch.energies(rows, x, rows=[True] * 3), "there are 2 rows; a mask of 3 is none of them"),
+        (lambda: pele_ocl.torch.energies(rows, x, rows=[2]), "there are 2 rows, so 2 is invalid"),
+        (lambda: pele_ocl.torch.energies(rows, x, rows=[True] * 3), "there are 2 rows, so a mask of 3 is invalid"),
         (
             lambda: pele_ocl.torch.energies([plan], x),
             "plan is of type list; expected an Energy, a Nonbond or an Ensemble",

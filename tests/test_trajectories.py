@@ -254,7 +254,7 @@ def test_models_that_stand_in_other_columns_are_read_as_structures_are(tmp_path,
     path.write_text("".join(texts))
     assert np.abs(np.concatenate(list(trajectory(path))) - frames[:4]).max() <= DIGITS["pdb"]
     path.write_text("".join(texts).replace("MODEL 4\nATOM      1  C00", "MODEL 4\nATOM      1  N00"))
-    with pytest.raises(FormatError, match="'N00 LIG A   1' is in the place of model 1's"):
+    with pytest.raises(FormatError, match="'N00 LIG A   1' is in the position of model 1's"):
         list(trajectory(path))
 
 
@@ -504,5 +504,5 @@ def test_what_is_no_trajectory_is_refused(given, sentence, atoms):
 
 def test_of_a_folder_its_files_are_named(tmp_path):
     (tmp_path / "run-00000.nc").write_bytes(b"CDF")
-    with pytest.raises(FormatError, match=r"a folder; name files in it: .*\*\.nc$"):
+    with pytest.raises(FormatError, match=r"a folder; give files in it: .*\*\.nc$"):
         pele_ocl.trajectory(tmp_path)

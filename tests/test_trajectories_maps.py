@@ -170,7 +170,7 @@ def test_frames_that_fail_are_named_and_left_out(atoms, grid, frames, each, tmp_
             assert found.frames.tolist() == [0, 2, 4]
             assert "is at the position of" in found.errors[3]
         assert "expected a finite number" in found.errors[1]
-    with pytest.raises(InputError, match="no frame counts: frame 1: "):
+    with pytest.raises(InputError, match="all frames failed: frame 1: "):
         potmap_over(atoms, path, grid, frames=1)
     with pytest.raises(InputError, match="field of many frames"):
         potmap_over(atoms, path, grid, field=True)
@@ -286,7 +286,7 @@ def test_command_goes_on_without_frames_that_fail(atoms, frames, tmp_path):
 def test_command_writes_values_at_atoms(atoms, file, tmp_path):
     chosen = ("potmap", HEXAPEPTIDE, "-t", file, "--at-atoms", "name CA", "--unit", "kT/e")
     told = run(*chosen, "-o", tmp_path / "a.csv", "-o", tmp_path / "a.h5").stdout
-    assert "Potential at atoms, of all charges but their own, kT/e" in told
+    assert "Potential at atoms, excluding their own charges, kT/e" in told
     lines = [line for line in (tmp_path / "a.csv").read_text().splitlines() if not line.startswith("#")]
     with h5py.File(tmp_path / "a.h5") as table:
         n = table["potential"].shape[1]

@@ -181,7 +181,7 @@ def test_tables_are_for_other_programs(tmp_path, peptide):
         table = list(csv.reader(line for line in file if not line.startswith("#")))
     assert table[0] == ["frame", *(f"{name} [kcal/mol]" for name in (*found.terms.names, "total")), "error"]
     assert [float(row[-2]) for row in table[1:]] == pytest.approx(found.total, rel=0, abs=0, nan_ok=True)
-    assert "stand at the same place" in table[6][-1]
+    assert "are at the same position" in table[6][-1]
     energy_over(plan, path, output=tmp_path / "e.jsonl")
     head, *lines = [json.loads(line) for line in (tmp_path / "e.jsonl").read_text().splitlines()]
     assert head["settings"]["precision"] == "float32"
@@ -249,7 +249,7 @@ def test_other_pairs_and_fields_of_terms_are_not_resumed(tmp_path, peptide):
         over(listed, gradient=False)
     lines = output.read_text()
     output.write_text(lines.replace("frame,lennard_jones", "frame,other"))
-    with pytest.raises(FormatError, match=r"contains lennard_jones, .*, not other, .*; give another name to -o"):
+    with pytest.raises(FormatError, match=r"contains lennard_jones, .*, not other, .*; choose another name for -o"):
         over(listed)
 
 

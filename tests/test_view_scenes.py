@@ -140,7 +140,9 @@ def test_the_map_that_a_program_reads_is_taken(tmp_path):
 
 def test_what_a_program_does_not_read(tmp_path):
     with pytest.raises(
-        FormatError, match=r"a scene for VMD needs a map file that it reads: name one that ends in \.dx as `output`"
+        FormatError,
+        match=r"a scene for VMD needs a map in a format that it reads: give `output` with the "
+        r"suffix \.dx as `output`",
     ):
         scene_files("vmd", "in.pdb", [tmp_path / "a.mrc"])
     for program, name in (("vmd", "in.pdb.gz"), ("pymol", "in.pdb.bz2"), ("pymol", "in.prmtop"), ("vmd", "in.sdf")):

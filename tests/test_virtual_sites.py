@@ -124,10 +124,10 @@ def test_sites_off_their_rules_are_told():
     moved[own[1]] += [0.3, 0.4, 0.0]
     moved[own[3]] += [0.0, 0.0, 0.1]
     off = placed.moved(moved)
-    text = f"2 virtual sites were up to 0.50 A from where the rules put them ({off.describe(int(own[1]))})"
+    text = f"2 virtual sites were up to 0.50 A from the positions defined by their rules ({off.describe(int(own[1]))})"
     given, repaired = of_structure(off)[-1], of_structure(off, places_sites=True)[-1]
-    assert (given.action, given.text) == ("noted", f"{text}; the energy is of the positions that were given")
-    assert (repaired.action, repaired.text) == ("repaired", f"{text}; they were placed again")
+    assert (given.action, given.text) == ("noted", f"{text}; the energy is that of the given positions")
+    assert (repaired.action, repaired.text) == ("repaired", f"{text}; their positions were recomputed")
     assert given.atoms == repaired.atoms == (int(own[1]), int(own[3]))
     assert given in Energy(off, model=VACUUM).evaluate().findings
     assert given.text in Energy(off, model=VACUUM).evaluate().notes

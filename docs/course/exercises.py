@@ -195,7 +195,7 @@ def seen(name: str, source: str, say: Callable[[str], None]) -> list[str]:
     from course import report_on
 
     if simulator() is None:
-        say(f"{name}: no simulator looked for races and invalid accesses, which this device may hide: {INSTALL}")
+        say(f"{name}: no simulator checked for races and invalid accesses, which this device may hide: {INSTALL}")
         return []
     before = next(iter(CASES[name]())).before_source
     offset = before.count("\n") + 1 if before else 0
@@ -263,7 +263,7 @@ def fault_of(case: Case, source: str) -> str:
 def _of_all(found: NDArray[np.float32], case: Case) -> str:
     """Say so if all numbers are wrong by one factor, or in others' places, or ""."""
     if np.ndim(case.allowed) == 0 and np.abs(np.sort(found) - np.sort(case.exact)).max() <= case.allowed:
-        return "the numbers are right, but not in their places: which index has each?"
+        return "the numbers are correct, but in the wrong places: which index has each?"
     counted = np.abs(case.exact) > 100 * case.allowed
     ratios = found[counted] / case.exact[counted]
     if not len(ratios) or not ratios[0] or not np.allclose(ratios, ratios[0], rtol=0.02):

@@ -124,8 +124,8 @@ def _shared_residues(mine: Residues, theirs: Residues, source: str, given: Label
         same = [j for j in known[key(of)] if _same_kind(of.name, theirs[j].name, len(of.atoms))]
         if len(same) > 1:
             raise InputError(
-                f"{source}: has several residues like {given.residue(theirs[same[0]].atoms[0])}, so it is not clear "
-                "which is compared; give the copies chains or numbers of their own"
+                f"{source}: has several residues like {given.residue(theirs[same[0]].atoms[0])}, so it is ambiguous "
+                "which is compared; give the copies different chains or numbers"
             )
         if same:
             found.append((i, same[0]))

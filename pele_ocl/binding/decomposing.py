@@ -160,7 +160,7 @@ class Decomposer:
         if labels is None:
             raise InputError("a decomposition needs residues, which these atoms do not have")
         if not plan.options.per_atom:
-            raise InputError("a decomposition needs the energies of atoms; make the Binding with per_atom=True")
+            raise InputError("a decomposition needs energies per atom; create the Binding with per_atom=True")
         self._plan, self._parts, self.residues, self._starts = plan, parts, labels.residues, labels.residue_starts
         side = np.zeros(len(labels), np.int32)
         side[parts.ligand] = 1

@@ -65,7 +65,7 @@ def why_no_error(of: Spread) -> list[str]:
     """Say why a mean of several values has no standard error of blocks; nothing if it has one."""
     if of.n < 2 or of.sem_blocked == of.sem_blocked:
         return []
-    return [f"SEM blocks (sem_blocked) is empty, as averages of blocks need {LEAST_OF_BLOCKS} frames or more"]
+    return [f"SEM blocks (sem_blocked) is empty, because block averages need {LEAST_OF_BLOCKS} frames or more"]
 
 
 def blocked_error(series: Floats) -> float:
@@ -128,7 +128,7 @@ def read_binding_report(path: str | PathLike[str]) -> Mapping[str, _Numbers]:
         delta: Mapping[str, _Numbers] = report["delta"]
         _of(delta["total"], "mean")
     except (KeyError, TypeError, ValueError, UnicodeDecodeError):
-        raise FormatError(f"{path}: is not a report of binding energies in JSON") from None
+        raise FormatError(f"{path}: is not a JSON report of binding energies") from None
     return delta
 
 
@@ -179,7 +179,8 @@ class Entropy:
             return ""
         kt = BOLTZMANN_KCAL * self.temperature
         return (
-            f"the interaction energy scatters by {self.sigma:.1f} kcal/mol, {self.sigma / kt:.1f} kT; beyond "
+            f"the standard deviation of the interaction energy is {self.sigma:.1f} kcal/mol, "
+            f"{self.sigma / kt:.1f} kT; beyond "
             f"{MOST_SIGMA} kcal/mol neither interaction entropy nor C2 converges"
         )
 

@@ -325,7 +325,7 @@ def _with_ligands(keywords: dict[str, Any]) -> dict[str, Any]:
     """Rename aliases to `ligands`. Raises KeywordError if two of the names are used."""
     given = [name for name in ("ligands", *_LIGAND_FILES) if name in keywords]
     if len(given) > 1:
-        raise KeywordError(f"`{given[0]}` and `{given[1]}` are one keyword; give one of them")
+        raise KeywordError(f"`{given[0]}` and `{given[1]}` are names of the same keyword; give one of them")
     return {"ligands" if name in _LIGAND_FILES else name: value for name, value in keywords.items()}
 
 
@@ -434,10 +434,10 @@ def several_structures(paths: Iterable[object]) -> KeywordError:
     for path in map(str, paths):
         if word_of_file(path) == "trajectory":
             return KeywordError(
-                f"{path} is a trajectory in the place of a structure; a pattern of several needs quotes, or the shell "
-                f"puts file names in its place: `trajectory='{Path(path).with_name(f'*{Path(path).suffix}')}'`"
+                f"{path} is a trajectory instead of a structure; quote patterns, or the shell replaces "
+                f"them by file names: `trajectory='{Path(path).with_name(f'*{Path(path).suffix}')}'`"
             )
-    return KeywordError("a trajectory, or all models, are of one structure; give one file")
+    return KeywordError("a trajectory, or all models, need a single structure; give one file")
 
 
 _TABLES = frozenset("csv json jsonl h5 html".split())
@@ -500,7 +500,7 @@ def former_keywords(**names: str) -> Callable[[F], F]:
                 if name in keywords:
                     raise InputError(f"`{former}` is the former name of `{name}`; give one of them")
                 warnings.warn(
-                    f"{former} is now {name}; the former name ends with the next release", DeprecationWarning,
+                    f"{former} is now {name}; the former name will be removed in the next release", DeprecationWarning,
                     stacklevel=2,
                 )  # fmt: skip
                 keywords[name] = keywords.pop(former)

@@ -238,7 +238,7 @@ def renamed(former: str, name: str, value: T) -> T:
 
 
 def _warn_of(former: str, name: str, level: int = 3) -> None:
-    text = f"{former} is now {name}; the former name ends with the next release"
+    text = f"{former} is now {name}; the former name will be removed in the next release"
     warnings.warn(text, DeprecationWarning, stacklevel=level)
 
 
@@ -248,7 +248,9 @@ def present(former: str, name: str) -> Any:
     former : deprecated name; name : without "pele_ocl."
     """
     warnings.warn(
-        f"{former} is now pele_ocl.{name}; the former name ends with the next release", DeprecationWarning, stacklevel=3
+        f"{former} is now pele_ocl.{name}; the former name will be removed in the next release",
+        DeprecationWarning,
+        stacklevel=3,
     )
     (find,) = _public
     return find(name)

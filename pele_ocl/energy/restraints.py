@@ -94,7 +94,7 @@ class Restraint:
             raise InputError(f"`{keyword}` {text[:60]!r}: {form.written}")
         if _ends_in_range(text, before):
             raise InputError(
-                f"`{keyword}` {text[:60]!r}: this is a selection without K; "
+                f"`{keyword}` {text[:60]!r}: this selection has no K; write "
                 f"'{text[:60]}:10', say, or '({before[:60]}):{behind[:20]}' where that is K"
             )
         return cls(keyword, text, tuple(map(Selection, texts)), *values)
@@ -206,7 +206,7 @@ class Held:
         for name, value in given.items():
             if is_group(value):
                 raise InputError(
-                    f"`{name}` takes texts of selections and numbers; restraints of atoms by index are `terms` of "
+                    f"`{name}` accepts selections with numbers; for atoms by index use `terms` with "
                     "Atoms, such as pele_ocl.PositionalRestraint(10.0, atoms=group.indices)"
                 )
         listed = {

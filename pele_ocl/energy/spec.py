@@ -94,7 +94,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
 
     def __post_init__(self) -> None:
         if self.fixed_radii and not self.gradient:
-            raise KeywordError("`fixed_radii` is about the gradient, which is left out; leave out one of the two")
+            raise KeywordError("`fixed_radii` applies to the gradient, which is not computed; leave out one of the two")
         require_near(self.cutoff)
         terms_listed(self.terms)
 
@@ -177,7 +177,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         if isinstance(result, EnergyBatch):
             lines += model_lines(_rows(found))
         else:
-            held = ", Born radii and surface held" if result.model.gb_model.holds_radii else ""
+            held = ", at fixed Born radii and surface" if result.model.gb_model.holds_radii else ""
             lines += ["", *energy_lines(result.energy), *area_lines(result.model, result.energy)]
             lines += gradient_line(gradient_facts(result.gradient), held)
         lines += [*accuracy_lines(result, result.born), "", ending(result, result.seconds["kernel"], total)]

@@ -88,7 +88,7 @@ class ANM(Move):
         if self.nodes is not None:
             return np.flatnonzero(atoms_among("nodes", self.nodes, atoms)).astype(np.int32)
         if atoms.labels is None:
-            raise InputError("alpha carbons are found by names, which these atoms do not have; give nodes")
+            raise InputError("alpha carbons need names, which these atoms do not have; give nodes")
         alpha = (atoms.labels.names == "CA") & (atoms.labels.elements == "C")
         alpha[ligand] = False
         return np.flatnonzero(alpha).astype(np.int32)
@@ -99,7 +99,7 @@ class ANM(Move):
         for memory in walk.memory:
             modes = memory[MODES]
             if modes.vectors.shape[1] != len(self._nodes):
-                raise InputError(f"the modes are of {modes.vectors.shape[1]} nodes; there are {len(self._nodes)}")
+                raise InputError(f"the modes have {modes.vectors.shape[1]} nodes; there are {len(self._nodes)}")
             if self.picking == "defined" and self.defined > len(modes):
                 raise InputError(f"mode {self.defined} is defined; there are {len(modes)}")
         walk.ensemble.force_constants(RESTRAINT)[:] = np.zeros(len(walk.atoms))

@@ -30,7 +30,7 @@ class Step:
 
     explorer : number of the explorer; step : number of the step, from 1; row : row of the walk
     accepted : whether the step was accepted; energy : energy of the explorer after the step, kcal/mol
-    proposed : energy of the proposed state, kcal/mol; NaN if the step failed or no move was made
+    proposed : energy of the proposed state, kcal/mol; NaN if the step failed or no move was performed
     made : names of the moves; reason : why the step was rejected, "" if accepted
     stages : energies after each move, kcal/mol, if the Explorer records them
     notes : messages of moves, such as about a minimization that did not converge
@@ -147,7 +147,7 @@ class Explorer(Suggests):
         energies = walk.ensemble.energies_of(self._rows)
         if (bad := np.flatnonzero(np.isnan(energies))).size:
             reason = walk.ensemble.errors.get(int(bad[0]), "its energy is not a number")
-            raise InputError(f"explorer {walk.explorers[bad[0]]} cannot begin: {reason}")
+            raise InputError(f"explorer {walk.explorers[bad[0]]} cannot start: {reason}")
         for move in self.moves:
             move.prepare(walk)
 
@@ -219,7 +219,7 @@ class Explorer(Suggests):
         """Return the row numbers as a list. Raises InputError if one is out of range or repeated."""
         chosen = array("rows", rows, "iu", "numbers of rows")
         if chosen.ndim != 1 or len(np.unique(chosen)) < chosen.size or not np.isin(chosen, self._rows).all():
-            raise InputError(f"rows are numbers from 0 to {len(self) - 1}, each named once")
+            raise InputError(f"rows are numbers from 0 to {len(self) - 1}, each given once")
         found: list[int] = chosen.tolist()
         return found
 
@@ -284,13 +284,13 @@ class Explorer(Suggests):
             if row in walk.failures:
                 reasons[row] = walk.failures[row]
             elif row not in after:
-                reasons[row] = "no move was made"
+                reasons[row] = "no move was performed"
             elif np.isnan(energy):
                 reasons[row] = errors.get(row, "its energy is not a number")
             elif row in outside:
                 reasons[row] = "the ligand left the box"
             elif not is_accepted(energy - before[row], walk.settings[row].temperature, drawn[row]):
-                reasons[row] = "the energy rose too much"
+                reasons[row] = "the energy increased too much"
         walk.keep([row for row in rows if row not in reasons])
         walk.restore([row for row in rows if row in reasons])
         return [

@@ -9,7 +9,7 @@ import re
 
 from . import GB_MODELS
 
-_UNNAMED = {"": "of no named set", "file": "of the input file (no set named)"}  # of unnamed sets
+_UNNAMED = {"": "of an unnamed set", "file": "of the input file (unnamed set)"}  # of unnamed sets
 
 
 def radii_note(gb: str, radii: str) -> str:
@@ -22,13 +22,13 @@ def radii_note(gb: str, radii: str) -> str:
     if not model.needs_its_radii or named[-1:] == [model.radii_set]:
         return ""
     those = f"those {radii_words(radii)}" if radii in _UNNAMED else radii
-    return f"the GB model {gb} was made with the radii {model.radii_set}, not with {those}"
+    return f"the GB model {gb} was parametrized with the radii {model.radii_set}, not with {those}"
 
 
 def is_radii_note(sentence: str) -> bool:
     """Return whether a note comes from `radii_note`, for any model."""
     return any(
-        of.needs_its_radii and sentence.startswith(f"the GB model {name} was made with the radii")
+        of.needs_its_radii and sentence.startswith(f"the GB model {name} was parametrized with the radii")
         for name, of in GB_MODELS.items()
     )
 

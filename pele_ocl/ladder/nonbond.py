@@ -241,7 +241,7 @@ def segments_by_sorting(queue: Queue, pairs: Buffer, n_pairs: int, n_atoms: int,
 
 NONBOND: dict[str, Rung[type[AnyPasses]]] = {
     "sequential": Rung(
-        "nonbond/ladder/sequential.cl", "nonbond_sequential", "one loop over the list, compiled, on one CPU core",
+        "nonbond/ladder/sequential.cl", "nonbond_sequential", "one compiled loop over the list, on one CPU core",
         Sequential, cpu_only=True,
     ),
     "naive": Rung(
@@ -251,7 +251,7 @@ NONBOND: dict[str, Rung[type[AnyPasses]]] = {
         "nonbond/ladder/pairs.cl", "nonbond_pairs", "one work-item per pair, atomic compare-exchange", Atomic
     ),
     "atomic-native": Rung(
-        "nonbond/ladder/pairs.cl", "nonbond_pairs", "the same with the device's own atomic addition, where it has one",
+        "nonbond/ladder/pairs.cl", "nonbond_pairs", "the same with the device's native atomic addition, if available",
         AtomicNative, float_atomics=True,
     ),
     "bitonic": Rung(

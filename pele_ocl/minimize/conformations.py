@@ -350,7 +350,7 @@ def _require_first(records: Sequence[Record], conformations: Conformations, path
     """Raise FormatError unless the records of an earlier run belong to the first of these conformations."""
     wanted = [(name, conformations.sha256) for name in conformations.names[: len(records)]]
     if [(record.structure, record.sha256) for record in records] != wanted:
-        raise FormatError(f"{path}: is of other conformations; start again, without `resume=True`")
+        raise FormatError(f"{path}: belongs to other conformations; start again without `resume=True`")
 
 
 def _numbered(

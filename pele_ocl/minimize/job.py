@@ -31,7 +31,7 @@ COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
 FREE = "free"  # buffer that marks the moving atoms
 
 LEAST_APART = 1e-4  # A; between closer atoms, rounding determines the direction of forces
-NONE_MOVES = "all atoms are frozen; leave some free to move"
+NONE_MOVES = "all atoms are frozen; leave some atoms free"
 
 # Bonds of noisy structures are first brought near their equilibrium lengths.
 OFF = 0.5  # A, deviation from the equilibrium length that does not occur in relaxed structures

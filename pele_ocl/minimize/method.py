@@ -151,8 +151,8 @@ class Method(ABC):
             has_sums |= id(launch) in measuring
             if id(launch) in moving and not has_sums:
                 raise PeleError(
-                    f"{type(self).__name__}.step gives no self.measure() before {launch.kernel.name}, which decides "
-                    "from its sums; begin the list with it"
+                    f"{type(self).__name__}.step returns no self.measure() before {launch.kernel.name}, which "
+                    "needs its sums; begin the list with it"
                 )
         return launches
 

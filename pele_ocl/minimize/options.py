@@ -124,7 +124,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     """Raise InputError for options of Minimizer that are unknown, or invalid for any molecule."""
     known = ("method", *BOUNDS, "constraints", "bond_repair", "rounds")
     if unknown := [name for name in options if name not in known]:
-        raise InputError(f"unknown option {unknown[0]} of minimization; there are {', '.join(known)}")
+        raise InputError(f"unknown option {unknown[0]} of minimization; the options are {', '.join(known)}")
     method_of(options.get("method", "lbfgs"), options.get("constraints"))
     Stopping.of(options)
     rounds_of(options.get("rounds", 1))

@@ -162,9 +162,8 @@ def _excluded(atoms: Atoms, one_four: OneFour) -> tuple[Ints, Ints]:
     if atoms.bonded is not None:
         if one_four == "scale" and not has_scaled_pairs(atoms):
             raise InputError(
-                "the 1-4 pairs of these atoms have parameters of their own, which are not scaled ones; exclude them, "
-                "or "
-                "compute `energy`"
+                "the 1-4 pairs of these atoms have special parameters instead of scaled ones; "
+                "exclude them, or use `energy`"
             )
         bonded, far = atoms.bonded.excluded, atoms.bonded.one_four.atoms
     else:

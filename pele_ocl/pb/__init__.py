@@ -110,7 +110,7 @@ def pb(
         is that of a 1:1 salt with radius 2 A; `ion` lists ion species instead, each a PBIon or its charge, e,
         concentration, mol/L, and radius, A. A path instead of the model is the output: `pb(what, "map.dx")`
     like : "apbs" for its defaults: surface "smol", charges "spl2" and boundary "sdh", unless others are given. The
-        energy of solvation is then the difference of two solutions
+        solvation energy is then the difference of two solutions
     grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as in PoissonBoltzmann
     wide : whether to take boundary values from a coarser grid, as in PoissonBoltzmann. By default this is done only for
         the map, in a second solution when the map is first accessed, so that energies do not depend on whether a map is
@@ -152,7 +152,7 @@ def pb(
     if output is not None:
         require_map_suffix(arguments.file_path(output, "output"))
     if pqr is not None and arguments.file_path(pqr, "pqr").suffix.lower() != ".pqr":
-        raise FormatError(f"{pqr}: `pqr` writes .pqr files; name it so")
+        raise FormatError(f"{pqr}: the suffix of `pqr` must be .pqr")
     programs = (scene,) if isinstance(scene, str) else arguments.texts("scene", scene)
     path = None if isinstance(what, Atoms) else arguments.file_path(what)
     maps = [] if output is None else [arguments.file_path(output)]
@@ -162,11 +162,11 @@ def pb(
     if like is not None:
         arguments.choice("like", like, ("apbs",))
         if extrapolate or shifts:
-            raise KeywordError('`extrapolate` and `shifts` belong to energies without `like="apbs"`')
+            raise KeywordError('`extrapolate` and `shifts` apply only without `like="apbs"`')
     if model is None:
         model = _model_of(like, nonlinear, ionic_strength, ion, constants)
     elif like is not None or nonlinear or ionic_strength or len(ion) or constants:
-        raise KeywordError("choose one of `model` and the names of its constants")
+        raise KeywordError("choose one of `model` and its constants as keywords")
     if isinstance(radii, str) and not isinstance(what, Atoms) and reading is None:
         read, radii = {**read, "radii": radii}, None
     with heard_notes() as heard:
@@ -248,7 +248,7 @@ def _refuse_for_apbs(keywords: dict[str, Any]) -> None:
     ]  # fmt: skip
     if given:
         names = ", ".join(f"`{name}`" for name in given)
-        raise KeywordError(f"an input file of APBS says all of it; leave out {names}")
+        raise KeywordError(f"an input file of APBS contains all settings; leave out {names}")
 
 
 def _in_the_solute(plan: PoissonBoltzmann, result: PBResult) -> PoissonBoltzmann:

@@ -66,7 +66,7 @@ class PoissonBoltzmann(Settled):
     radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. Or the name of a
         set of `Atoms.with_radii`, such as "pdb2pqr-parse"
     reaction : True for only the reaction field of the solvent, without the charges' own potential. One solution gives
-        the energy of solvation from a medium with the solute's dielectric. False for the complete potential, as in
+        the solvation energy from a medium with the solute's dielectric. False for the complete potential, as in
         APBS. Energies then contain self energies on the grid, and only differences on the same grid are meaningful
     solver : key of SOLVERS
     tolerance : relative norm of the residual at which the solver stops, computed in float64
@@ -106,7 +106,9 @@ class PoissonBoltzmann(Settled):
         )  # fmt: skip
         self.given = arguments.instance("given", PBMaps() if given is None else given, PBMaps, "PBMaps")
         if reaction and not self.given.is_empty:
-            raise InputError("given maps need reaction=False: the reaction potential is computed of the atoms' surface")
+            raise InputError(
+                "maps need reaction=False, because the reaction potential is computed from the atoms' surface"
+            )
         self.max_iterations = arguments.whole_number("max_iterations", max_iterations, least=1)
         self.grids = self._chosen(grids, spacing, padding)
         self._around: tuple[Grid, ...] = ()  # coarser grid for boundary values
@@ -156,7 +158,7 @@ class PoissonBoltzmann(Settled):
         arguments.whole_number("shifts", shifts, most=MOST_SHIFTS)
         arguments.whole_number("seed", seed)
         if arguments.flag("parts", parts) and self.reaction:
-            raise InputError("a reaction energy has no parts of its own; ask for them with reaction=False")
+            raise InputError("a reaction energy has no parts; request them with reaction=False")
         arguments.callback("progress", progress)
         tell = progress or (lambda share: None)
         moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
@@ -520,7 +522,7 @@ def _coarser(grids: tuple[Grid, ...], factor: int) -> tuple[Grid, ...]:
             points = " x ".join(map(str, grid.shape))
             raise InputError(
                 f"the error of a grid of {points} points cannot be measured with {factor} times the spacing; give "
-                f"numbers of points that are a multiple of {factor} and one more, or grid_error=False"
+                f"numbers of points that are a multiple of {factor} plus one, or grid_error=False"
             )
     return tuple(
         Grid(grid.origin, grid.spacing * factor, [(n - 1) // factor + 1 for n in grid.shape]) for grid in grids

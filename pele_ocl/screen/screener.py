@@ -203,7 +203,8 @@ class Screener:
             if not _near(self.receptor.positions, ligand.positions, _FAR).any():
                 apart = _least_distance(self.receptor.positions, ligand.positions)
                 raise InputError(
-                    f"it is {apart:.0f} A from the receptor; give poses in the receptor's frame, by docking them first"
+                    f"it is {apart:.0f} A from the receptor; give poses in the receptor's frame, for example "
+                    "from docking"
                 )
             complex_ = _Complex(atoms, len(ligand))
             self._small.require_apart(atoms.positions, atoms.positions[heavy(atoms, complex_.ligand)])

@@ -59,7 +59,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
 
     def __post_init__(self) -> None:
         if self.per_residue and not self.energy:
-            raise KeywordError("`per_residue` is about energies, which are left out; leave out one of the two")
+            raise KeywordError("`per_residue` applies to energies, which are not computed; leave out one of the two")
 
     @classmethod
     def of_plan(cls, result: SolventResult | SolventBatch) -> SolventSpec:

@@ -29,7 +29,7 @@ HEAD = (
     "--cutoff", type=float, default=12.0, show_default=True, help="Distance at which the pair lists end, Angstrom."
 )
 @click.option("--order", "orders", type=click.Choice(["sorted", "shuffled"]), multiple=True, help="Default: both.")
-@group_option("the thesis' kernels that have groups of a fixed size; by default 128")
+@group_option("the thesis' kernels with groups of a fixed size; by default 128")
 def nonbond(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool, cutoff: float, orders: tuple[str, ...], group: int | None,

@@ -46,7 +46,7 @@ class Axis:
         """
         if variable.period:
             if bounds is not None:
-                raise InputError("a torsion has its period, and no bounds; give None in their place")
+                raise InputError("a torsion is periodic and has no bounds; give None instead")
             n = n or max(4, int(np.ceil(variable.period / spacing)))
             return cls(n, -variable.period / 2, variable.period / n, True)
         if bounds is None or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:

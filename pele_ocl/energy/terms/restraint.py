@@ -73,7 +73,7 @@ class PositionalRestraint(Term):
         queue, encoding, atoms = context.queue, context.encoding, context.atoms
         shifted = self._references(atoms) - encoding.shift(*atoms.bounds())
         if np.abs(shifted - encoding.base).max() > encoding.reach:
-            raise InputError("the positions that atoms are restrained to lie far from the molecule; use float64")
+            raise InputError("the reference positions are far from the molecule; use float64")
         references = np.empty(shifted.shape, encoding.dtype)
         encoding.encode(shifted, references)
         context.buffers[f"reference of {self.name}"] = there = queue.upload_each(references, encoding.dtype)

@@ -37,7 +37,7 @@ def write_mrc(path: Path, map_: Map, details: Details) -> None:
     """
     largest = max(abs(float(map_.values.min())), abs(float(map_.values.max())))
     if largest > float(np.finfo(np.float32).max):
-        raise InputError(f"a value of {largest:g} is too large for the float32 of MRC files; write another format")
+        raise InputError(f"a value of {largest:g} is too large for the float32 of MRC files; use another format")
     with open(path, "wb") as file:
         file.write(_header(map_, details))
         step = max(1, _PLANES_BYTES // (map_.values[0].size * 4))

@@ -26,8 +26,8 @@ def require_record_suffix(path: str | PathLike[str]) -> str:
     suffix = Path(path).suffix.lower()
     if suffix not in RECORDERS:
         raise FormatError(
-            f"{path}: unknown suffix {suffix!r}; results of a trajectory, which are appended, end in "
-            f"{', '.join(RECORDERS)}" + ("; JSON cannot be appended to: take .jsonl" if suffix == ".json" else "")
+            f"{path}: unknown suffix {suffix!r}; results of a trajectory can be appended to "
+            f"{', '.join(RECORDERS)}" + ("; JSON cannot be appended to: use .jsonl" if suffix == ".json" else "")
         )
     return suffix
 
