@@ -259,8 +259,8 @@ NO_MAP = r"; expected a Map: read_map\('map.dx'\), or potmap\(atoms, grid\).map"
     [
         (lambda: potmap(ATOMS, 0.5), r"grid is 0.5; expected a Grid: Grid.around\(atoms, padding=10, spacing=0.5\)"),
         (lambda: potmap(5, MAP.grid), "the structure is 5; expected Atoms, the path of a file or several paths"),
-        (lambda: potmap(ATOMS, MAP.grid, smooth=True), '`cutoff` and `smooth` belong to `method="cutoff"`'),
-        (lambda: potmap(ATOMS, MAP.grid, cutoff=5.0), '`cutoff` and `smooth` belong to `method="cutoff"`'),
+        (lambda: potmap(ATOMS, MAP.grid, smooth=True), '`cutoff` and `smooth` need `method="cutoff"`'),
+        (lambda: potmap(ATOMS, MAP.grid, cutoff=5.0), '`cutoff` and `smooth` need `method="cutoff"`'),
         (lambda: potmap(ATOMS, MAP.grid, dielectric="80"), "the dielectric is '80'; it must be positive"),
         (lambda: potmap(ATOMS, MAP.grid, kappa=1e308), "kappa is 1e.308; expected a number of at most 1,000,000"),
         (
@@ -289,7 +289,7 @@ def test_arguments_of_maps_and_ions(call, sentence):
 def test_results_are_no_maps_and_say_where_theirs_is(tmp_path):
     found = potmap(ATOMS, Grid((50, 50, 50), 1, (2, 2, 2)), device=DEVICES[0])
     for call in (lambda: write_map(tmp_path / "map.dx", found), lambda: sample(found, [[50, 50, 50]])):
-        with pytest.raises(InputError, match="expected a Map, not a PotmapResult; its Map is the attribute `map`"):
+        with pytest.raises(InputError, match="expected a Map, not a PotmapResult; its attribute `map` is a Map"):
             call()
     assert not list(tmp_path.iterdir())
 

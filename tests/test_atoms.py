@@ -163,7 +163,7 @@ def test_some_of_the_atoms(which, indices):
     ("which", "message"),
     [
         ([0, 3], "atom 3 does not exist; the atoms are 0 to 2"),
-        ([0, 2, -1], "an atom was asked for twice"),
+        ([0, 2, -1], "an atom is selected twice"),
         ([True, False], r"the atoms to take have shape \(2,\); \(3,\) booleans or \(k,\) indices"),
         (1, r"the atoms to take have shape \(\)"),
         ([0.5], "the atoms to take are not an array of indices or booleans: could not convert float64 values"),

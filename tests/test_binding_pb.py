@@ -261,7 +261,7 @@ def test_options_that_play_no_part_are_refused(tmp_path: Path, words: list[str],
 def test_an_mmpbsa_in_with_pb(folder: Path) -> None:
     done = call(folder, PB, *parts(folder))
     assert done.exit_code == 0, done.output
-    told = "the potential of the salt's ions counts in EPB, where pbsa leaves it out"
+    told = "the potential of the salt's ions, which pbsa omits"
     assert told in done.output
     text = (folder / "o.dat").read_text()
     assert "POISSON BOLTZMANN:" in text

@@ -145,7 +145,7 @@ def test_poses_of_an_sdf_file(files, tmp_path):
     found = Binding(atoms, LIGAND, like="mmpbsa.py", precision="float64").evaluate_batch(held)
     assert [row["energy"]["total"] for row in report["frames"]] == pytest.approx(found.total.tolist(), abs=1e-6)
     text = run("binding", files[0], *options).stdout
-    assert "Energy of binding of each pose" in text
+    assert "Binding energy of each pose" in text
     assert "SEM" not in text  # different poses have no mean
     assert "delta" not in report
     assert "energy" not in report
@@ -192,9 +192,9 @@ def test_several_ligands_each_without_the_others(files):
     ("options", "reason"),
     [
         (("--ligand", "resname XXX"), "selects no atoms"),
-        (("--ligand", LIGAND, "--idecomp", 1, "--heat-map", "h.png"), "is of pairs of residues"),
+        (("--ligand", LIGAND, "--idecomp", 1, "--heat-map", "h.png"), "needs pairs of residues"),
         (("--ligand", LIGAND, "--decomposition", "d.txt"), "decompositions end in"),
-        (("--ligand", LIGAND, "--alanine", "resname GLY"), "no residue that is chosen"),
+        (("--ligand", LIGAND, "--alanine", "resname GLY"), "no selected residue can be"),
     ],
 )
 def test_mistakes_are_sentences(files, options, reason, monkeypatch):
@@ -205,19 +205,19 @@ def test_mistakes_are_sentences(files, options, reason, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--receptor-trajectory", "frames.nc"), "need that of the complex, too"),
-        (("--receptor-structure", "complex.rst7"), "is for its own trajectory"),
+        (("--receptor-trajectory", "frames.nc"), "also need that of the complex"),
+        (("--receptor-structure", "complex.rst7"), "is for a separate trajectory"),
         (("--poses", "frames.nc", "-t", "frames.nc"), "choose one of --poses and --trajectory"),
         (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--entropy"), "--entropy needs receptor and ligand"),
-        (("--ligand", "index 3", "-o", "out.csv"), "files are of one ligand"),
-        (("--ligand", "index 3", "--running-mean", "m.png"), "files are of one ligand"),
-        (("--ligand", "index 3", "-t", "frames.nc", "--workers", 2), "--workers shares the work on several structures"),
+        (("--ligand", "index 3", "-o", "out.csv"), "files can contain one ligand"),
+        (("--ligand", "index 3", "--running-mean", "m.png"), "files can contain one ligand"),
+        (("--ligand", "index 3", "-t", "frames.nc", "--workers", 2), "--workers distributes several structures"),
         (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--workers", 2), "are read in one process"),
         (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--running-mean", "m.png"), "--running-mean needs"),
         (("--poses", "frames.nc", "--alanine", "interface"), "choose one of --poses and --alanine"),
-        (("--poses", "frames.nc", "--entropy"), "--entropy is about means over frames"),
-        (("--poses", "frames.nc", "--bars", "b.png"), "--idecomp is about means over frames"),
-        (("complex.rst7", "--bars", "b.png"), "a picture is of one structure"),
+        (("--poses", "frames.nc", "--entropy"), "--entropy applies to means over frames"),
+        (("--poses", "frames.nc", "--bars", "b.png"), "--idecomp applies to means over frames"),
+        (("complex.rst7", "--bars", "b.png"), "and pictures need a single structure"),
     ],
 )
 def test_options_that_do_not_go_together(files, options, reason, monkeypatch):

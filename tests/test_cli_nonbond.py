@@ -215,9 +215,9 @@ def test_bonds_rule_over_a_list_from_a_file(tmp_path, atoms, one_four, up_to, ad
     same(json.loads(done.stdout), atoms, all_pairs(atoms, one_four))
     save_pairs(file, all_pairs(atoms))
     note = run("nonbond", HEXAPEPTIDE, "--pairs", file, "--one-four", one_four).stderr
-    missing = "contains none of the molecule's 1-4 pairs, so that --one-four scale adds nothing"
+    missing = "contains none of the molecule's 1-4 pairs, so --one-four scale has no effect"
     assert (missing in note) == (one_four == "scale")
-    assert "does not name its atoms, which are taken in its order" in note
+    assert "has no atom names, so its order is used" in note
 
 
 def test_a_list_may_bring_its_own_values(tmp_path, atoms):
@@ -341,7 +341,7 @@ def test_inputs_are_not_written_over(tmp_path, option, nothing_computed):
     save_pairs(file, all_pairs(read(HEXAPEPTIDE)))
     before = file.read_bytes()
     sentence = error_of("nonbond", HEXAPEPTIDE, "--pairs", file, option, file)
-    assert sentence.endswith("give the output another name")
+    assert sentence.endswith("give the output a different name")
     assert file.read_bytes() == before
 
 
@@ -445,12 +445,12 @@ def test_no_pair_is_said(tmp_path):
     lone = tmp_path / "in.pdb"
     lone.write_text("HETATM    1 NA    NA A   1       1.000   2.000   3.000  1.00  0.00          NA\nEND\n")
     done = run("nonbond", lone, "--no-cutoff")
-    note = "Note: no pairs to compute; all energies are 0: bonds exclude every pair of atoms\n"
+    note = "Note: no pairs to compute; all energies are 0: every pair of atoms is excluded because of bonds\n"
     assert done.stderr.endswith(note)
     assert "in.pdb: 1 atom, 1 ion (NA), net charge +1.000 e\n" in done.stdout
     assert "\n0 pairs\n" in done.stdout
     done = run("nonbond", HEXAPEPTIDE, "--cutoff", 0.5)
-    assert "0: bonds exclude every pair of atoms within 0.5 A of each other\n" in done.stderr
+    assert "0: every pair of atoms within 0.5 A of each other is excluded because of bonds\n" in done.stderr
     empty = tmp_path / "empty.txt"
     empty.write_text("# none\n")
     done = run("nonbond", HEXAPEPTIDE, "--pairs", empty)

@@ -257,15 +257,15 @@ def test_wrong_usage(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--cutoff", 9), "--cutoff and --smooth belong to --method cutoff"),
-        (("--smooth",), "--cutoff and --smooth belong to --method cutoff"),
-        (("--combine", "avg"), "--combine belongs to --models all"),
-        (("--origin", 0, 0, 0), "a grid is made by --padding, or by --origin and --shape together"),
+        (("--cutoff", 9), "--cutoff and --smooth need --method cutoff"),
+        (("--smooth",), "--cutoff and --smooth need --method cutoff"),
+        (("--combine", "avg"), "--combine applies only to --models all"),
+        (("--origin", 0, 0, 0), "a grid is defined by --padding, or by --origin and --shape together"),
         (
             ("--origin", 0, 0, 0, "--shape", 2, 2, 2, "--padding", 3),
-            "a grid is made by --padding, or by --origin and --shape together",
+            "a grid is defined by --padding, or by --origin and --shape together",
         ),
-        (("--field", "-o", "a.dx"), "the field needs a file for several maps: give --output a name that ends"),
+        (("--field", "-o", "a.dx"), "the field needs a file with several maps: give --output the suffix"),
         (("--field", "--models", "all", "-o", "a.h5"), "choose one of --field and --models all"),
         (("--models", "all", "--model", 1), "choose one of --model and --models"),
     ],
@@ -358,7 +358,7 @@ def test_bench_compares_devices_that_share_the_map():
 def test_bench_takes_a_former_flag():
     done = run(*BENCH, "--no-peers", "--variant", "gather", "--json")
     assert [json.loads(row)["variant"] for row in done.stdout.splitlines()] == ["gather"]
-    assert "--no-peers has no effect any more" in done.stderr
+    assert "--no-peers no longer has an effect" in done.stderr
     assert "--no-peers" not in run("bench", "potmap", "--help").stdout
 
 

@@ -67,7 +67,7 @@ def test_a_run_that_ends_before_its_first_report_says_so(tmp_path):
     """In text, in JSON and in Python; a run with a report says nothing."""
     words = ("--minimize", 0, "--report-every", 20)
     told = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, "--steps", 10)
-    note = "the run has 10 steps and a report every 20, so that trajectories and tables hold the start alone"
+    note = "the run has 10 steps and a report every 20, so trajectories and tables would contain only the start"
     assert note in told.stderr
     assert "choose a smaller --report-every" in told.stderr
     result = pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "python", steps=10, minimize=0, report_every=20)
@@ -256,7 +256,7 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path, monkeypatch, fo
     said = run("simulate", *words, "-o", tmp_path / "part", code=1)
     assert "already contains a run; continue it with --resume" in said.stderr
     said = run("simulate", *words[:-1], "h5", "-o", tmp_path / "part", "--resume", code=1)
-    assert "was of other reports or trajectories" in said.stderr
+    assert "had other reports or trajectories" in said.stderr
     said = run("simulate", *words, "-o", tmp_path / "part", "--resume", "--gb", "none", code=1)
     assert "continue with the solvent, restraints, cutoff" in said.stderr
     run("simulate", *words, "-o", tmp_path / "part", "--resume")
@@ -402,7 +402,7 @@ def test_a_run_gets_longer(tmp_path):
         run("simulate", *words, *short)
     assert [row["step"] for row in rows_of(tmp_path / "nc")] == ["0", "20", "30"]
     said = run("simulate", *words, *SHORT, "--resume", code=1)
-    assert "is a run of 30 steps and cannot become one of 60; 30 are made; trajectories in .h5" in said.stderr
+    assert "is a run of 30 steps and cannot be changed to 60; 30 are written; .h5 trajectories cannot" in said.stderr
     run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "whole")
     run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "nc", "--resume")
     assert contents(tmp_path / "nc") == contents(tmp_path / "whole")
@@ -441,7 +441,7 @@ def test_a_replica_that_stops_is_a_row(tmp_path):
     rows = rows_of(tmp_path / "run")
     last = [row for row in rows if row["error"]]
     assert {row["replica"] for row in last} == {"0", "1"}
-    assert all("goes more than 1 A in a step" in row["error"] or "no number" in row["error"] for row in last)
+    assert all("moves more than 1 A in a step" in row["error"] or "no number" in row["error"] for row in last)
     assert all(row["potential_kcal_mol"] == "" for row in last)
 
 
@@ -468,8 +468,8 @@ def test_several_structures_and_holding(tmp_path):
     [
         ([], "give one of --steps and --time", 2),
         (["--time", "5"], "expected a time above 0 with its unit", 1),
-        (["--steps", 5, "--fixed-radii"], "--fixed-radii makes a gradient that is none of the energy", 2),
-        (["--steps", 5, "--gb", "sgbnp"], "--gb sgbnp has no gradient of all its energy", 2),
+        (["--steps", 5, "--fixed-radii"], "with --fixed-radii the gradient is not the derivative of the energy", 2),
+        (["--steps", 5, "--gb", "sgbnp"], "--gb sgbnp has no gradient of its complete energy", 2),
         (["--steps", 5, "--temperatures", "warm"], "numbers separated by commas", 1),
         (["--steps", 5, "--anneal", "0:300,5"], "points PS:K", 1),
         (["--steps", 5, "--integrator", "verlet", "--friction", 2], "'verlet' has none, so leave it out", 1),
@@ -481,7 +481,7 @@ def test_several_structures_and_holding(tmp_path):
         (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),
         (["--steps", 5, "--temperature", "300,350"], "'300,350' is a list, but only one temperature is allowed", 2),
         (["--steps", 5, "--temperatures", "300,350"], "2 temperatures were given for 1 replica of a molecule", 1),
-        (["--steps", 5, "--ionic-strength", 150], "ionic_strength is 150 mol/L, and no salt dissolves", 1),
+        (["--steps", 5, "--ionic-strength", 150], "ionic_strength is 150 mol/L, but the maximum is", 1),
         (["--steps", 5, "--exchange-every", 5], "two temperatures or more", 1),
     ],
 )
@@ -596,8 +596,8 @@ def test_times_have_units(tmp_path):
     assert (tmp_path / "told" / "energies.csv").read_text().count("\n") == 4, told.stdout
     settings = pele_ocl.Simulation(pele_ocl.read(HEXAPEPTIDE), 2, temperature=[300, 310], exchange_every="4fs").settings
     assert settings.exchange_every == 2
-    for every, why in (("5fs", "2.5 time steps of 2 fs; choose a whole number"), ("1 kg", "a time with its unit"),
-                       (0, "a whole number, 1 or more"), ("-2ps", "choose a whole number")):  # fmt: skip
+    for every, why in (("5fs", "2.5 time steps of 2 fs; choose a multiple of"), ("1 kg", "a time with its unit"),
+                       (0, "a whole number, 1 or more"), ("-2ps", "choose a multiple of")):  # fmt: skip
         with pytest.raises(pele_ocl.InputError, match=f"report_every is .*{why}"):
             pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "none", steps=10, report_every=every)
     words = ["--time", "40fs", "--timestep", "4fs", "--report-every", 10, "--hydrogen-mass", 3, "--temperature", "310K"]
@@ -605,7 +605,7 @@ def test_times_have_units(tmp_path):
     found = json.loads(said.stdout)
     assert (found["steps"], found["dynamics"]["timestep"], found["dynamics"]["minimize"]) == (10, 4.0, 200)
     assert found["dynamics"]["temperatures"] == [310.0]
-    assert "hydrogens weigh 3 Da, taken from their neighbours" in found["notes"]
+    assert "hydrogens have a mass of 3 Da, taken from their neighbours" in found["notes"]
 
 
 def test_short_steps_and_free_bonds_are_noted_in_the_words_of_the_command(tmp_path):

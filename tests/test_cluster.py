@@ -180,7 +180,7 @@ def test_a_cluster_whose_scheduler_is_killed(work, tmp_path):
         await_rows(output, program, 100)
         cluster.scheduler.kill()
         _, err = ended(program, 1)
-        assert err.splitlines()[-1].startswith("Error: the scheduler of the cluster is gone; start it again")
+        assert err.splitlines()[-1].startswith("Error: the scheduler of the cluster is not running; start it again")
         assert "Traceback" not in err
     assert 100 < output.read_bytes().count(b"\n") < N_FRAMES
     ended(begun("pele_ocl", *work.energy(output, "--resume", "--workers", 2)), 1)
@@ -357,7 +357,7 @@ def test_shards_of_frames_merge_to_the_same_bytes(suffix, work, tmp_path):
     assert "is the shard 3/3, as" in error_of("merge", *shards, again, *target)
     assert "is not a shard" in error_of("merge", tmp_path / f"out{suffix}", *target)
     run(*work.energy(tmp_path / f"out{suffix}", "--shard", "3/3", "--frames", "1:"))
-    assert "is of another run than" in error_of("merge", *shards, *target)
+    assert "belongs to another run than" in error_of("merge", *shards, *target)
 
 
 def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
@@ -369,7 +369,7 @@ def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
     shards = [tmp_path / f"out.{k}of2.json.part" for k in (2, 1)]
     cut = shards[0].read_bytes()
     shards[0].write_bytes(cut[:-5])
-    assert "1 of 2 structures are missing; run its shard again" in error_of(
+    assert "1 of 2 structures are missing; run this shard again" in error_of(
         "merge", *shards, "-o", tmp_path / "out.json"
     )
     shards[0].write_bytes(cut)
@@ -382,8 +382,8 @@ def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--workers", 2), "--workers shares the work on several structures, or on frames; one structure is"),
-        (("-t", "t.nc", "--shard", "1/2"), "--shard begins a file; name it as --output"),
+        (("--workers", 2), "--workers distributes several structures, or on frames; one structure is"),
+        (("-t", "t.nc", "--shard", "1/2"), "--shard begins a file; give it as --output"),
         (("-t", "t.nc", "--workers", 2, "--scheduler", "x"), "choose one of --workers and --scheduler"),
     ],
 )
@@ -481,20 +481,20 @@ def test_a_folder_of_another_user_or_a_link_is_no_place_for_locks(tmp_path, monk
     folder, elsewhere = tmp_path / f"pele-ocl-places-{os.getuid()}", tmp_path / "elsewhere"
     elsewhere.mkdir(mode=0o700)
     folder.symlink_to(elsewhere)
-    with pytest.raises(InputError, match="not a folder of this user alone"):
+    with pytest.raises(InputError, match="not a private folder of this user"):
         claim(["a"])
     assert not list(elsewhere.iterdir())
     folder.unlink()
     folder.mkdir()
     folder.chmod(0o777)
-    with pytest.raises(InputError, match="not a folder of this user alone"):
+    with pytest.raises(InputError, match="not a private folder of this user"):
         claim(["a"])
     folder.chmod(0o700)
     assert claim(["a"])[0] == 0
     uid = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: uid + 1)
     (tmp_path / f"pele-ocl-places-{uid + 1}").mkdir(mode=0o700)
-    with pytest.raises(InputError, match="not a folder of this user alone"):
+    with pytest.raises(InputError, match="not a private folder of this user"):
         claim(["a"])
 
 
@@ -531,7 +531,7 @@ def test_a_scheduler_that_asks_nobody_is_told_of(tmp_path, caplog):
         for scheduler in (address, str(file)):
             caplog.clear()
             with at_scheduler(scheduler):
-                assert caplog.text.count("this scheduler asks nobody who they are") == n_notes
+                assert caplog.text.count("this scheduler does not authenticate its clients") == n_notes
 
 
 def test_shards_are_whole_and_even():

@@ -138,7 +138,7 @@ def test_solutions_pass_and_blanks_fail(name, capsys):
     assert not found_in(name, solution, capsys)
     lines = [number for number, line in enumerate(blank.splitlines(), 1) if "____" in line]
     left = found_in(name, blank, capsys)
-    told = re.findall(r"lines? ([\d, and]+): the blank `____` is still to be filled", left)
+    told = re.findall(r"lines? ([\d, and]+): the blank `____` has not been filled", left)
     assert [int(number) for each in told for number in re.findall(r"\d+", each)] == lines
     for right, wrong in WRONG[name]:
         assert right in solution
@@ -163,7 +163,7 @@ ADDED = "as_int(as_float(expected) + value)"
         ("segments", "k < offsets[i + 1]", "k <= offsets[i + 1]", "the gradient of atom 0, x is"),
         ("segments", "k < offsets[i + 1]", "k < offsets[i + 2]", "not two of them"),
         ("born8", "1.0f / 3", "1 / 3", "line 4: 1 / 3 is 0, C divides integers so; write 1.0f / 3"),
-        ("born8", "1.0f / 3", "1.0 / 3", "line 4: a double meets a float vector"),
+        ("born8", "1.0f / 3", "1.0 / 3", "line 4: a double is combined with a float vector"),
         ("born8", "!any(near)", "!near", "line 12: a mask has a truth value in each lane"),
         (
             "born8",
@@ -179,12 +179,12 @@ ADDED = "as_int(as_float(expected) + value)"
             "coalesced",
             "POINTS * width * get_group_id(0) + get_local_id(0)",
             "get_global_id(0)",
-            "groups overlap, since",
+            "groups overlap, because",
         ),
-        ("segments", "gradient[i] +=", "gradient[n_atoms - 1 - i] +=", "right, but not in their places"),
-        ("segments", "gradient[i] +=", "gradient[i] =", "= where += is meant"),
+        ("segments", "gradient[i] +=", "gradient[n_atoms - 1 - i] +=", "correct, but in the wrong places"),
+        ("segments", "gradient[i] +=", "gradient[i] =", "is used instead of +="),
         ("segments", "sign * sum", "sum", "the sign of the sum is wrong"),
-        ("atomic", "add(gradient + 3 * j, -slope", "add(gradient + 3 * j, slope", "gets minus the gradient"),
+        ("atomic", "add(gradient + 3 * j, -slope", "add(gradient + 3 * j, slope", "must be minus that"),
         ("atomic", "rsqrt(r2) / r2", "rsqrt(r2)", "the slope lacks a factor 1 / r2"),
         ("atomic", "3 * j + 1,", "3 * j + 2,", "a number is not where it belongs"),
         ("cutoff_bins", "if (r2 < cutoff * cutoff)", "if (true)", "atoms beyond the cutoff count, too"),
@@ -198,7 +198,7 @@ ADDED = "as_int(as_float(expected) + value)"
             "cutoff_bins",
             "(k * ny + j) * nx + i",
             "(i * ny + j) * nx + k",
-            "x and z change places in the place of `map`",
+            "x and z change places instead of `map`",
         ),
         ("cutoff_bins", "= sum;", "= 332.06f * sum;", "all are 332.1 times what they should be"),
         ("cutoff_bins", "= sum;", "= 0.1f * sum;", "all are 0.1 times what they should be"),
@@ -410,7 +410,7 @@ def test_command(tmp_path, capfd, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(course, "MOST_SECONDS", 2)  # soon enough that a core does not turn long
         assert course.main(["check", "atomic", str(endless)]) == 1
-    assert ", a right kernel takes milliseconds: a loop without end" in capfd.readouterr().out
+    assert "; a correct kernel takes milliseconds: an infinite loop" in capfd.readouterr().out
     (tmp_path / "bin").mkdir()
     if linker := shutil.which("ld"):  # by which PoCL ends its compilation
         (tmp_path / "bin" / "ld").symlink_to(linker)
@@ -465,7 +465,7 @@ def test_hand_ins_are_graded_in_a_table(tmp_path, capfd, monkeypatch):
         [f"{'bob':20} 0 of 2 right", "wrong: gather, segments"],
         [f"{'eve':20} 0 of 2 right", "not handed in: gather, segments"],
     ]
-    assert "still to be filled" in rows[2]["findings"]
+    assert "has not been filled" in rows[2]["findings"]
     assert "still 1, as the check filled the array before" in rows[3]["findings"]
     assert course.main(["grade", str(tmp_path / "ada")]) == 2
     with pytest.raises(SystemExit, match="2"):

@@ -101,7 +101,7 @@ TERMS_OF = {
     ("energy", "none"): IN_VACUUM, ("nonbond", "none"): IN_VACUUM, ("solvent", "none"): "gb is none",
     **{("energy", gb): "the energy needs the SGB parameters" for gb in ("sgbnp", "vdgbnp")},
     **{
-        (of, gb): f"the model {gb} is part of whole energies"
+        (of, gb): f"the model {gb} is only available for complete energies"
         for gb in ("sgbnp", "vdgbnp") for of in ("solvent", "nonbond")
     },
 }  # fmt: skip
@@ -242,7 +242,7 @@ def test_radii_that_a_user_or_a_file_chose_stay(atoms, tmp_path):
     pqr = tmp_path / "own.pqr"
     pele_ocl.formats.write_pqr(pqr, atoms)
     assert model.choose_radii(pele_ocl.read(pqr)).gb_radii_set == "file"
-    with pytest.raises(InputError, match="no file brings GB radii"):
+    with pytest.raises(InputError, match="no file contains GB radii"):
         pele_ocl.read(PEPTIDE, radii="file")
 
 
@@ -402,12 +402,12 @@ def test_salt_in_mmol_per_litre_is_refused_by_commands(words, tmp_path):
     out = ["-o", str(tmp_path / "o.dx")] if words[0] == "potmap" else out
     result = CliRunner().invoke(main, [words[0], str(PEPTIDE), *out, *words[1:], "150"])
     assert result.exit_code == 1
-    assert "is 150 mol/L, and no salt dissolves to more than 20 mol/L" in result.stderr
+    assert "is 150 mol/L, but the maximum is 20 mol/L" in result.stderr
 
 
 def test_words_that_contradict_each_other_are_refused_by_the_library(atoms):
     grid = pele_ocl.Grid.around(atoms, 1, 4.0)
-    with pytest.raises(InputError, match='`cutoff` and `smooth` belong to `method="cutoff"`'):
+    with pytest.raises(InputError, match='`cutoff` and `smooth` need `method="cutoff"`'):
         pele_ocl.potmap(atoms, grid, cutoff=4.0)
     for name, value in {
         "ionic_strength": 0.1,
@@ -473,7 +473,7 @@ def test_reports_of_explore_come_back(tmp_path, monkeypatch):
     words = ("binding", "--pele", tmp_path / "out")
     found = command(*words)
     assert found["settings"]["own_reports"] is True
-    assert any(note.startswith("the reports are of pele-ocl explore") for note in found["notes"])
+    assert any(note.startswith("the reports were written by pele-ocl explore") for note in found["notes"])
     first, *others = found["poses"]
     for ours, theirs in (("total", "pele_total"), ("binding", "pele_binding")):
         assert f"{first[ours]:.6g}" == f"{first[theirs]:.6g}"
@@ -545,10 +545,10 @@ def test_a_function_gives_what_its_command_does(name, words, keywords, tmp_path)
 def test_keywords_of_functions_that_do_not_go_together(atoms, tmp_path):
     for keywords, sentence in (
         ({"gb": "none", "ionic_strength": 0.1}, "`gb='none'` has no solvent; leave out `ionic_strength`"),
-        ({"frames": "0:2"}, "`frames` is about a trajectory"),
-        ({"resume": True}, "`resume` is about a trajectory or several structures"),
-        ({"workers": 2}, "`workers` shares the work"),
-        ({"fixed_radii": True, "gradient": False}, "`fixed_radii` is about the gradient"),
+        ({"frames": "0:2"}, "`frames` applies to a trajectory"),
+        ({"resume": True}, "`resume` applies to a trajectory or several structures"),
+        ({"workers": 2}, "`workers` distributes"),
+        ({"fixed_radii": True, "gradient": False}, "`fixed_radii` applies to the gradient"),
         ({"trajectory": PEPTIDE, "models": "all"}, "choose one of `models='all'` and `trajectory`"),
         ({"model": SolventModel(), "gb": "hct"}, "choose one of a SolventModel and `gb`"),
         ({"only": "protien"}, "unknown kind 'protien'"),
@@ -556,10 +556,10 @@ def test_keywords_of_functions_that_do_not_go_together(atoms, tmp_path):
         with pytest.raises(InputError, match=sentence) as caught:
             pele_ocl.energy(PEPTIDE, **keywords)
         assert caught.value.code == "keywords"
-    with pytest.raises(InputError, match="`select` is about files"):
+    with pytest.raises(InputError, match="`select` needs files"):
         pele_ocl.energy(atoms, select="protein")
     for name in ("energy", "solvent", "nonbond"):
-        with pytest.raises(InputError, match="`models` is about files"):
+        with pytest.raises(InputError, match="`models` needs files"):
             getattr(pele_ocl, name)(atoms, models="all")
     with pytest.raises(TypeError, match="unexpected keyword argument 'ionic'"):
         pele_ocl.energy(PEPTIDE, ionic=0.1)

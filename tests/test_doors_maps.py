@@ -105,9 +105,9 @@ def test_a_map_makes_its_own_grid_and_writes_every_format(tmp_path):
     assert (tmp_path / "a.mrc").exists()
     with pytest.raises(FormatError, match="maps end in"):
         found.save(tmp_path / "a.txt")
-    with pytest.raises(InputError, match="choose one of `grid` and the words"):
+    with pytest.raises(InputError, match="choose either `grid`, or"):
         pele_ocl.potmap(atoms, found.map.grid, padding=3)
-    with pytest.raises(InputError, match="`select` is about reading a file"):
+    with pytest.raises(InputError, match="`select` applies to reading files"):
         pele_ocl.potmap(atoms, select="protein")
     assert "spacing" not in repr(found)
     assert "_repr_html_" in dir(found)
@@ -216,7 +216,7 @@ def test_an_input_file_of_apbs_is_run_by_both_doors(tmp_path):
     assert without_seconds(found.to_json()) == without_seconds(told)
     assert found.text() == run("pb", tmp_path / "apbs.in").stdout.rstrip("\n")
     assert found.prints[0] == found.energies[0]
-    with pytest.raises(InputError, match=r"says all of it; leave out `spacing`"):
+    with pytest.raises(InputError, match=r"contains all settings; leave out `spacing`"):
         pele_ocl.pb(tmp_path / "apbs.in", spacing=1.0)
 
 

@@ -321,7 +321,7 @@ def test_the_last_group_of_a_row_adds_up_what_all_left(device, monkeypatch):
     assert several.steps_made.tolist() == [9, 9, 9]
     velocities[1][39] = 1e4
     several.velocities[1] = velocities[1]
-    assert "goes more than 1 A in a step" in several.run(1).errors[1]
+    assert "moves more than 1 A in a step" in several.run(1).errors[1]
 
 
 def test_a_checkpoint_goes_on_with_the_same_bits(device, tmp_path):
@@ -509,7 +509,10 @@ def test_replicas_are_minimized_first(device):
         ({"timestep": 0.0}, "timestep is 0; expected a time above 0"),
         ({"integrator": "euler"}, "integrator is 'euler'"),
         ({"temperature": [300.0], "exchange_every": 5}, "two temperatures or more"),
-        ({"temperature": [300.0, 310.0], "exchange_every": 5, "replicas": 3}, "fill no ladders of 2 temperatures"),
+        (
+            {"temperature": [300.0, 310.0], "exchange_every": 5, "replicas": 3},
+            "do not form complete ladders of 2 temperatures",
+        ),
         ({"hydrogen_mass": 6.0}, "use a smaller hydrogen_mass"),
         ({"anneal": [[1.0, 300.0], [0.5, 200.0]]}, "must rise"),
         ({"anneal": [[0.0, 300.0]], "temperature": [1.0, 2.0]}, "give one temperature"),
@@ -730,5 +733,7 @@ def test_amounts_and_constraints_of_openmm(device):
         constraints=app.HBonds, anneal=[["0ps", "310K"], [1000 * unit.femtosecond, 0 * unit.kelvin]], device=device,
     )  # fmt: skip
     assert theirs.settings == ours.settings
-    with pytest.raises(InputError, match="constraints are AllBonds; only bonds to hydrogen can be held: 'hbonds'"):
+    with pytest.raises(
+        InputError, match="constraints are AllBonds; only bonds to hydrogen can be constrained: 'hbonds'"
+    ):
         Simulation(START, constraints=app.AllBonds, device=device)

@@ -661,7 +661,7 @@ def test_bad_atoms(changes, error, message):
     [
         ({"cutoff": "12"}, "cutoff is '12'; expected a positive number"),
         ({"variant": "fast"}, "unknown variant 'fast'; choose auto, rows, blocks, squares"),
-        ({"variant": "squares", "per_atom": True}, "squares does not tell the energies of atoms apart"),
+        ({"variant": "squares", "per_atom": True}, "squares does not compute energies per atom"),
         ({"precision": "float16"}, "unknown precision 'float16'; choose float32 or float64"),
         ({"one_four": "half"}, "one_four is 'half'; choose 'scale' or 'exclude'"),
         ({"cutoff": 0}, "cutoff is 0; expected a positive number of Angstrom"),

@@ -125,7 +125,7 @@ def test_a_restrained_molecule_is_not_moved_to_the_middle(device, precision):
     """If nothing is restrained, a conformation far away is computed as if it were here."""
     atoms = bonded(50, seed=15)
     plan = Energy(atoms, terms=[PositionalRestraint(1.0)], **options(device, precision))
-    with pytest.raises(InputError, match="the positions lie too far from the molecule's own"):
+    with pytest.raises(InputError, match="the positions are too far from the molecule's own"):
         plan.evaluate(atoms.positions + 1e6)
     near = plan.evaluate(atoms.positions + np.array([20.0, 0, 0]))
     assert near.restraint == pytest.approx(50 * 400, rel=ENERGY[precision])
@@ -254,6 +254,6 @@ def test_a_kernel_of_a_user_is_a_file_anywhere_or_a_text(device, tmp_path, form)
         Energy(SMALL, terms=[Pull(tmp_path / "none.cl", term.heights)], device=device).evaluate()
     for wrong, words in ((None, "None"), ([None], "of type list")):
         term.launches = lambda context, index, found=wrong: found
-        message = rf"launches of pull are {words}; expected a list of what context\.bind returns"
+        message = rf"launches of pull are {words}; expected a list of results of context.bind"
         with pytest.raises(InputError, match=message):
             Energy(SMALL, terms=[term], device=device).evaluate()

@@ -159,7 +159,11 @@ def test_a_bad_row_is_a_record_and_nothing_else(device, place, kind):
     assert [batch.results[rows.index(k)].positions.tobytes() for k in rows if k != place] == expected
     if kind != "no molecule":
         assert set(batch.errors) == {place}
-        words = {"same place": "same place", "all frozen": "all atoms are frozen", "hydrogen frozen": "bond is held"}
+        words = {
+            "same place": "same place",
+            "all frozen": "all atoms are frozen",
+            "hydrogen frozen": "bond is constrained",
+        }
         assert words[kind] in batch.errors[place]
         np.testing.assert_allclose(ensemble.positions[place], bad, atol=1e-9)  # where it was
 

@@ -105,7 +105,7 @@ def test_what_is_not_understood_is_one_note(tmp_path):
     whole["Initialization"]["fixTrees"] = True
     (note,) = read_simulation(write_run(tmp_path, whole)).notes
     assert note.endswith(
-        "not understood and passed over: Initialization.fixTrees, commands[0].PELE_Parameters.temprature, "
+        "unknown settings were ignored: Initialization.fixTrees, commands[0].PELE_Parameters.temprature, "
         "commands[0].Colour"
     )
 
@@ -127,8 +127,8 @@ def test_what_is_not_understood_is_one_note(tmp_path):
             {"Perturbation": {"Box": {"type": "sphericalShellBox", "innerRadius": 5, "outerRadius": 2}}},
             r"Box\.outerRadius is .2.*; expected a positive radius, for a shell above innerRadius",
         ),
-        ({"task_exitConditions": ["rmsd < 1"]}, "asks 'rmsd', the tag of no metric"),
-        ({"task_metrics": [{"type": "random", "tag": "a b"}]}, "the tag 'a b' is taken or has a blank"),
+        ({"task_exitConditions": ["rmsd < 1"]}, "contains 'rmsd', which is not the tag of a metric"),
+        ({"task_metrics": [{"type": "random", "tag": "a b"}]}, "the tag 'a b' is already used or contains a blank"),
     ],
 )
 def test_wrong_values_are_sentences(tmp_path, changes, message):

@@ -266,7 +266,7 @@ def test_explorers_begin_where_they_are_told(device):
     expected.positions[:] = positions
     assert of.energies == pytest.approx(expected.evaluate().energies, abs=1e-6)
     positions[1, LIGAND[0]] = positions[1, RECEPTOR[0]]
-    with pytest.raises(InputError, match="explorer 1 cannot begin"):
+    with pytest.raises(InputError, match="explorer 1 cannot start"):
         explorer(device, 2, positions=positions)
 
 

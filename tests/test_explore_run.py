@@ -183,14 +183,14 @@ def test_a_seed_of_the_clock_goes_on(tmp_path, monkeypatch):
     words = ("explore", "pele.conf", "-o", "out", "--precision", "float64", "--resume", "--json")
     assert json.loads(run(*words).stdout)["seed"] == 11
     Path("out/explore.jsonl").write_text('{"journal": "job", "schema": 1, "settings": {}}\n')
-    assert "is not a journal of explorers; name another folder" in error_of(*words[:-1])
+    assert "is not a journal of explorers; choose another folder" in error_of(*words[:-1])
 
 
 def test_a_structure_is_no_control_file(tmp_path):
     path = tmp_path / "complex.pdb"
     path.write_text("ATOM\n")
     shown = run("explore", path, "-o", tmp_path / "out", code=1).stderr
-    assert "complex.pdb: is a structure; name the file of the molecule that is explored by --ligand-file" in shown
+    assert "complex.pdb: is a structure; give the file of the ligand as --ligand-file" in shown
     assert not (tmp_path / "out").exists()
 
 
@@ -236,7 +236,7 @@ def test_other_settings_do_not_go_on(control):
         with pytest.raises(FormatError, match=r"was made with other settings \(parameters\)"):
             next(other.run(resume=True))
     (folder / "report_2").write_text("nothing\n")
-    with pytest.raises(FormatError, match=r"report_2: is not what the interrupted run left"):
+    with pytest.raises(FormatError, match=r"report_2: was changed after the interrupted run"):
         next(exploration(control, folder).run(resume=True))
 
 
@@ -412,7 +412,7 @@ def test_runs_of_other_reports_do_not_share_a_folder(tmp_path):
     other.write_text(json.dumps(settings(PELE_Output=output)))
     list(exploration(control, tmp_path / "out", 1, steps=0).run())
     before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    with pytest.raises(FormatError, match=r"explore.jsonl: is of a run whose reports are report_N; name another"):
+    with pytest.raises(FormatError, match=r"explore.jsonl: belongs to a run with reports report_N; choose another"):
         exploration(other, tmp_path / "out", 1, steps=0)
     assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
@@ -735,7 +735,7 @@ def test_a_native_structure_that_lacks_atoms_is_told_of(tmp_path):
     lines = [line for line in complex_lines() if line[21:22] != "L" or line[12:16].strip() in ("N", "CA", "C")]
     (tmp_path / "native.pdb").write_text("\n".join([*lines, "END", ""]))
     (note,) = exploration(control, tmp_path / "out", 1).notes
-    assert re.search(r"metrics\[0\] is of 9 of the 16 atoms that it selects, because native.pdb has no others", note)
+    assert re.search(r"metrics\[0\] is of 9 of the 16 selected atoms, because native.pdb contains no others", note)
 
 
 def test_constraints_hold_each_explorer_where_it_began(tmp_path):
@@ -867,7 +867,7 @@ def test_xtc(tmp_path):
         ({"PELE_Output": {"trajectoryPath": "out/a.dcd", "reportPath": "r"}}, (), "trajectories end in .pdb or .xtc"),
         ({"selectionToPerturb": {"chains": {"names": ["Z"]}}}, (), "no atom of the structure|has no atom"),
         ({}, ("--complex", "absent.pdb"), "absent.pdb"),
-        ({"PELE_Output": {}}, (), "names no reportPath; name a folder by --output"),
+        ({"PELE_Output": {}}, (), "has no reportPath; give a folder as --output"),
         ({"PELE_Output": {"reportPath": "$OUTPUT_PATH/report"}}, (), "in place of this word, by explore's --set"),
     ],
 )

@@ -133,8 +133,8 @@ def test_a_whole_force_field_takes_pele_s_radii_and_says_so(tmp_path):
     atoms = ForceField.load(templates=[field]).assign(PEPTIDE)
     assert atoms.gb_radii[6] == 1.7063
     assert atoms.notes == (
-        "the force field came without a whole OBC table, so built-in radii (pele) were taken; "
-        "give its table with `obc`, or choose a set of radii",
+        "the force field has no complete OBC table, so built-in radii (pele) were used; "
+        "give a table with `obc`, or choose a set of radii",
     )
     asked = ForceField.load(templates=[field], radii="openmm-obc").assign(PEPTIDE)
     assert (asked.gb_radii[6], asked.notes) == (1.706, ())
@@ -142,14 +142,14 @@ def test_a_whole_force_field_takes_pele_s_radii_and_says_so(tmp_path):
 
 def test_a_table_of_which_no_row_was_used_is_noted(ligand):
     atoms = ForceField.load(obc=[ligand[1]]).assign(PEPTIDE)
-    assert atoms.notes == (f"no row of {ligand[1]} was used: none names an atom of the structure",)
+    assert atoms.notes == (f"no row of {ligand[1]} was used, because none matches an atom of the structure",)
 
 
 def test_a_template_whose_kind_nothing_tells_is_noted(tmp_path):
     text = OPLS_LIGAND.replace("_C1_", "BR1_").replace("3.5 ", "4.0 ")
     field = ForceField.load(templates=[write(tmp_path / "ligz", text)], guess_radii=True)
     notes = field.assign(chain([("LIG", "BR1 H1")])).notes
-    assert notes[1:] == ("nothing tells whether the lengths of LIGZ are R* or sigma; they were taken for R*",)
+    assert notes[1:] == ("it is unknown whether the lengths of LIGZ are R* or sigma; they were treated as R*",)
 
 
 def test_one_amino_acid_of_another_kind_is_merged_over_the_built_in_ones(tmp_path):
@@ -237,7 +237,9 @@ def test_several_force_fields_need_a_name(tmp_path):
 def test_two_templates_of_one_name_in_a_folder(tmp_path):
     for name in ("OPLS2005", "AMBER99sb"):
         write(tmp_path / name / "ligz", OPLS_LIGAND)
-    with pytest.raises(FormatError, match="is a template of the same residue; give the folder of one force field only"):
+    with pytest.raises(
+        FormatError, match="is a template of the same residue; give the folder of a single force field "
+    ):
         ForceField.load(templates=[tmp_path])
 
 
@@ -254,7 +256,7 @@ def test_other_files_in_a_folder_are_passed_over(tmp_path, ligand):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"name": "charmm99"}, "unknown force field 'charmm99' in what was given; amber99sb is built in"),
+        ({"name": "charmm99"}, "unknown force field 'charmm99'; amber99sb is built in"),
         ({"templates": ["absent"]}, "absent: no such file or folder"),
         ({"pele_data": ["absent"]}, "absent: no such folder"),
         ({"obc": ["absent"]}, "absent: no such file"),

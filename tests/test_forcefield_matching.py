@@ -225,7 +225,7 @@ def test_half_a_disulphide_is_noted(amber):
         ),
         (
             [("GLY", GLY + " CX"), ("GLY", GLY + " CX"), ("GLY", GLY)],
-            "made.pdb:1 (A:GLY1:N): against the closest template, GLY, the residue has CX too many "
+            "made.pdb:1 (A:GLY1:N): against the closest template, GLY, the residue has CX in excess "
             "(1 more also fails); remove them, or give a template with `templates`",
         ),
         (

@@ -73,7 +73,7 @@ def test_the_json_of_openff_ligands(write):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"SolventParameters": {\n"OLC": }}', "table.txt:2: the JSON is broken"),
+        ('{"SolventParameters": {\n"OLC": }}', "table.txt:2: the JSON is damaged"),
         ('{"Solvent": {}}', "table.txt: expected SolventParameters with radius and scale"),
         (
             '{"SolventParameters": {"OLC": {"_C2_": {"radius": 1.7}}}}',

@@ -132,7 +132,7 @@ def test_structures_have_coordinates_too(topology):
     [
         ("x.coor", (96).to_bytes(4, "little") + bytes(24 * 96), "is a binary coordinate file of NAMD, which is not"),
         ("x.crd", b"* a title\n*\n   96  EXT\n", "is a coordinate file of CHARMM, which is not read"),
-        ("x.bcif", b"\x83\xa7version", "BinaryCIF is not read; give the same entry as mmCIF"),
+        ("x.bcif", b"\x83\xa7version", "BinaryCIF is not supported; give the same entry as mmCIF"),
     ],
 )  # fmt: skip
 def test_coordinates_of_other_programs_are_named(topology, name, content, sentence):
@@ -254,7 +254,7 @@ def test_coordinates_and_trajectories_in_the_place_of_a_structure_are_explained(
         pele_ocl.energy([topology, "run.nc"])
     with pytest.raises(KeywordError, match=r"x\.rst7: contains only coordinates; give the topology before it"):
         pele_ocl.energy([restart_file, "x.pdb"])
-    with pytest.raises(FormatError, match=r"x\.rst7: coordinates belong to a topology; name that"):
+    with pytest.raises(FormatError, match=r"x\.rst7: coordinates need a topology \(.psf, .prmtop\); give"):
         pele_ocl.energy(restart_file)
     pdb = Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"
     said = error_of("pb", pdb, restart_file)
@@ -273,10 +273,12 @@ def test_python_of_the_page_runs(topology, tmp_path, monkeypatch):
 
 
 def test_errors_of_commands(topology, tmp_path):
-    sentence = f"{topology}: a topology has no coordinates; name a file of them as --coordinates"
+    sentence = f"{topology}: a topology has no coordinates; give a coordinate file as --coordinates"
     assert error_of("energy", topology).startswith(sentence)
     pdb = Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"
-    assert "those of another file are for topologies, .prmtop, .parm7, .top" in error_of("solvent", pdb, "-c", pdb)
+    assert "coordinates; separate coordinate files are for topologies, .prmtop, .parm7, .top" in error_of(
+        "solvent", pdb, "-c", pdb
+    )
     radii = error_of("solvent", topology, "-c", pdb, "--fallback")
     assert radii == f"{topology}: an AMBER topology contains charges and radii; leave out --guess-radii"
     assert "models" in error_of("energy", topology, "-c", pdb, "--models", "all")

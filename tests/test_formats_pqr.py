@@ -105,7 +105,7 @@ def test_numbers(tmp_path: Path, numbers: str, expected: list[float]) -> None:
         (LINE.replace("A   5", "A   x"), "residue number 'x' is not a number"),
         (
             "ATOM 1 N ALA A 5 12.345123.456 1.0 0.1 1.8 2",
-            "the numbers '12.345123.456' run together; put blanks between them",
+            "the numbers '12.345123.456' are not separated; put blanks between them",
         ),
         (
             LINE[:50],

@@ -71,7 +71,7 @@ def test_smiles():
         ("", "is not a SMILES"),
         ("CB(O)O", r"atom 2 is B, for which GAFF has no parameters"),
         ("C[CH2]", r"atom 2 \(C\) has 1 unpaired electrons"),
-        ("CC[NH3+].[Cl-]", r"has 2 molecules, of 11, 1 atoms; give the ligand alone"),
+        ("CC[NH3+].[Cl-]", r"has 2 molecules, of 11, 1 atoms; give the ligand "),
     ],
 )
 def test_what_no_force_field_of_small_molecules_describes(smiles, message):
@@ -257,7 +257,7 @@ def test_components_of_the_pdb(tmp_path, monkeypatch):
 
     path.write_text(Chem.MolToPDBBlock(Chem.RemoveHs(made.molecule)).replace("UNL", "ETX"))
     assert Ligand.read(path, template="ccd:ETX").smiles == made.smiles
-    with pytest.raises(InputError, match="the component QQQ is not known here; give its SMILES"):
+    with pytest.raises(InputError, match="the component QQQ was not found; give its SMILES"):
         Ligand.read(path, template="ccd:QQQ")
 
 
@@ -325,7 +325,7 @@ def test_missing_programs_are_named(monkeypatch):
 
 def test_settings_that_do_not_go_together():
     ligand = Ligand.from_smiles(ETHANOL)
-    with pytest.raises(InputError, match="ABCG2 charges were made for GAFF2"):
+    with pytest.raises(InputError, match="ABCG2 charges were developed for GAFF2"):
         ligand.parametrize("gaff", "abcg2")
     with pytest.raises(InputError, match="forcefield"):
         ligand.parametrize("opls")
@@ -464,7 +464,7 @@ def test_a_complex_is_read_again_with_its_ligand_file(kind, parametrized, tmp_pa
     if kind == "before the protein":
         whole = whole[np.r_[len(whole) - n : len(whole), : len(whole) - n]]
         write_conformations(path, whole)
-    with pytest.raises(ParameterError, match="no template for the residue LIG; of a small molecule give the file"):
+    with pytest.raises(ParameterError, match="no template for the residue LIG; for a small molecule give a file"):
         read(path)
     found = read(path, ligands=[parametrized])
     assert found.labels.names.tolist() == whole.labels.names.tolist()
@@ -713,8 +713,8 @@ def test_charges_that_a_mol2_file_contradicts_are_refused(tmp_path):
     path = tmp_path / "nitro.mol2"
     given = {
         "atom 3 is of the type O.2 and has no double bond.*give the molecule as an SDF file": None,
-        r"partial charges add up to \+0.50 e, and.*give the molecule as an SDF file": 0.5,
-        r"partial charges add up to \+7.00 e, and.*give the molecule as an SDF file": 7.0,
+        r"partial charges add up to \+0.50 e, but.*give the molecule as an SDF file": 0.5,
+        r"partial charges add up to \+7.00 e, but.*give the molecule as an SDF file": 7.0,
     }
     whole = mol2_of("C[N+](=O)[O-]", {**TRIPOS_TYPES, "N": "N.pl3"}, "1")
     for message, charge in given.items():

@@ -66,7 +66,7 @@ def test_frames_of_more_atoms_that_start_too_late(folder: Path) -> None:
         (["-rp", "part.top", "-lp", "part.top", "-y", "wet.nc"], "its frames have 199 atoms, the topology 192; give"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-sp", "solvated"], "192 atoms, the structure 199"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-sp", "part.top"], "has 96 atoms without"),
-        (["-rp", "part.top", "-lp", "part.top", "-y", "cut.nc"], "or use the whole ones with endframe=3"),
+        (["-rp", "part.top", "-lp", "part.top", "-y", "cut.nc"], "or use the complete ones with endframe=3"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "complex.parm7"], "expected frames"),
         (["-rp", "frames.nc", "-lp", "part.top", "-y", "frames.nc"], "unknown suffix '.nc'"),
         (["-rp", "part.top", "-lp", "part.top", "-y"], "Option '-y' requires an argument"),
@@ -75,7 +75,7 @@ def test_frames_of_more_atoms_that_start_too_late(folder: Path) -> None:
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-i", "mmpbsa.in"], "-i is given twice"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-make-mdins"], "-make-mdins is not supported"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-eo", "part.top"], "the same file as the input"),
-        (["-cg", "0", "1", "-y", "frames.nc"], "-ci and -cg go together"),
+        (["-cg", "0", "1", "-y", "frames.nc"], "-ci and -cg must be given together"),
         (["-rt", "first.nc", "-y", "frames.nc"], "-rt and -lt require -cg"),
     ],
 )
@@ -107,7 +107,7 @@ def masks(receptor: str, ligand: str) -> str:
     ("given", "sentence"),
     [
         (masks(":ZZZ", ":7-12"), "the mask ':ZZZ' selects no atoms of"),
-        (masks(":1-6", ":6-12"), "do not share out the atoms"),
+        (masks(":1-6", ":6-12"), "do not divide the atoms"),
         (GB.replace("startframe=1, endframe=4", "startframe=99"), "startframe=99 is after the last frame, 4,"),
         (GB.replace("startframe=1", "startframe=0"), "startframe=0, endframe=4, interval=1 choose no frame"),
         (GB.replace("interval=1", "interval=0"), "interval=0 choose no frame"),
@@ -121,7 +121,7 @@ def masks(receptor: str, ligand: str) -> str:
         (GB + GB[GB.index("&gb") :], "&gb occurs twice"),
         (GB.replace("/\n&gb", "&gb"), "&gb begins before &general ends"),
         (GB.replace("&general\n", "&general\n c2_entropy=1, temperature=0,\n"), "a temperature above 0 K and 1 to"),
-        (GB + "&decomp\n idecomp=1\n/\n&alanine_scanning\n mutant_only=1\n/\n", "mutant_only=1 leaves out"),
+        (GB + "&decomp\n idecomp=1\n/\n&alanine_scanning\n mutant_only=1\n/\n", "mutant_only=1 omits"),
     ],
 )  # fmt: skip
 def test_input_that_means_nothing(folder: Path, given: str, sentence: str) -> None:

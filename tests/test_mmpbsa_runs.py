@@ -79,7 +79,7 @@ def test_workers_give_the_same_tables(folder: Path) -> None:
     ("given", "words", "sentence"),
     [
         (DECOMP.format(3, 0, 1), ["--workers", "2"], "pairs of residues are summed in one process"),
-        (DECOMP.format(1, 0, 1), ["--resume"], "a decomposition is of all frames of one run; leave out --resume"),
+        (DECOMP.format(1, 0, 1), ["--resume"], "a decomposition needs all frames of one run; leave out --resume"),
         (GB, ["--shard", "1/2"], "No such option"),
     ],
 )
@@ -220,7 +220,7 @@ def test_parts_of_gromacs_that_are_others_are_refused(ethanes: tuple[Path, np.nd
     start = ["-cp", "topol.top", "-ci", "two.ndx", "-cg", "0", "1", "-ct", "run.nc"]
     for own, sentence in (
         (["-lt", "three.nc", "-lp", "three.top"], "choose its group by -li and -lg"),
-        (["-lt", "three.nc", "-lp", "three.top", "-lg", "1"], "-li and -lg go together"),
+        (["-lt", "three.nc", "-lp", "three.top", "-lg", "1"], "-li and -lg must be given together"),
         (["-yl", "ligand.nc"], "with -cg use -rt and -lt"),
     ):
         words = [str(folder / word) if "." in word else word for word in (*start, *own)]

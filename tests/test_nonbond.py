@@ -540,7 +540,7 @@ def test_float32_holds_molecules_of_a_size(device):
     positions = atoms.positions + np.array([[0, 0, 0], [9000, 0, 0], [0, 9, 0]])
     far = replace(atoms, positions=positions)
     pairs = PairList(3, np.array([0], np.int32), np.array([2], np.int32))
-    with pytest.raises(InputError, match=r"the atoms span \d,\d+ A, more than the 4,000 A that float32 holds"):
+    with pytest.raises(InputError, match=r"the atoms span \d,\d+ A, more than the 4,000 A that float32 supports"):
         nonbond(far, pairs, solvent="vacuum", device=device)
 
 

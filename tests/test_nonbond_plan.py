@@ -116,7 +116,7 @@ def test_bad_conformations_are_recorded_or_named(device, precision):
     batch = plan.evaluate_batch(given, errors="record")
     bad = {1: "positions of atom 3 is [", 2: "atom 7 and atom 9 are at the same position"}
     if precision == "float32":
-        bad[4] = "more than the 4,000 A that float32 holds"
+        bad[4] = "more than the 4,000 A that float32 supports"
     assert list(batch.errors) == list(bad)
     for k, sentence in bad.items():
         assert sentence in batch.errors[k]
@@ -202,7 +202,7 @@ def test_an_engine_offers_no_rung(table):
 
 
 def test_what_loses_updates_is_found_in_the_ladder_alone(device):
-    with pytest.raises(InputError, match=r"^unknown variant 'naive'; .*; pele_ocl.ladder runs the rungs"):
+    with pytest.raises(InputError, match=r"^unknown variant 'naive'; .*; use pele_ocl.ladder for the rungs"):
         Nonbond(ATOMS, PAIRS, variant="naive", device=device)
     plan = NonbondLadder(ATOMS, PAIRS, variant="naive", device=device)
     assert plan.evaluate().exact is False

@@ -186,7 +186,7 @@ def test_a_pose_that_cannot_be_taken_leaves_the_others(tmp_path):
         "good": v2000(elements, bonds, x + 1),
         "hydrogens are missing": v2000(*heavy),
         "1 C too few, 1 N too many": v2000(other, bonds, x),
-        "a drawing in two dimensions": v2000(elements, bonds, x * [1, 1, 0], dimension="2D"),
+        "a two-dimensional drawing": v2000(elements, bonds, x * [1, 1, 0], dimension="2D"),
         "position that is not a number": v2000(elements, bonds, x).replace("1.3900", "   nan", 1),
         "would be": v2000(elements, bonds, x * 3),
         "ends early": "".join(ended) + "M  END\n$$$$\n",

@@ -575,7 +575,7 @@ def test_statistics_over_models(device, precision):
         assert relative(summed.maps[name].values, values) < MAP[precision]
     with pytest.raises(InputError, match="no models are given"):
         potmap_models([], grid)
-    with pytest.raises(InputError, match="the field of many models is not summed up"):
+    with pytest.raises(InputError, match="the field cannot be averaged over models"):
         potmap_models(models, grid, field=True)
 
 
@@ -641,7 +641,7 @@ def test_a_point_on_an_atom(device, precision, variant):
         ({"dielectric": -1}, "the dielectric is -1; it must be positive"),
         ({"ionic_strength": -1}, "ionic_strength is -1; expected a number of mol/L, 0 to 20"),
         ({"device": []}, "the list of devices is empty"),
-        ({"smooth": True}, '`cutoff` and `smooth` belong to `method="cutoff"`'),
+        ({"smooth": True}, '`cutoff` and `smooth` need `method="cutoff"`'),
     ],
 )
 def test_what_is_refused(options, message):

@@ -54,7 +54,7 @@ def test_what_is_taken_out_is_told_and_other_formats_are_refused(tmp_path, caplo
     assert changes.notes == ("1 LIG removed; `keep_hetero=True` keeps ligands and ions",)
     assert "bare.pdb: 1 LIG removed; `keep_hetero=True` keeps ligands and ions" in caplog.text
     done = run("prepare", bare, "-o", tmp_path / "ready.pdb")
-    assert "1 LIG taken out; --keep-hetero keeps ligands and ions" in done.stderr
+    assert "1 LIG removed; --keep-hetero keeps ligands and ions" in done.stderr
     assert "HOH removed" not in done.stderr
     (tmp_path / "x.gro").write_text("title\n0\n1 1 1\n")
     with pytest.raises(FormatError, match=r"x.gro: `prepare` reads PDB and mmCIF files; give a .pdb or .cif file"):
@@ -341,10 +341,10 @@ def test_a_strange_residue_within_a_chain_stays_or_is_replaced(tmp_path):
     assert changes.without_parameters == []
     assert changes.charge_changes == {"A:XYZ3": 1}
     assert changes.warnings == [
-        "A:XYZ3: XYZ was replaced by ALA; CG, CD, OE1, OE2 were taken out; it lost -1 e: its charge was -1, and is 0"
+        "A:XYZ3: XYZ was replaced by ALA; CG, CD, OE1, OE2 were removed; it lost -1 e: its charge was -1, and is 0"
     ]
     assert read(tmp_path / "ready.pdb").labels.residues[2].name == "ALA"
-    with pytest.raises(InputError, match="HEM cannot replace XYZ: name a standard amino acid"):
+    with pytest.raises(InputError, match="HEM cannot replace XYZ: choose a standard amino acid"):
         prepare(bare, tmp_path / "none.pdb", replace={"XYZ": "HEM"})
     with pytest.raises(InputError, match="no residue is named ABC"):
         prepare(bare, tmp_path / "none.pdb", replace={"ABC": "ALA"})
@@ -497,7 +497,7 @@ def test_residues_that_carry_a_sugar(tmp_path):
     on_nitrogen = {"HD21", "HD22"}
     assert on_nitrogen <= set(read_structure(tmp_path / "ready.pdb").labels.names.tolist())
     changes = prepare(bare, tmp_path / "kept.pdb", keep_hetero=True)
-    assert "A:ASN1 has a bond from ND2 to A:0GB203 in place of a hydrogen" in changes.warnings
+    assert "A:ASN1 has a bond from ND2 to A:0GB203 instead of a hydrogen" in changes.warnings
     assert len(on_nitrogen & set(read_structure(tmp_path / "kept.pdb").labels.names.tolist())) == 1
 
 
@@ -551,7 +551,7 @@ def _turned(x, one, other):
 
 def test_atoms_of_no_known_element_are_named(tmp_path):
     strange = [at(f"HETATM 9101 XE1  GLX A 300    {LIGAND[0][30:76]} X", [50.0, 50.0, 50.0])]
-    with pytest.raises(InputError, match=r"bare.pdb: atom XE1 of A:GLX300 is of no known element; name it"):
+    with pytest.raises(InputError, match=r"bare.pdb: atom XE1 of A:GLX300 has no known element; add it"):
         prepare(file_of(tmp_path, [*HEAVY, "TER", *strange]), tmp_path / "ready.pdb", keep_hetero=True)
 
 
@@ -621,7 +621,7 @@ def test_pseudouridine_gets_the_names_of_uridine(tmp_path):
     changes = prepare(bare, tmp_path / "ready.pdb")
     assert changes.replaced == {"A:PSU1": "U"}
     assert changes.atoms_added == {}
-    assert "its ring is bonded to the sugar by C5" in changes.warnings[0]
+    assert "its ring is bonded to the sugar through C5" in changes.warnings[0]
     there = {
         line[12:16].strip(): place(line)
         for line in (tmp_path / "ready.pdb").read_text().splitlines()
@@ -642,7 +642,7 @@ def test_names_that_mean_other_atoms_are_not_replaced(tmp_path):
     assert changes.replaced == {}
     assert "A:AIB3 cannot be replaced by ALA: " in changes.warnings[0]
     assert "which are bonded in ALA; it is not changed" in changes.warnings[0]
-    with pytest.raises(InputError, match=r"A:AIB3 cannot be replaced by ALA: .*name another residue"):
+    with pytest.raises(InputError, match=r"A:AIB3 cannot be replaced by ALA: .*choose another residue"):
         prepare(file_of(tmp_path, moved), tmp_path / "none.pdb", replace={"AIB": "ALA"})
 
 
@@ -705,7 +705,7 @@ def test_a_gap_in_a_file_without_a_sequence_is_told(tmp_path):
     """In the text, in JSON and in Python; one whose residues a sequence names is told as not built, and not twice."""
     bare = file_of(tmp_path, [line for line in HEAVY if residue(line) != 4], "bare.pdb")
     (warning,) = prepare(bare, tmp_path / "ready.pdb").warnings
-    assert re.match(r"A:\w{3}3 and A:\w{3}5 follow each other in the file and are \d+\.\d A apart: .*SEQRES", warning)
+    assert re.match(r"A:\w{3}3 and A:\w{3}5 are consecutive in the file but \d+\.\d A apart: .*SEQRES", warning)
     done = run("prepare", bare, "-o", tmp_path / "ready.pdb")
     assert f"Warnings      {warning}" in done.stdout
     assert json.loads(run("prepare", bare, "-o", tmp_path / "r.pdb", "--json").stdout)["warnings"] == [warning]

@@ -518,6 +518,6 @@ def test_a_folder_with_the_name_of_a_file_is_refused(tmp_path):
     for name in ("refined.sdf", "refined.pdb", "run.nc", "refine.csv"):
         with pytest.raises(FormatError, match=f"{name}: expected a folder, for the refined complexes"):
             pele_ocl.refine("gone.pdb", ligand="chain B", output=tmp_path / name)
-    with pytest.raises(FormatError, match=r"the files of the run; name it without \.dcd"):
+    with pytest.raises(FormatError, match=r"the files of the run; give it without \.dcd"):
         pele_ocl.simulate(STRUCTURES / "trialanine.pdb", tmp_path / "run.dcd", steps=1)
     assert not list(tmp_path.iterdir())

@@ -468,7 +468,7 @@ def test_topologies_without_positions_and_empty_folders(tmp_path):
     (entry,) = entries_of([tmp_path])
     assert "positions" in str(entry.given)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FormatError, match="contains no file"):
+    with pytest.raises(FormatError, match="contains no molecule"):
         entries_of([tmp_path / "empty"])
     with pytest.raises(FormatError):
         entries_of([tmp_path / "absent.sdf"])

@@ -63,7 +63,7 @@ WRONG = {
     ),
     "swapped, and one is written": (
         lambda queue, of: swapped(of, "constants", "results"),
-        "results .* for reading alone",
+        "results .* read-only",
     ),
     "another type": (
         lambda queue, of: {**of, "constants": queue.upload(np.ones(4), np.int32)},

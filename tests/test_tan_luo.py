@@ -73,7 +73,7 @@ def test_types_of_ff14sb_are_the_ones_they_were_split_from() -> None:
 def test_what_has_no_radius_is_named() -> None:
     with pytest.raises(InputError, match=r"A:GLY1:N has the type N3, without a radius of Tan and Luo; .*radiopt=0"):
         tan_luo_radii(fragment("GLY", "N N3 0.1,C XX 0.5", []))
-    with pytest.raises(InputError, match="go by the atom types of an AMBER topology"):
+    with pytest.raises(InputError, match="need the atom types of an AMBER topology"):
         tan_luo_radii(fragment("GLY", "N N 0.1", [], family=""))
 
 

@@ -99,7 +99,7 @@ def test_wrong_positions_and_plans_are_named(torch, plan, molecule):
     positions = torch.tensor(molecule.positions, requires_grad=True)
     energy = pele_ocl.torch.energies(bare, positions)
     assert float(energy.detach()) == pytest.approx(bare.evaluate().total)
-    with pytest.raises(InputError, match="make it with gradient=True"):
+    with pytest.raises(InputError, match="create it with gradient=True"):
         energy.backward()
 
 
@@ -258,7 +258,7 @@ def test_a_clash_loses_one_row_and_not_the_batch(torch, kind, request, molecule)
 def test_wrong_rows_and_shapes_are_named(torch, rows, different, plan, molecule):
     x = torch.tensor(molecule.positions)
     for call, sentence in (
-        (lambda: pele_ocl.torch.energies(plan, x, rows=[0]), "rows are of an Ensemble"),
+        (lambda: pele_ocl.torch.energies(plan, x, rows=[0]), "rows need an Ensemble"),
         (
             lambda: pele_ocl.torch.energies(rows, x, rows=[0, 0]),
             r"rows are \[0, 0\]; expected one or more, each given once",

@@ -164,7 +164,7 @@ def test_files_that_were_cut_off(suffix, files, tmp_path, atoms, frames):
         with pytest.raises(FormatError, match=r"model 23 has 3\d atoms, model 1 40"):
             list(trajectory(cut, atoms))
         return
-    with pytest.raises(FormatError, match=r"in the middle of a frame, after 22 whole ones; .* with `frames=':22'`"):
+    with pytest.raises(FormatError, match=r"in the middle of a frame, after 22 complete ones; .* with `frames=':22'`"):
         trajectory(cut, atoms)
     assert np.abs(np.concatenate(list(trajectory(cut, atoms, frames=":22"))) - frames[:22]).max() <= DIGITS[suffix]
     cut.write_bytes(data[:50])
@@ -188,7 +188,7 @@ def test_wrong_files_are_sentences(files, tmp_path, atoms):
         wrong = tmp_path / f"wrong.{suffix}"
         wrong.write_bytes(b"no such thing\n" * 50)
         assert "wrong" in sentence(wrong)
-    with pytest.raises(FormatError, match="does not say how many atoms"):
+    with pytest.raises(FormatError, match="does not state the number of"):
         trajectory(files["mdcrd"])
     other = write_trajectory(tmp_path / "other.nc", np.zeros((2, 3, 3)))
     with pytest.raises(FormatError, match=r"has 3 atoms, .* 40; all files"):
@@ -329,11 +329,11 @@ def test_arguments_of_energy_over_are_checked(files, atoms):
     opened = trajectory(files["nc"], atoms)
     with pytest.raises(InputError, match="Atoms, an Energy"):
         energy_over(3, opened)
-    with pytest.raises(InputError, match="belong to paths"):
+    with pytest.raises(InputError, match="can only be given with paths"):
         energy_over(Energy(atoms, gradient=False), opened, frames="1:")
     with pytest.raises(InputError, match="the frames have 2 atoms, the structure 40"):
         energy_over(Energy(atoms, gradient=False), trajectory(files["nc"], select=slice(2)))
-    with pytest.raises(InputError, match="no trajectory was given"):
+    with pytest.raises(InputError, match="no trajectory is given"):
         trajectory([])
 
 
@@ -410,7 +410,7 @@ def test_frames_of_the_selected_atoms_alone(tmp_path):
     found, expected = (json.loads(run("energy", topology, "-t", path, *options).stdout) for path in (dry, whole))
     assert found["settings"] == expected["settings"]
     assert found["frames"] == expected["frames"]
-    assert "dry.nc: its frames have the 96 selected atoms alone, of 192" in error_text(topology, dry, *options)
+    assert "dry.nc: its frames contain only the 96 selected atoms, of 192" in error_text(topology, dry, *options)
     assert "its frames have 96 atoms, the structure 192" in error_of("energy", topology, "-t", dry)
     assert "its frames have 96 atoms" in error_of("energy", topology, "-t", dry, "--select", "index 0:90")
 

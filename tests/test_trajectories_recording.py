@@ -117,10 +117,10 @@ def test_other_settings_are_not_resumed(suffix, frames, tmp_path):
     record(frames, output)
     with pytest.raises(FormatError, match="was made with n_atoms 5, now it is 6; resume with the same settings"):
         record(frames, output, resume=True, settings=SETTINGS | {"n_atoms": "6"})
-    with pytest.raises(FormatError, match=r"give another name to -o|start again"):
+    with pytest.raises(FormatError, match=r"choose another name to -o|start again"):
         record(frames, output, resume=True, words="1:")
     output.write_bytes(b"something else\n" * 20)
-    with pytest.raises(FormatError, match="give another name to -o"):
+    with pytest.raises(FormatError, match="choose another name to -o"):
         record(frames, output, resume=True)
 
 
@@ -544,7 +544,7 @@ def test_frames_that_fail_are_an_error_at_the_end(tmp_path, peptide):
 def test_options_that_do_not_go_together(tmp_path, peptide):
     path = write_trajectory(tmp_path / "t.nc", moving(peptide.positions, 2))
     assert (
-        "--frames is about a trajectory; give one as --trajectory"
+        "--frames applies to a trajectory; give one as --trajectory"
         in run("energy", HEXAPEPTIDE, "--frames", "1:", code=2).stderr
     )
     assert (
@@ -553,8 +553,8 @@ def test_options_that_do_not_go_together(tmp_path, peptide):
     )
     resumed = ("-t", path, "-o", tmp_path / "e.csv", "--resume", "--per-residue")
     assert "--per-residue is the mean over the frames of one run" in run("energy", HEXAPEPTIDE, *resumed, code=2).stderr
-    assert "name it as --output" in run("energy", HEXAPEPTIDE, "-t", path, "--resume", code=2).stderr
-    assert "end in .h5, .csv, .jsonl" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json")
+    assert "give it as --output" in run("energy", HEXAPEPTIDE, "-t", path, "--resume", code=2).stderr
+    assert "must be .h5, .csv, .jsonl" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json")
     assert "the same file" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", path)
     other = write_trajectory(tmp_path / "other.nc", np.zeros((2, 100, 3)))
     assert "have 100 atoms, the structure 96; choose" in error_of("energy", HEXAPEPTIDE, "-t", other)

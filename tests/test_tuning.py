@@ -208,7 +208,7 @@ def test_forgetting(file):
 def test_a_folder_that_cannot_be_made_is_a_sentence(file, monkeypatch):
     file.write_text("")
     monkeypatch.setenv("PELE_OCL_TUNING", str(file / "tuning.json"))
-    with pytest.raises(InputError, match="cannot be made"):
+    with pytest.raises(InputError, match="cannot be created"):
         store.prepare_folder()
     monkeypatch.setenv("PELE_OCL_TUNING", "off")
     with pytest.raises(InputError, match="PELE_OCL_TUNING is off"):

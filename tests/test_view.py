@@ -135,7 +135,7 @@ def test_large_structures_and_maps_stay_small():
     grid = Grid.around(many, 5, 0.6)
     page = painted(many, Map(grid, np.zeros(grid.shape[::-1], np.float32), "V")).page()
     assert 5_000_000 < len(page) < 20_000_000
-    assert "of which the page has one of 2 along each axis" in page
+    assert "of which the page contains one in 2 along each axis" in page
     data = data_of(page)
     assert data["atoms"] is None
     assert np.prod(data["map"]["shape"]) < 1_500_000
