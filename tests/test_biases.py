@@ -1196,8 +1196,8 @@ def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path)
     with h5py.File(tmp_path / "former.h5", "w") as found:
         found["molecule-1/pos"] = np.zeros((1, 30, 3))
     for wrong, sentence in (
-        (lambda: file(Simulation(ATOMS, 1, model=VACUUM, **options)), "has energies by another solvent, cutoff or"),
-        (lambda: file(Simulation(ATOMS, 1, cutoff=9.0, **options)), "has energies by another solvent, cutoff or"),
+        (lambda: file(Simulation(ATOMS, 1, model=VACUUM, **options)), "has energies for another solvent, cutoff or"),
+        (lambda: file(Simulation(ATOMS, 1, cutoff=9.0, **options)), "has energies for another solvent, cutoff or"),
         (lambda: DatasetFile(tmp_path / "text.h5")(last), "is not an HDF5 file; choose another file"),
         (lambda: DatasetFile(tmp_path / "former.h5")(last), "was not written by this version of DatasetFile"),
         (lambda: DatasetFile(tmp_path / "a.csv"), r"the suffix of a data set must be .h5 or .hdf5"),

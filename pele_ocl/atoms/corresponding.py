@@ -89,7 +89,7 @@ OTHER_ATOMS = "other_atoms"  # code of errors about atoms that differ from a ref
 
 
 def _other_atoms(what: str, advice: str) -> InputError:
-    """Make the error about atoms that differ. Callers with better advice can use `what` alone."""
+    """Create the error about atoms that differ. Callers with better advice can use `what` alone."""
     return InputError(f"{what}; {advice}", code=OTHER_ATOMS, what=what)
 
 

@@ -46,7 +46,7 @@ class Graph:
 
     @classmethod
     def of(cls, elements: Iterable[str], bonds: ArrayLike) -> Graph:
-        """Make a graph. Hydrogen isotopes are treated as hydrogen; duplicate bonds are ignored."""
+        """Create a graph. Hydrogen isotopes are treated as hydrogen; duplicate bonds are ignored."""
         pairs = np.sort(np.asarray(bonds, np.int32).reshape(-1, 2), axis=1)
         symbols = tuple("H" if of in ("D", "T") else str(of) for of in elements)
         return cls(symbols, np.unique(pairs, axis=0) if len(pairs) else pairs)

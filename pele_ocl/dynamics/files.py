@@ -264,7 +264,7 @@ class SimulationFiles:
         return self._simulation.steps - self._origin
 
     def run(self, *, has_structures: bool = True, watch: Callable[[Any], None] | None = None) -> dict[str, Any]:
-        """Make the remaining steps, write all files, and return the last rows, exchanges and timings.
+        """Perform the remaining steps, write all files, and return the last rows, exchanges and timings.
 
         A new run is first minimized, if requested.
 

@@ -361,7 +361,7 @@ class Simulation(Suggests, Settled):
     def run(
         self, steps: int | str, *, every: int | str | None = None, call: Callable[[Simulation], object] | None = None
     ) -> Simulation:  # fmt: skip
-        """Make time steps of all replicas, including exchanges and hills. Returns the simulation.
+        """Advance all replicas by time steps, including exchanges and hills. Returns the simulation.
 
         Earlier changes are applied first. An interrupted run ends after a complete step.
 
@@ -407,7 +407,7 @@ class Simulation(Suggests, Settled):
             )
 
     def _run(self, steps: int) -> Simulation:
-        """Make steps without calls of user functions."""
+        """Perform steps without calls of user functions."""
         self._require_own_rungs()
         if self._exchanges_all:
             self.ensemble.state.exchanger = self._exchanger
@@ -788,7 +788,7 @@ class Simulation(Suggests, Settled):
         resume: bool = False, overwrite: bool = False, names: Sequence[str] | None = None,
         watch: Callable[[Simulation], None] | None = None,
     ) -> SimulateResult:  # fmt: skip
-        """Make steps, and write the same files as `pele_ocl.simulate`: trajectories, tables, a checkpoint.
+        """Perform steps, and write the same files as `pele_ocl.simulate`: trajectories, tables, a checkpoint.
 
         output : output folder
         steps : number of steps; or time : simulated time in ps, or with a unit such as "10ns"

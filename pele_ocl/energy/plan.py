@@ -184,7 +184,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return Pipeline(self.atoms, passes, partial(_explain, self.model, self.precision))
 
     def _make_passes(self, queue: Binder, m: int) -> AnyPasses:
-        """Make the passes for up to m conformations, without the interactions among frozen atoms."""
+        """Create the passes for up to m conformations, without the interactions among frozen atoms."""
         tiles, kind = self._tiles, VARIANTS[self.variant].run()
         leaves_out = kind.leaves_out and self.model.gb_model.is_pairwise
         if not (leaves_out and tiles.first_frozen < len(tiles)):
@@ -334,7 +334,7 @@ class EnergyAndAtoms(Energy):
 
 
 def passes_of(plan: Energy, queue: Binder, m: int) -> AnyPasses:
-    """Make the passes for up to m conformations at a time on a queue."""
+    """Create the passes for up to m conformations at a time on a queue."""
     passes = plan._make_passes(queue, m)
     queue.finish()  # evaluations may go to another queue
     passes.movable = all(kernels.movable for kernels in plan._contents.term_kernels)
@@ -343,7 +343,7 @@ def passes_of(plan: Energy, queue: Binder, m: int) -> AnyPasses:
 
 
 def batch_of(plan: Energy, passes: AnyPasses, results: NDArray[Any], positions: Floats) -> EnergyBatch:
-    """Make a batch from results (m, n_results) at positions (m, n, 3) A; errors are recorded."""
+    """Create a batch from results (m, n_results) at positions (m, n, 3) A; errors are recorded."""
     found, errors = passes.unpacked(results, positions)
     return plan._batch(positions, found, errors, {})
 

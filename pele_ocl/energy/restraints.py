@@ -150,7 +150,7 @@ class Reference:
 
 
 def terms_of(restraints: Sequence[Restraint], reference: Reference | None, atoms: Atoms) -> list[Term]:
-    """Make terms for a molecule. Raises InputError if the selections or the reference do not fit it."""
+    """Create terms for a molecule. Raises InputError if the selections or the reference do not fit it."""
     by_keyword = {keyword: [of for of in restraints if of.keyword == keyword] for keyword in FORMS}
     places = None if reference is None else reference.positions(atoms)
     described = selectable(atoms)

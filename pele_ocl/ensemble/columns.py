@@ -271,11 +271,11 @@ def mapped(state: State) -> Iterator[MappedRows]:
 
 
 def _rows(state: State, memory: NDArray[np.uint8], energies: NDArray[Any]) -> MappedRows:
-    """Make views of all rows in device memory."""
+    """Create views of all rows in device memory."""
     real = np.dtype(state.precision)
 
     def arrays(place: Callable[[System], tuple[int, tuple[int, ...]]], dtype: DTypeLike) -> Arrays:
-        """Make a view of each row. place : returns the offset in a row and the shape for a molecule"""
+        """Create a view of each row. place : returns the offset in a row and the shape for a molecule"""
         kind, found = np.dtype(dtype), list[NDArray[Any] | None]()
         for k, system in enumerate(state.systems):
             if system is None:
@@ -303,7 +303,7 @@ def _rows(state: State, memory: NDArray[np.uint8], energies: NDArray[Any]) -> Ma
 
 
 def _as_one(arrays: Sequence[NDArray[Any] | None], systems: Sequence[object], firsts: NDArray[np.uint64]) -> Arrays:
-    """Make one view of all rows if they are of one molecule and so equally spaced; otherwise return the list."""
+    """Create one view of all rows if they are of one molecule and so equally spaced; otherwise return the list."""
     first = arrays[0]
     if first is None or any(system is not systems[0] for system in systems):
         return list(arrays)

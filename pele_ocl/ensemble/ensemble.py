@@ -292,7 +292,7 @@ class Ensemble(Settled):
 
     @locked
     def array(self, per: Literal["atom", "row"], columns: int = 1, dtype: DTypeLike | None = None) -> DeviceArray:
-        """Make a driver's array on the device, filled with zeros, with a number of columns per atom or per row.
+        """Create a driver's array on the device, filled with zeros, with a number of columns per atom or per row.
 
         dtype : by default the ensemble's precision; "coordinate" for the data type of positions
         """
@@ -381,7 +381,7 @@ class Ensemble(Settled):
     def _jobs(
         self, rows: Rows, options: Mapping[str, Any], named: Named, found: dict[int, MinimizeResult | str]
     ) -> list[Job]:  # fmt: skip
-        """Make minimization jobs of rows. named : the options as a key; found : receives reasons of failures"""
+        """Create minimization jobs of rows. named : the options as a key; found : receives reasons of failures"""
         jobs: list[Job] = []
         state = self.state
         for there, system in state.by_system(rows):

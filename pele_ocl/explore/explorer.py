@@ -178,11 +178,11 @@ class Explorer(Suggests):
         return self.walk.ensemble.energies_of(self.walk.kept(self._rows))
 
     def run(self, steps: int) -> Iterator[Step]:
-        """Make steps of all explorers and yield the results, step by step, ordered by explorer."""
+        """Perform steps of all explorers and yield the results, step by step, ordered by explorer."""
         return (step for _ in range(whole_number("steps", steps)) for step in self.step())
 
     def step(self, rows: Sequence[int] | None = None) -> list[Step]:
-        """Make one step of the explorers in some rows, by default of all.
+        """Perform one step of the explorers in some rows, by default of all.
 
         An interrupted step is undone.
         """
@@ -200,7 +200,7 @@ class Explorer(Suggests):
             raise
 
     def _stepped(self, rows: list[int]) -> list[Step]:
-        """Make one step of rows."""
+        """Perform one step of rows."""
         walk = self.walk
         walk.steps[rows] += 1
         walk.failures.clear()
@@ -224,7 +224,7 @@ class Explorer(Suggests):
         return found
 
     def _make(self, move: Move, rows: Sequence[int], stages: dict[int, dict[str, float]]) -> None:
-        """Make a move in the rows for which it is due."""
+        """Create a move in the rows for which it is due."""
         walk = self.walk
         due = [row for row in rows if row not in walk.failures and move.is_due(walk, row)]
         if move.needs_near:

@@ -223,6 +223,6 @@ class _Blocks:
         return found
 
     def fault(self, name: str, found: object, needed: str) -> FormatError:
-        """Make the error about an invalid value."""
+        """Create the error about an invalid value."""
         what = needed_for(found, self.words, needed)
         return FormatError(f"{self.file}: {name} is {quoted(found)}; expected {what}")

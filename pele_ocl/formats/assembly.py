@@ -91,7 +91,7 @@ def structure(
 
 
 def labels_of_records(atoms: ListedAtoms) -> Labels:
-    """Make the Labels of listed atoms. A residue is a sequence with equal chain, number, insertion code and name."""
+    """Create the Labels of listed atoms. A residue is a sequence with equal chain, number, insertion code and name."""
     return Labels(
         names=atoms.names,
         elements=atoms.elements,

@@ -319,7 +319,7 @@ class NetcdfFormat(ConformationFormat):
         return 0 if self._interval is None else 4
 
     def _made(self, begin: int) -> bytes:
-        """Make the header. begin : offset of the first frame, the length of the header"""
+        """Create the header. begin : offset of the first frame, the length of the header"""
         dimensions = [("frame", 0), ("spatial", 3), ("atom", self._n_atoms)]
         spatial_bytes = 4
         variables = [
@@ -339,7 +339,7 @@ class NetcdfFormat(ConformationFormat):
 
 
 def _netcdf_head(convention: str, dimensions: Sequence[tuple[str, int]], variables: Sequence[bytes]) -> bytes:
-    """Make the header of a NetCDF file with one of AMBER's conventions, up to the values."""
+    """Create the header of a NetCDF file with one of AMBER's conventions, up to the values."""
     attributes = {"Conventions": convention, "ConventionVersion": "1.0", "program": "pele-ocl", "programVersion": "1"}
     return b"".join(
         (
@@ -599,7 +599,7 @@ class NetcdfRestartFormat(ConformationFormat):
         return positions.astype(">f8").tobytes()
 
     def _made(self, begin: int) -> bytes:
-        """Make the header. begin : offset of the positions, the length of the header"""
+        """Create the header. begin : offset of the positions, the length of the header"""
         time, units = np.zeros(1, ">f8").tobytes(), {"units": "angstrom"}
         size = 24 * self._n_atoms
         variables = [

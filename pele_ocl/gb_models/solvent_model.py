@@ -435,7 +435,7 @@ _SAYS_NONE = {"surface": "none", "ionic_strength": 0.0}  # values that agree wit
 
 
 def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventModel:
-    """Make a SolventModel from keywords: `like` and fields of SolventModel.
+    """Create a SolventModel from keywords: `like` and fields of SolventModel.
 
     vacuum : option that turns the solvent off, for messages
 

@@ -138,7 +138,7 @@ def _nearby(fixer: PDBFixer, before: Residue, after: Residue, n_names: int) -> s
 def _part(
     fixer: PDBFixer, kept: set[Residue], positions: Floats, gaps: bool = False
 ) -> tuple[PDBFixer, dict[Residue, Residue]]:  # fmt: skip
-    """Make a fixer with a subset of the residues. Also returns a mapping to its residues.
+    """Create a fixer with a subset of the residues. Also returns a mapping to its residues.
 
     gaps : True to start a new chain after a residue that is not bonded to the next one, because PDBFixer would bond
         them

@@ -96,7 +96,7 @@ def _notes(group: AtomGroup) -> tuple[str, ...]:
 def _of_topology_file(
     group: AtomGroup, parameters: tuple[str | PathLike[str], ...], cell: Any
 ) -> Atoms | None:  # fmt: skip
-    """Make the atoms with the parameters of the topology file; None if the format is not supported.
+    """Create the atoms with the parameters of the topology file; None if the format is not supported.
 
     Charges that were changed in the Universe have priority.
     """
@@ -129,7 +129,7 @@ def _of_topology_file(
 
 
 def _with_charges(group: AtomGroup, found: Structure) -> Atoms | None:
-    """Make the atoms with charges, types and bonds of the Universe; None if it has no charges."""
+    """Create the atoms with charges, types and bonds of the Universe; None if it has no charges."""
     charges = column(group, "charges")
     if charges is None or len(found.positions) < len(group):
         return None

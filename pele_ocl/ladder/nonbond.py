@@ -227,7 +227,7 @@ def sort_keys(queue: Queue, keys: Buffer, n: int) -> None:
 
 
 def segments_by_sorting(queue: Queue, pairs: Buffer, n_pairs: int, n_atoms: int, role: Role) -> Segments:
-    """Make segments by sorting keys of atom and pair number."""
+    """Create segments by sorting keys of atom and pair number."""
     keys, offsets = queue.empty(n_pairs, np.uint64), queue.zeros(n_atoms + 1, np.int32)
     if n_pairs:
         make, find = (queue.kernel("nonbond/pair_index.cl", name) for name in ("make_keys", "find_offsets"))

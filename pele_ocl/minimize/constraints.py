@@ -56,7 +56,7 @@ class BondConstraints:
 
     @classmethod
     def of(cls, atoms: Atoms, free: NDArray[np.bool_], kind: str) -> BondConstraints:
-        """Make the clusters of a molecule. free : (n,) atoms that move; kind : of KINDS
+        """Create the clusters of a molecule. free : (n,) atoms that move; kind : of KINDS
 
         Raises InputError for missing bonds, lengths or elements, and for hydrogens that cannot be in a cluster.
         """

@@ -57,7 +57,7 @@ class Stopping:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Stopping:
-        """Make criteria from options of a Minimizer; the tolerance may be text with a unit."""
+        """Create criteria from options of a Minimizer; the tolerance may be text with a unit."""
         given = {name: options[name] for name in BOUNDS if name in options}
         return cls(**{**given, "tolerance": tolerance_of(given.get("tolerance", cls.tolerance))})
 

@@ -324,7 +324,7 @@ def _files_read(spec: MinimizeSpec, frames: OpensFrames | None) -> list[Path]:
 
 
 def _loaded(record: Record, spec: MinimizeSpec) -> MinimizeResult:
-    """Make a result from a record; its atoms are read from file on demand."""
+    """Create a result from a record; its atoms are read from file on demand."""
     return result_of_record(record.result, _OfFile(record.structure, spec), Origin(None, record))
 
 

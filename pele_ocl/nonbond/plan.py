@@ -184,7 +184,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return {"model": model, "solvent": solvent, "variable_dielectric": varies, **_origin_of(self.pairs)}
 
     def _over_pairs(self, atoms: Atoms, pairs: Pairs) -> Nonbond:
-        """Make the same plan for other positions and another list."""
+        """Create the same plan for other positions and another list."""
         return type(self)(atoms, **{**self._described(), "pairs": pairs})
 
     def evaluate(

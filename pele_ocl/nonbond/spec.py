@@ -104,11 +104,11 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
 
     @classmethod
     def of_plan(cls, result: NonbondResult | NonbondBatch) -> NonbondSpec:
-        """Make the job that corresponds to a result for Atoms."""
+        """Create the job that corresponds to a result for Atoms."""
         return cls(precision=result.precision, variant=result.variant, **result.how)
 
     def pairs_of(self, atoms: Atoms) -> Pairs:
-        """Make the pair list of atoms."""
+        """Create the pair list of atoms."""
         if isinstance(self.pairs, Path):
             return self._listed(atoms, self.pairs)
         if self.pairs == "all":
@@ -118,7 +118,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return pairs_within(atoms, DEFAULT_CUTOFF if self.cutoff is None else self.cutoff, self.one_four)
 
     def plan(self, atoms: Atoms, pairs: Pairs, gradient: bool | None = None, first: Atoms | None = None) -> Nonbond:
-        """Make a plan. first : atoms whose residues determine dielectric constants, by default the same"""
+        """Create a plan. first : atoms whose residues determine dielectric constants, by default the same"""
         inside = internal_dielectrics(atoms if first is None else first) if self.variable_dielectric else None
         return having(Nonbond, self.variant)(
             atoms, pairs, solvent=self.solvent, gradient=self.gradient if gradient is None else gradient,
@@ -127,7 +127,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         )  # fmt: skip
 
     def plan_of_frames(self, atoms: Atoms) -> Nonbond:
-        """Make a plan for frames: with one list for all, or with a new list for each frame."""
+        """Create a plan for frames: with one list for all, or with a new list for each frame."""
         return self.plan(atoms, self.pairs_of(atoms), gradient=False)
 
     def words_of_frames(self) -> dict[str, object]:
@@ -312,7 +312,7 @@ def _pairs_lines(facts: Facts) -> list[str]:
 
 
 def recorded(result: NonbondResult | NonbondBatch) -> Evaluation[NonbondResult]:
-    """Make an evaluation from a result for Atoms, or from a batch."""
+    """Create an evaluation from a result for Atoms, or from a batch."""
     return NonbondSpec.of_plan(result).of_result(result)
 
 

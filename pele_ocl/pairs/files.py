@@ -36,7 +36,7 @@ def names_to_store(labels: Labels) -> NDArray[np.bytes_]:
 
 
 def labels_from(stored: NDArray[Any], file: InputFile) -> Labels:
-    """Make labels from names stored in a file. Raises FormatError if they are invalid."""
+    """Create labels from names stored in a file. Raises FormatError if they are invalid."""
     try:
         rows = [bytes(text).decode().split(_BETWEEN) for text in np.asarray(stored).ravel().tolist()]
         chains, residues, numbers, codes, names = (list(column) for column in zip(*rows, strict=True))

@@ -216,7 +216,7 @@ def unchecked(
     *,
     rule: Callable[[Atoms], PairList] | None = None,
 ) -> PairList:
-    """Make a PairList from valid arrays, without copying or checking them."""
+    """Create a PairList from valid arrays, without copying or checking them."""
     pairs = object.__new__(PairList)
     object.__setattr__(pairs, "n_atoms", n_atoms)
     object.__setattr__(pairs, "rule", rule)

@@ -101,7 +101,7 @@ def require_cutoff(name: str, cutoff: float) -> float:
 def bonded_left_out(
     atoms: Atoms, codes: Codes, one_four: OneFour, rule: Callable[[Atoms], PairList] | None = None
 ) -> PairList:
-    """Make a list from sorted, unique codes, without pairs excluded by bonds. rule : of the PairList"""
+    """Create a list from sorted, unique codes, without pairs excluded by bonds. rule : of the PairList"""
     excluded, scaled = _excluded(atoms, one_four)
     kept = np.ones(len(codes), np.bool_)
     kept[_indices_of(codes, excluded)] = False

@@ -87,7 +87,7 @@ class FrameEnergies(Framed, Suggests):
 
     @classmethod
     def none(cls, made: FramesMade) -> FrameEnergies:
-        """Make an object without the energies of frames, only with statistics."""
+        """Create an object without the energies of frames, only with statistics."""
         return cls(np.zeros(0, np.int64), Terms((), np.zeros((0, 0))), made=made)
 
     def __len__(self) -> int:

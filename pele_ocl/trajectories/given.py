@@ -60,7 +60,7 @@ class FrameOptions:
         cls, trajectory: object, frames: Any, select: str | None, topology: str | PathLike[str] | None,
         image: Image | None,
     ) -> FrameOptions | None:  # fmt: skip
-        """Make the options for one or several files; None for frames in memory and opened trajectories."""
+        """Create the options for one or several files; None for frames in memory and opened trajectories."""
         several = [trajectory] if isinstance(trajectory, str | PathLike) else trajectory
         if not isinstance(several, list | tuple) or not several:
             return None

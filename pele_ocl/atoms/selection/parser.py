@@ -108,7 +108,7 @@ class Parser:
         )
 
     def _misplaced(self, token: Token) -> InputError:
-        """Make the error for a misplaced token."""
+        """Create the error for a misplaced token."""
         if token.text == '"':
             return self._wrong(token, "expected a second quotation mark")
         if token.text == ")":

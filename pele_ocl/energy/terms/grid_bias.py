@@ -40,7 +40,7 @@ class Axis:
 
     @classmethod
     def of(cls, variable: Variable, bounds: Range | None, spacing: float = 1.0, n: int | None = None) -> Axis:
-        """Make an axis of n nodes, or of nodes at most `spacing` apart.
+        """Create an axis of n nodes, or of nodes at most `spacing` apart.
 
         Raises InputError for a variable with neither period nor bounds, or with both.
         """

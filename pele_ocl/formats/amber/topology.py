@@ -131,7 +131,7 @@ def read_names(path: str | PathLike[str]) -> Atoms:
 
 
 def _atoms(sections: Sections, counts: SectionCounts, notes: tuple[str, ...]) -> Atoms:
-    """Make the atoms, with all positions at the origin."""
+    """Create the atoms, with all positions at the origin."""
     charges = sections.numbers("CHARGE", counts.atoms) / CHARGE_UNIT
     types = read_types(sections, counts)
     pairs = read_pair_types(sections, counts, types)

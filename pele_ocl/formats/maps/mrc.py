@@ -124,7 +124,7 @@ def _values(file: InputFile, words: NDArray[Any], dtype: np.dtype[Any]) -> NDArr
 
 
 def _grid(path: Path, words: NDArray[Any], reals: NDArray[Any], shape: tuple[int, ...], order: list[int]) -> Grid:
-    """Make the grid. order : which of columns, rows and sections is along x, y and z"""
+    """Create the grid. order : which of columns, rows and sections is along x, y and z"""
     if not np.allclose(reals[13:16], 90, atol=1e-3):
         raise FormatError(f"{path}: the cell's angles are not 90 degrees; only orthogonal grids can be read")
     if (words[7:10] < 1).any():

@@ -78,7 +78,7 @@ class MdcrdFile(RecordFile):
 
 
 def _why_not(path: Path, n_atoms: int, n_lines: int) -> FormatError:
-    """Make the error about a first frame that does not match, with its apparent number of atoms."""
+    """Create the error about a first frame that does not match, with its apparent number of atoms."""
     lengths = []
     with open(path, "rb") as stream:
         stream.readline()
