@@ -507,7 +507,7 @@ class State:
             yield Group(tables, launches, at_radii, rows, np.zeros(0, np.int64))
 
     def _describe(self) -> tuple[Buffer, Buffer, Buffer]:
-        """Create the table of rows for drivers' kernels, steps of fixed-point positions, and ranges of term energies."""
+        """Create the table of rows for driver kernels, steps of fixed-point positions, and ranges of term energies."""
         rows = np.zeros(max(1, len(self.systems)), ROW.dtype(self.queue.precision))
         steps, further = np.ones(len(rows)), np.zeros((len(rows), 2), np.int32)
         for k in self.with_molecule.tolist():
