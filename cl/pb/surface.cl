@@ -47,12 +47,14 @@ kernel void cut_edges(
     int i, j, k;
     TAKE_ROW(own, grid, row_of_group(grid));
     const total4 origin = origins[row_of_group(grid)];
-    if (!own_node(grid, &i, &j, &k)) return;
-    const NodeIndex at = node_at(own, i, j, k);
+    SHARE_SPHERES;
+    const int is_own = own_node(grid, &i, &j, &k);
     ulong pieces[3] = {0, 0, 0};
-    cover_pieces(pieces, i, j, k, origin, spacing[0], SPHERES_PASSED(atom));
+    cover_pieces(pieces, i, j, k, origin, spacing[0], SHARED_SPHERES_PASSED(atom));
     for (int axis = 0; axis < 3; ++axis) pieces[axis] = ~pieces[axis];
-    cover_pieces(pieces, i, j, k, origin, spacing[0], SPHERES_PASSED(probe));
+    cover_pieces(pieces, i, j, k, origin, spacing[0], SHARED_SPHERES_PASSED(probe));
+    if (!is_own) return;
+    const NodeIndex at = node_at(own, i, j, k);
     x_codes[at] = (uchar)popcount(pieces[0]);
     y_codes[at] = (uchar)popcount(pieces[1]);
     z_codes[at] = (uchar)popcount(pieces[2]);

@@ -27,7 +27,7 @@ from .building import get_kernel
 from .device import refusal
 from .interface import WORD
 from .kernel import Arguments, Kernel
-from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, map_whole, part_of
+from .memory import LARGE, Buffer, BufferPool, CommandQueue, ask_for_large_pages, map_whole, part_of
 
 Event = cl.Event
 
@@ -108,6 +108,7 @@ class Queue(Binder):
 
     profile : whether to record times, which increases the launch overhead
     own_command_queue : separate command queue; None to use the shared one
+    pool : of buffers that can be written; None to create each
     turns : held by the thread that uses the queue, and given to others while it waits for a read
     allocated : total bytes of all buffers created, including released ones
     held : buffers kept alive with the queue
@@ -118,6 +119,7 @@ class Queue(Binder):
 
     profile: bool = True
     own_command_queue: CommandQueue | None = None
+    pool: BufferPool | None = None
     turns: Turns | None = None
     held: list[Buffer] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -147,7 +149,7 @@ class Queue(Binder):
 
         A buffer of `upload` blocks the host on NVIDIA devices until all kernels are complete when it is first used.
         """
-        array = np.array(values, dtype or self.dtype)
+        array = np.array(values, dtype or self.dtype, order="C")
         if array.size == 0 or self.device.kind == "CPU":
             return self.upload(array, array.dtype)
         buffer = self.empty(array.size, array.dtype)
@@ -184,6 +186,10 @@ class Queue(Binder):
         """Create an uninitialized buffer of n values, by default reals."""
         kind = np.dtype(dtype or self.dtype)
         size = max(1, n) * kind.itemsize
+        if self.pool is not None:
+            buffer = self.pool.take(size, lambda rounded: self._buffer(rounded, kind))
+            buffer.dtype, buffer.is_read_only = kind, False
+            return buffer
         buffer = self._buffer(size, kind)
         if size >= LARGE and self.device.kind == "CPU":
             with self.device:
@@ -239,8 +245,9 @@ class Queue(Binder):
 
     def write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
         """Write an array to a buffer. first : index of the first value in the buffer"""
+        array = np.ascontiguousarray(values)  # PyOpenCL does not reorder arrays in Fortran order
         with self.device:
-            cl.enqueue_copy(self.command_queue, buffer, values, dst_offset=first * values.itemsize)
+            cl.enqueue_copy(self.command_queue, buffer, array, dst_offset=first * array.itemsize)
 
     def copy_bytes(self, source: Buffer, first: int, target: Buffer, to: int, size: int) -> None:
         """Copy `size` bytes from byte `first` of a buffer to byte `to` of another or the same buffer."""
@@ -317,9 +324,10 @@ class Queue(Binder):
 
         The array must not change before the event completes, and the event must be kept until then.
         """
+        array = np.ascontiguousarray(values)
         with self.device:
             return cl.enqueue_copy(
-                self.command_queue, buffer, values, dst_offset=first * values.itemsize, is_blocking=False
+                self.command_queue, buffer, array, dst_offset=first * array.itemsize, is_blocking=False
             )
 
     def start_read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> Event:
@@ -488,6 +496,9 @@ class Queue(Binder):
     def beside(self, turns: Turns | None = None) -> Iterator[Queue]:
         """Provide a queue with a separate command queue; its commands can run concurrently with other queues.
 
+        Its buffers reuse memory, because NVIDIA's runtime takes long to map a new buffer, and waits for all kernels
+        before it frees one.
+
         The queue does not record times. turns : as in Queue
         """
         spare = self.device.spare
@@ -497,9 +508,12 @@ class Queue(Binder):
             with self.device:
                 own = cl.CommandQueue(self.device.context)
             self.device.further.append(own)
+        pool = BufferPool()
+        self.device.pools.append(pool)
         try:
-            yield Queue(self.device, self.precision, profile=False, own_command_queue=own, turns=turns)
+            yield Queue(self.device, self.precision, profile=False, own_command_queue=own, pool=pool, turns=turns)
         finally:
+            self.device.pools.remove(pool)
             spare.append(own)
 
     def hold(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
