@@ -133,7 +133,7 @@ def test_a_frame_without_a_solution_is_named_or_recorded(rows: int, monkeypatch:
     monkeypatch.setattr("pele_ocl.pb.plan.rows_at_once", lambda device, n_nodes: rows)
     found = plan.evaluate_batch(x, errors="record")
     assert found.errors == {1: found.errors[1]}
-    assert "complex: the potential is 5 kT/e where ions of charge 1 can be" in found.errors[1]
+    assert "complex: the potential is 5 kT/e where ions of charge 1 are allowed" in found.errors[1]
     assert np.array_equal(found.delta.pb, [expected.delta.pb[0], np.nan, expected.delta.pb[0]], equal_nan=True)
     if rows == 1:
         with pytest.raises(PeleError, match=r"^conformation 2 of 3, complex: the potential is 5 kT/e"):
