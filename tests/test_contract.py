@@ -438,7 +438,7 @@ def test_findings_about_structures():
     assert of_structure(atoms.moved(x), "noted")[0].action == "noted"
     x = atoms.positions.copy()
     x[40] = x[3] + 0.2 / np.sqrt(3)
-    on_top = next(of for of in of_structure(atoms.moved(x), "noted") if "on top" in of.text)
+    on_top = next(of for of in of_structure(atoms.moved(x), "noted") if "overlap" in of.text)
     assert on_top.atoms == (3, 40)
 
 
