@@ -255,11 +255,11 @@ def test_extra_points_of_other_residues_have_no_rule():
 def test_a_site_in_its_parent_is_no_clash(molecule):
     _, atoms = molecule
     placed = atoms.moved(atoms.virtual_sites.placed(atoms.positions))
-    assert not [finding for finding in of_structure(placed) if "on top" in finding.text]
+    assert not [finding for finding in of_structure(placed) if "overlap" in finding.text]
     plain = replace(placed, virtual_sites=None)
     near = plain.positions[0] + 0.3
     clash = plain.moved(np.where(np.arange(len(plain))[:, None] == 3, near - 0.1, plain.positions))
-    assert [finding for finding in of_structure(clash) if "on top" in finding.text]
+    assert [finding for finding in of_structure(clash) if "overlap" in finding.text]
 
 
 def test_sites_follow_atoms_that_are_taken_and_have_no_mass(molecule):

@@ -56,14 +56,14 @@ def no_soft_roots() -> AbstractContextManager[object]:
 
 Parts = dict[str, Callable[[], AbstractContextManager[object]]]
 SOLVENT_PARTS: Parts = {
-    "as it is": nullcontext,
+    "unchanged": nullcontext,
     "without the far series": lambda: patch.dict(tables.SERIES, float32=NO_SERIES),
     "without sorting": unsorted,
     "without vectors": scalar_vectors,
     "with plain roots and divisions": plain_roots,
 }
 MAP_PARTS: Parts = {
-    "as it is": nullcontext,
+    "unchanged": nullcontext,
     "without vectors": scalar_vectors,
     "with plain roots": plain_roots,
     "with all roots by the special-function unit": no_soft_roots,

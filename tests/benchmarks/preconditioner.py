@@ -54,7 +54,7 @@ def without_reach(stack: ExitStack) -> None:
 
 
 CHANGES: dict[str, Change] = {
-    "as it is": lambda stack: None,
+    "unchanged": lambda stack: None,
     "without it": lambda stack: stack.enter_context(patch.object(lbfgs, "has_springs", lambda *_: False)),
     "built at the begin alone": built((0,), NEVER),
     "not built after 20": built((0, 5, 10, 20), NEVER),
