@@ -197,7 +197,7 @@ def test_separate_trajectories(plan: Binding, tmp_path: Path) -> None:
         ({"pb": 5}, "expected a PBSolvent"),
         ({"pb": COARSE, "model": SolventModel(gb="none")}, "leave out gb='none'"),
         ({"pb": COARSE, "model": SolventModel(surface="ace")}, "'ace' needs Born radii; use lcpo or none"),
-        ({"pb": COARSE, "idecomp": 3}, "have no shares of pairs"),
+        ({"pb": COARSE, "idecomp": 3}, "cannot be decomposed by pairs"),
         ({"pb": replace(COARSE, equation="nonlinear"), "idecomp": 1}, "shares of residues in the nonlinear equation"),
     ],
 )

@@ -121,7 +121,7 @@ def test_two_runs_are_compared(files, tmp_path):
     of_one = json.loads(over(files, "--json", "--frames", "3", "--compare", tmp_path / "one.json").stdout)
     assert of_one["compare"]["total"]["p_value"] is not None  # of the other run's error
     (tmp_path / "no.json").write_text("{}")
-    assert "is not a report of" in error_of("binding", files[0], "-c", files[1], "--ligand", LIGAND, "--compare",
+    assert "is not a JSON report of" in error_of("binding", files[0], "-c", files[1], "--ligand", LIGAND, "--compare",
                                          tmp_path / "no.json")  # fmt: skip
 
 
@@ -233,7 +233,7 @@ def test_a_frame_that_fails_is_told(files, tmp_path):
     report = json.loads(done.stdout)
     assert "1 frame failed, the first of them 1: complex: " in done.stderr
     assert (report["n_frames"], report["n_failed"], report["delta"]["total"]["n"]) == (3, 1, 2)
-    assert "same place" in report["frames"][1]["error"]
+    assert "same position" in report["frames"][1]["error"]
 
 
 def test_clashes_are_told(files, tmp_path):

@@ -134,7 +134,7 @@ def test_groups_of_terms_and_options_that_play_no_part():
     assert "GB model" not in done.stdout
     plan = Energy(read(HEXAPEPTIDE), only_terms=["gb", "nonbonded"])
     assert plan.names == ("lennard_jones", "lennard_jones_14", "coulomb", "coulomb_14", "gb_pair", "gb_self")
-    with pytest.raises(InputError, match="use only_terms for terms of the force field "):
+    with pytest.raises(InputError, match="use only_terms for terms of the force field"):
         Energy(plan.atoms, terms=["bond"])
 
 

@@ -142,7 +142,7 @@ def test_a_finished_structure_is_not_done_again(peptide, tmp_path):
     assert len(second) == 4
     assert (out / "p2.pdb").read_text().count("ATOM") == 96
     assert (out / "p0.pdb").stat().st_mtime_ns == before
-    assert "made with other settings (max_iterations, tolerance)" in error_of(
+    assert "written with other settings (max_iterations, tolerance)" in error_of(
         "minimize", *paths, "-o", out, "--tolerance=3", "--resume"
     )
 
@@ -343,7 +343,7 @@ def test_a_kill_before_the_first_line_leaves_no_earlier_rows(peptide, tmp_path, 
             patched.setattr("pele_ocl.jobs.Journal.add", lambda *a, **k: 1 / 0)
             assert "division by zero" in error_of(*words, "3")
         assert result.read_bytes() != earlier
-        assert "was made with other settings" in error_of(*words, "1", "--resume")
+        assert "was written with other settings" in error_of(*words, "1", "--resume")
         rows = rows_of(*words[1:], "3", "--resume")
         rows = rows[0].get("frames", rows)
         assert [row["iterations"] for row in rows] == [3, 3]
@@ -366,7 +366,7 @@ def test_notes_of_a_torn_chain_are_in_its_row(peptide, tmp_path):
 
 def test_refusals(peptide, tmp_path):
     paths = shaken(tmp_path, peptide, 2)
-    assert "is one file for 2 structures" in error_of("minimize", *paths, "-o", tmp_path / "out.pdb")
+    assert "is a single file for 2 structures" in error_of("minimize", *paths, "-o", tmp_path / "out.pdb")
     assert "the same file as the input" in error_of("minimize", paths[0], "-o", paths[0])
     assert "the same file as the input" in error_of("minimize", *paths, "-o", tmp_path)
     for text in ("much", "1 kcal/mol/pm", "-1", "1e999"):

@@ -285,7 +285,7 @@ def test_a_replica_has_the_same_bits_wherever_it_ran(tmp_path, monkeypatch, more
             patch.setattr(command.Pace, "__call__", interrupted)
             run("simulate", *words, "-o", tmp_path / "parts", code=INTERRUPTED)
         said = run("simulate", *words[:-2], "-o", tmp_path / "parts", "--resume", code=1)
-        assert "the interrupted run had other parts" in said.stderr
+        assert "the interrupted run was divided differently" in said.stderr
         said = run("simulate", *words, "-o", tmp_path / "parts", code=1)
         assert "already contains a run" in said.stderr
         words.append("--resume")
@@ -336,7 +336,7 @@ def test_an_earlier_run_is_replaced_if_asked(tmp_path):
     assert [path.name for path in held.trajectories] == ["molecule-00000.nc"]
     assert not (out / "hexapeptide-00000.nc").exists()
     for more, sentence in (
-        ({"resume": True}, "choose one of `resume` and `overwrite`"), ({"shard": "1/2"}, "replaces a whole run"),
+        ({"resume": True}, "choose one of `resume` and `overwrite`"), ({"shard": "1/2"}, "replaces a complete run"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=sentence):
             pele_ocl.simulate(HEXAPEPTIDE, out, steps=2, replicas=2, overwrite=True, **options, **more)
@@ -409,7 +409,7 @@ def test_a_run_gets_longer(tmp_path):
     said = run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "nc", "--resume")
     assert "no steps were left to run" in said.stdout
     said = run("simulate", HEXAPEPTIDE, *short, "-o", tmp_path / "nc", "--resume", code=1)
-    assert "is a run of 60 steps and cannot become one of 30; 60 are made already" in said.stderr
+    assert "is a run of 60 steps and cannot be changed to 30; 60 are completed" in said.stderr
 
 
 @pytest.mark.slow

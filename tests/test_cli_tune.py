@@ -134,7 +134,7 @@ def test_a_broken_file_is_one_note_and_tune_mends_it(file, better):
     file.parent.mkdir()
     file.write_text("{")
     result = run("solvent", HEXAPEPTIDE)
-    assert result.stderr.startswith(f"Note: {file}: not a tuning file ")
+    assert result.stderr.startswith(f"Note: {file}: not a valid tuning file ")
     assert result.stderr.count("\n") == 1
     assert "total" in result.stdout
     run("tune", "--quantity", "solvent", "--system", "hexapeptide")

@@ -234,7 +234,7 @@ def test_ions_of_both_doors(tmp_path):
     by_count = pele_ocl.ions(pele_ocl.read(HEXAPEPTIDE), add={"NA": 2}, spacing=2.0)
     by_count.save(tmp_path / "c.pdb")
     assert len(pele_ocl.read(tmp_path / "c.pdb")) == 98
-    with pytest.raises(InputError, match="a map was not kept"):
+    with pytest.raises(InputError, match="the map was not stored"):
         by_count.save(tmp_path / "c.dx")
     with pytest.raises(InputError, match="choose one of `neutralize` and `concentration`"):
         pele_ocl.ions(HEXAPEPTIDE, neutralize=True, concentration=0.1)

@@ -517,7 +517,7 @@ def test_replicas_are_minimized_first(device):
         ({"anneal": [[1.0, 300.0], [0.5, 200.0]]}, "must rise"),
         ({"anneal": [[0.0, 300.0]], "temperature": [1.0, 2.0]}, "give one temperature"),
         ({"seed": -1}, "seed is -1"),
-        ({"fixed_radii": True}, "none of the energy"),
+        ({"fixed_radii": True}, "not the derivative of the energy"),
         ({"temperature": "warm"}, "temperature"),
     ],
 )

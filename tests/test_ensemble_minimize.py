@@ -160,7 +160,7 @@ def test_a_bad_row_is_a_record_and_nothing_else(device, place, kind):
     if kind != "no molecule":
         assert set(batch.errors) == {place}
         words = {
-            "same place": "same place",
+            "same place": "same position",
             "all frozen": "all atoms are frozen",
             "hydrogen frozen": "bond is constrained",
         }

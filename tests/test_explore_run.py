@@ -214,7 +214,7 @@ def test_a_state_runs_no_code(control):
     np.savez(known, tree=text)
     for attack in (pickle.dumps(Attack()), objects.getvalue(), known.getvalue(), content[:-100], b""):
         state.write_bytes(attack)
-        with pytest.raises(FormatError, match=r"explore.state: is damaged, or of an earlier version.*start again"):
+        with pytest.raises(FormatError, match=r"explore.state: is damaged, or from an earlier version.*start again"):
             next(exploration(control, folder).run(resume=True))
     assert not (folder / "ran").exists()
     state.write_bytes(content)

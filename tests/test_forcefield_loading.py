@@ -227,7 +227,7 @@ def test_amber_data_without_proteins_are_completed(tmp_path):
 def test_several_force_fields_need_a_name(tmp_path):
     for name in ("OPLS2005", "AMBER99sb", "OpenFF"):
         write(tmp_path / "Data" / "Templates" / name / "HeteroAtoms" / "ligz", OPLS_LIGAND)
-    with pytest.raises(ParameterError, match="contains AMBER99sb and OPLS2005; name one of them as the force"):
+    with pytest.raises(ParameterError, match="contains AMBER99sb and OPLS2005; choose one of them as the force"):
         ForceField.load(pele_data=[tmp_path])
     with pytest.raises(ParameterError, match="contains AMBER99sb and OPLS2005, not CHARMM; choose"):
         ForceField.load("CHARMM", pele_data=[tmp_path])

@@ -131,7 +131,7 @@ def test_structures_have_coordinates_too(topology):
     ("name", "content", "sentence"),
     [
         ("x.coor", (96).to_bytes(4, "little") + bytes(24 * 96), "is a binary coordinate file of NAMD, which is not"),
-        ("x.crd", b"* a title\n*\n   96  EXT\n", "is a coordinate file of CHARMM, which is not read"),
+        ("x.crd", b"* a title\n*\n   96  EXT\n", "is a coordinate file of CHARMM, which is not supported"),
         ("x.bcif", b"\x83\xa7version", "BinaryCIF is not supported; give the same entry as mmCIF"),
     ],
 )  # fmt: skip
@@ -140,7 +140,7 @@ def test_coordinates_of_other_programs_are_named(topology, name, content, senten
     path.write_bytes(content)
     with pytest.raises(FormatError, match=sentence):
         pele_ocl.read(topology, coordinates=path)
-    with pytest.raises(FormatError, match=r"not read|rename|belong to a topology"):
+    with pytest.raises(FormatError, match=r"not supported|rename|need a topology"):
         pele_ocl.read(path)
 
 

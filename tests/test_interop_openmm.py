@@ -94,7 +94,7 @@ def test_ions():
     assert_same_energies(atoms, system)
     assert atoms.charges.tolist() == [2.0, 2.0, 1.0]
     assert atoms.gb_radii is None
-    assert any("follow from bonds" in note for note in atoms.notes)
+    assert any("need bonds" in note for note in atoms.notes)
 
 
 def test_notes_say_what_is_not_taken():
@@ -154,7 +154,7 @@ def own_gb(system):
         (angle_energy, "the System has a CustomAngleForce, which is not supported; remove that force"),
         (other_pairs, "CustomNonbondedForce .* in addition to other Lennard-Jones terms"),
         (second_nonbonded, "the System has 2 forces of the class NonbondedForce; expected exactly one"),
-        (odd_torsion, "CustomTorsionForce .* only harmonic impropers are known"),
+        (odd_torsion, "CustomTorsionForce .* only harmonic impropers are supported"),
         (odd_bond, "CustomBondForce .* 'k\\*r\\^3', which is not supported"),
         (own_gb, "CustomGBForce .* not one of openmm.app's"),
     ],

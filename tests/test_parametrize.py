@@ -367,7 +367,7 @@ def test_a_run_goes_on(tmp_path):
     assert [record["name"] for record in again.records] == [record["name"] for record in first.records]
     assert shares[-1] == 1
     assert again.table()["formula"].tolist() == ["C2H6O", "C7H9N2+", "C2H6"]
-    with pytest.raises(FormatError, match="was made with other settings"):
+    with pytest.raises(FormatError, match="was written with other settings"):
         pele_ocl.parametrize(path, "gaff", output=tmp_path / "out", resume=True)
 
 

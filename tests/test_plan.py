@@ -193,7 +193,7 @@ def test_any_order_of_calls_gives_the_same_bits(kind, device, precision, monkeyp
         elif call == 2:
             assert_same_bits(plan.evaluate_batch(bad, errors="record")[6], expected[6])
         elif call == 3:
-            with pytest.raises(InputError, match="at the same place"):
+            with pytest.raises(InputError, match="at the same position"):
                 plan.evaluate(bad[4])
         else:
             plan.repeat(1)

@@ -126,7 +126,7 @@ def test_the_command_refuses_it_too(tmp_path):
     minimum = run("potmap", HEXAPEPTIDE, *COARSE, "--min-distance", 1, code=2)
     assert "the method pb has no option --min-distance" in minimum.output
     dielectric = run("potmap", HEXAPEPTIDE, "--solute-dielectric", 4, code=2)
-    assert "--solute-dielectric is of the method pb" in dielectric.output
+    assert "--solute-dielectric belongs to the method pb" in dielectric.output
     words = ("-t", tmp_path / "frames.dcd", "-o", tmp_path / "map.dx")
     (tmp_path / "frames.dcd").write_bytes(b"")
     frames = run("potmap", HEXAPEPTIDE, *COARSE, *words, code=2)

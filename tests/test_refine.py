@@ -120,7 +120,7 @@ def test_a_pose_that_fails_is_a_record(refiner, poses, refined):
     bad[0, 3] = bad[0, 4]
     found = refiner.refine(bad, errors="record")
     assert list(found.errors) == [0]
-    assert "same place" in found.errors[0]
+    assert "same position" in found.errors[0]
     assert np.isnan(found.positions[0]).all()
     assert found.ranks[0] == 0
     assert np.array_equal(found.positions[1:], refined.positions[1:])
@@ -415,7 +415,7 @@ def test_poses_that_fail_end_nothing(complex_file, atoms, refiner, poses, tmp_pa
     done = refine(complex_file, path, "-o", tmp_path / "out", "--json", code=1)
     found = json.loads(done.stdout)
     assert found["n_failed"] == 1
-    assert "same place" in found["poses"][0]["error"]
+    assert "same position" in found["poses"][0]["error"]
     assert found["poses"][1]["rank"] in (1, 2)
 
 
@@ -516,7 +516,7 @@ def mol2_of(molecule: Chem.Mol, title: str) -> str:
 
 def test_a_folder_with_the_name_of_a_file_is_refused(tmp_path):
     for name in ("refined.sdf", "refined.pdb", "run.nc", "refine.csv"):
-        with pytest.raises(FormatError, match=f"{name}: expected a folder, for the refined complexes"):
+        with pytest.raises(FormatError, match=f"{name}: expected a folder for the refined complexes"):
             pele_ocl.refine("gone.pdb", ligand="chain B", output=tmp_path / name)
     with pytest.raises(FormatError, match=r"the files of the run; give it without \.dcd"):
         pele_ocl.simulate(STRUCTURES / "trialanine.pdb", tmp_path / "run.dcd", steps=1)

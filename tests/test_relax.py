@@ -428,7 +428,7 @@ def test_findings_are_told_and_refused_by_strict(tmp_path):
     words = ("relax", near, "-o", tmp_path / "out.pdb", "--max-iterations", "300")
     done = run(*words, "--json")
     (row,) = map(json.loads, done.stdout.splitlines())
-    (found,) = (of for of in row["findings"] if "on top of each other" in of["text"])
+    (found,) = (of for of in row["findings"] if "overlap" in of["text"])
     assert found["action"] == "noted"
     assert re.search(r"atom 6 \(A:.*\) and atom 7 \(A:.*\) are 0\.35 A apart", found["text"])
     kept = pele_ocl.relax(near, max_iterations=1).atoms.labels
@@ -471,7 +471,7 @@ def test_bad_models_hold_no_others(tmp_path, monkeypatch):
             "68 of 68 residues have no side",
             r"\d$",
             "a finite number",
-            "at the same place",
+            "at the same position",
             "XYZ is not part",
             "50 iter",
             r"\d$",

@@ -378,7 +378,7 @@ def test_a_selection_that_was_applied_is_as_new() -> None:
     [
         (("--only", "protien"), 2, "unknown kind 'protien'; choose from protein, nucleic"),
         (("--without", "HOH,"), 2, "has no name before or after a comma"),
-        (("--without", "(HOH"), 2, "expected names of residues"),
+        (("--without", "(HOH"), 2, "expected residue names"),
         (("--select", "chain Q"), 1, "the selection 'chain Q' selects no atoms; no atom is chain Q (there are A"),
         (("--select", "chian A"), 1, "has 'chian' at character 1"),
     ],

@@ -204,7 +204,7 @@ def test_what_does_not_go_is_refused():
     assert "keeps Born radii and surface fixed" in refusal(lambda: Energy(ATOMS, model=model))
     assert "come from the surface" in refusal(lambda: Energy(ATOMS, model=model, fixed_radii=True, born="tree"))
     assert "leave out born_cutoff" in refusal(lambda: SolventModel(gb="vdgbnp", born_cutoff=25.0))
-    assert "a nonpolar term of its own" in refusal(lambda: SolventModel(gb="vdgbnp", surface="lcpo"))
+    assert "its own nonpolar term" in refusal(lambda: SolventModel(gb="vdgbnp", surface="lcpo"))
     assert "can only be used with sgbnp and vdgbnp" in refusal(lambda: SolventModel(surface="sgb"))
     assert "only available for complete energies" in refusal(lambda: Solvent(ATOMS, model=model))
     assert "only available for complete energies" in refusal(lambda: nonbond(ATOMS, all_pairs(ATOMS), model=model))

@@ -335,7 +335,7 @@ def test_a_minimizer_of_side_chains_that_ends_early_is_noted(device):
 
 def test_what_cannot_be_predicted_is_refused():
     atoms = structure("trialanine")
-    with pytest.raises(InputError, match="none of the residues has a side chain"):
+    with pytest.raises(InputError, match="none of the residues has a rotatable side chain"):
         predict_side_chains(atoms)
     with pytest.raises(InputError, match="neither a selection, nor a mask"):
         predict_side_chains(structure("hexapeptide"), [1000])

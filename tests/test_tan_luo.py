@@ -66,7 +66,7 @@ def test_types_of_ff14sb_are_the_ones_they_were_split_from() -> None:
     assert_allclose(tan_luo_radii(new), tan_luo_radii(old))
     assert tan_luo_notes(old) == ()
     (sentence,) = tan_luo_notes(new)
-    assert sentence.endswith("split from: 2C as CT, CO as C")
+    assert sentence.endswith("were split: 2C as CT, CO as C")
     assert_allclose(tan_luo_radii(fragment("LYS", "CD C8 0.0,HD HC 0.1", [(0, 1)])), [2.25, 0])
 
 

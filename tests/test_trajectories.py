@@ -96,7 +96,7 @@ def test_atoms_are_selected_by_name_and_by_index(tmp_path, atoms):
     peptide = pele_ocl.read(HEXAPEPTIDE)
     wet = np.concatenate([moving(peptide.positions, 3), np.zeros((3, 60, 3), np.float32)], axis=1)
     path = write_trajectory(tmp_path / "wet.nc", wet)
-    with pytest.raises(FormatError, match=r"wet.nc: its frames have 156 atoms, the structure 96; .* by `select`"):
+    with pytest.raises(FormatError, match=r"wet.nc: its frames have 156 atoms, the structure 96; .* with `select`"):
         trajectory(path, peptide)
     for select in ("index < 96", "index 0:95", np.arange(156) < 96, slice(96)):
         assert np.array_equal(next(iter(trajectory(path, peptide, select=select))), wet[:, :96])
@@ -181,7 +181,7 @@ def test_wrong_files_are_sentences(files, tmp_path, atoms):
     assert "no such file" in sentence(tmp_path / "absent.nc")
     assert "unknown suffix '.abc'" in sentence(tmp_path / "t.abc")
     assert "a folder" in sentence(tmp_path)
-    assert "its frames have 40 atoms, the structure 41; give the structure that" in sentence(
+    assert "its frames have 40 atoms, the structure 41; give the structure to which" in sentence(
         files["nc"], random_atoms(41)
     )
     for suffix in ("nc", "dcd", "xtc", "trr", "mdcrd", "h5"):
@@ -321,7 +321,7 @@ def test_frames_that_fail_are_told_by_their_number(tmp_path, atoms, frames):
     found = energy_over(Energy(atoms, gradient=False, device=DEVICES[0]), path, frames="1:")
     assert list(found.errors) == [3, 11]
     assert "atom 7" in found.errors[3]
-    assert "same place" in found.errors[11]
+    assert "same position" in found.errors[11]
     assert np.flatnonzero(np.isnan(found.total)).tolist() == [2, 10]
 
 

@@ -305,7 +305,7 @@ def test_command_writes_values_at_atoms(atoms, file, tmp_path):
         (("--align",), "--align applies to a trajectory; give one as --trajectory"),
         (("--at-atoms", "all"), "--at-atoms applies to a trajectory; give one as --trajectory"),
         (("-t", "a.nc", "--at-atoms", "all", "--padding", 3), "--at-atoms computes no map; leave out --padding"),
-        (("-o", "{statistic}.dx"), "{statistic} belongs to --models all and to trajectories"),
+        (("-o", "{statistic}.dx"), "{statistic} can only be used with --models all or a trajectory"),
     ],
 )
 def test_wrong_usage(arguments, message):

@@ -117,10 +117,10 @@ def test_other_settings_are_not_resumed(suffix, frames, tmp_path):
     record(frames, output)
     with pytest.raises(FormatError, match="was made with n_atoms 5, now it is 6; resume with the same settings"):
         record(frames, output, resume=True, settings=SETTINGS | {"n_atoms": "6"})
-    with pytest.raises(FormatError, match=r"choose another name to -o|start again"):
+    with pytest.raises(FormatError, match=r"choose another name for -o|start again"):
         record(frames, output, resume=True, words="1:")
     output.write_bytes(b"something else\n" * 20)
-    with pytest.raises(FormatError, match="choose another name to -o"):
+    with pytest.raises(FormatError, match="choose another name for -o"):
         record(frames, output, resume=True)
 
 
@@ -187,7 +187,7 @@ def test_tables_are_for_other_programs(tmp_path, peptide):
     assert head["settings"]["precision"] == "float32"
     assert lines[3]["total"] == found.total[3]
     assert lines[5]["total"] is None
-    assert "same place" in lines[5]["error"]
+    assert "same position" in lines[5]["error"]
     energy_over(plan, path, output=tmp_path / "e.h5")
     with h5py.File(tmp_path / "e.h5") as file:
         assert np.array_equal(file["total"], found.total, equal_nan=True)
@@ -508,7 +508,7 @@ def test_frames_have_a_surface_area_and_name_their_radii(tmp_path, peptide):
     done = run("solvent", HEXAPEPTIDE, "-t", path, "--surface", "lcpo")
     assert "Solvent       obc2, radii openmm-obc" in done.stdout
     assert f"Surface area of frames (LCPO), A^2: mean {np.mean(expected):,.1f}" in done.stdout
-    assert "take .jsonl" in error_of("solvent", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json")
+    assert "use .jsonl" in error_of("solvent", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json")
 
 
 def test_one_pair_list_for_all_frames(tmp_path, peptide):
@@ -554,7 +554,9 @@ def test_options_that_do_not_go_together(tmp_path, peptide):
     resumed = ("-t", path, "-o", tmp_path / "e.csv", "--resume", "--per-residue")
     assert "--per-residue is the mean over the frames of one run" in run("energy", HEXAPEPTIDE, *resumed, code=2).stderr
     assert "give it as --output" in run("energy", HEXAPEPTIDE, "-t", path, "--resume", code=2).stderr
-    assert "must be .h5, .csv, .jsonl" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json")
+    assert "can be appended to .h5, .csv, .jsonl" in error_of(
+        "energy", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json"
+    )
     assert "the same file" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", path)
     other = write_trajectory(tmp_path / "other.nc", np.zeros((2, 100, 3)))
     assert "have 100 atoms, the structure 96; choose" in error_of("energy", HEXAPEPTIDE, "-t", other)

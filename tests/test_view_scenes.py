@@ -154,7 +154,9 @@ def test_what_a_program_does_not_read(tmp_path):
     (tmp_path / "a{b.pdb").unlink()
     with pytest.raises(FormatError, match="a scene cannot contain this file name"):
         scene_files("vmd", "in.pdb", [tmp_path / "a'\"b.dx"])
-    assert "a scene for PyMOL needs a map file" in error_of("potmap", HEXAPEPTIDE, *COARSE, "--scene", "pymol")
+    assert "a scene for PyMOL needs a map in a format that it reads" in error_of(
+        "potmap", HEXAPEPTIDE, *COARSE, "--scene", "pymol"
+    )
     assert not list(tmp_path.iterdir())
 
 
@@ -232,5 +234,5 @@ def test_pb_writes_a_scene_of_its_map(tmp_path):
     assert f"Written       {tmp_path / 'map.pml'}" in run("pb", HEXAPEPTIDE, *words).stdout
     script = (tmp_path / "map.pml").read_text()
     assert "# Poisson-Boltzmann potential of hexapeptide.pdb at its surface, -5 (red) to 5 (blue) kT/e" in script
-    with pytest.raises(FormatError, match="a scene for VMD needs a map file"):
+    with pytest.raises(FormatError, match="a scene for VMD needs a map in a format that it reads"):
         pele_ocl.pb(HEXAPEPTIDE, scene="vmd")

@@ -160,7 +160,7 @@ def _race(
     if memory == "local":
         sentence = f"work-items of a group share local memory here{other}, and a barrier is missing "
         if places and any(places[0] < barrier < places[-1] for barrier in barriers):
-            sentence += f"on the way from line {last} through the loop to line  {line}, at the end of the loop"
+            sentence += f"on the way from line {last} through the loop to line {line}, at the end of the loop"
         else:
             sentence += (
                 "between the two lines"

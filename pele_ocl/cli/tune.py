@@ -124,7 +124,10 @@ def _ms(seconds: float) -> str:
 def _line(row: Row, verbose: bool) -> str:
     times = "".join(f"{_ms(row.seconds[choice]):>12s}" for choice in (RULES, row.auto, row.best))
     line = f"{row.quantity:10s}{row.precision:11s}{row.system:14s}{row.size:15,d}{times}{row.ratio:11.2f}  {row.best}"
-    wrong = [f"{INDENT}left out as wrong: {choice}, off by {error:.1e}" for choice, error in row.wrong.items()]
+    wrong = [
+        f"{INDENT}discarded because of wrong results: {choice}, off by {error:.1e}"
+        for choice, error in row.wrong.items()
+    ]
     return "\n".join([line, *wrong, *(["", _choices(row), ""] if verbose else [])])
 
 

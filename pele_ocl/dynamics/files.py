@@ -383,9 +383,9 @@ class SimulationFiles:
                 f"{self._folder}: the interrupted run had other reports or trajectories; give the same options"
             )
         if steps != steps_before and (steps < made or form == "h5"):
-            why = "made already" if steps < made else "written; .h5 trajectories cannot be extended"
+            why = "completed" if steps < made else "written; .h5 trajectories cannot be extended"
             raise InputError(
-                f"{self._folder}: is a run of {steps_before:,} steps and cannot become one of {steps:,}; {made:,} are "
+                f"{self._folder}: is a run of {steps_before:,} steps and cannot be changed to {steps:,}; {made:,} are "
                 f"{why}"
             )
 
