@@ -127,7 +127,7 @@ def test_settings_go_by_what_folders_and_files_hold(tmp_path):
     [
         (("--restrain", "all:1,-1"), "or SELECTION:K,FLAT, FLAT in A"),
         (("--restrain", "resnam X:1"), "known words are"),
-        (("--restrain", "resid 1:2"), "this selection has no K; write 'resid 1:2:10', say, or '(resid 1):2'"),
+        (("--restrain", "resid 1:2"), "this selection has no K; write for example 'resid 1:2:10', or '(resid 1):2'"),
         (("--restrain", "all:5,0.1,2"), "or SELECTION:K,FLAT, FLAT in A"),
         (("--distance", "index 1|index 2:5"), "ATOM|ATOM:K,R0 or"),
         (("--distance", "index 1:5,2"), "ATOM|ATOM:K,R0 or"),

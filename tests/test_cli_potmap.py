@@ -70,7 +70,7 @@ def test_summary_is_for_reading():
 def test_verbose_says_more():
     text = run("potmap", HEXAPEPTIDE, *SMALL, "-v").stdout
     assert " billion atom evaluations per second" in text
-    assert "Kernel: cl/potmap/blocked.cl, blocks of points in two dimensions" in text
+    assert "Kernel: cl/potmap/blocked.cl, two-dimensional blocks of points" in text
     assert "Rate" not in run("potmap", HEXAPEPTIDE, *SMALL).stdout
 
 
@@ -391,7 +391,7 @@ def test_errors_of_map_and_field_are_told(tmp_path):
     text = run("potmap", HEXAPEPTIDE, *beside, *asked, *output).stdout
     assert re.search(r"^Error +\S+ \+- \S+ of the map's root mean square \(msm for 1e-05\),$", text, re.M)
     assert re.search(r"^Field error +\S+ \+- \S+ of the field's root mean square,$", text, re.M)
-    assert text.count("; more than the 1e-05 asked for") == 1
+    assert text.count("; more than the requested 1e-05") == 1
     found = json.loads(run("potmap", HEXAPEPTIDE, *beside, *asked, *output, "--json").stdout)
     assert found["accuracy"] == 1e-5
     assert found["measured_error"]["norm"] < 1e-5 < found["measured_field_error"]["norm"]

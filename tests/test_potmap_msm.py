@@ -251,7 +251,7 @@ def test_far_from_a_neutral_molecule_the_error_says_what_is_left(ubiquitin):
         (dict(kappa=0.1), "msm has no salt; choose the method mesh or direct"),
         (dict(distance_dependent=True), "no distance-dependent dielectric; choose the method direct"),
         (dict(min_distance=1.0), "no minimum distance"),
-        (dict(accuracy=1e-6), "of the method msm in float32 it may be 1e-05 to 0.1"),
+        (dict(accuracy=1e-6), "for the method msm in float32 it can be 1e-05 to 0.1"),
     ],
 )
 def test_what_is_refused(ubiquitin, odd_grid, options, words):

@@ -159,7 +159,7 @@ def test_texts_that_are_no_selection(atoms: Atoms, text: str, sentence: str) -> 
 def test_what_atoms_lack(atoms: Atoms) -> None:
     bare = Atoms(np.eye(3), np.zeros(3))
     assert bare.selected("index 0 2 or within 0.1 of index 1").all()
-    with pytest.raises(InputError, match="have no names"):
+    with pytest.raises(InputError, match="have no atom and residue names"):
         bare.selected("protein")
     with pytest.raises(InputError, match="types are not known"):
         selection(atoms.labels, "type CT")

@@ -75,7 +75,7 @@ def test_side_files(tmp_path):
     assert len(library.rotamers("SER", 1.0, -2.0).spread()) == 3
     for text, sentence in (
         (SER.replace("* SER", "SER"), "not a head"),
-        (SER.replace(" 3 ", " 4 "), "3 rotamers and 4 are announced"),
+        (SER.replace(" 3 ", " 4 "), "there are 3 rotamers, but 4 are announced"),
         (SER.replace("  -6", "  -6 2"), "line 5 has 2 angles"),
         (SER.replace("  -6", " six"), "line 5 has 'six'"),
     ):

@@ -258,7 +258,7 @@ class PoseReader:
         if lacks_hydrogens(self.graph, theirs):
             return (
                 f"hydrogens are missing: it has {len(theirs):,} of the ligand's {len(self.graph):,} atoms; add them "
-                "to the pose as the ligand has them, with RDKit's Chem.AddHs(molecule, addCoords=True) say"
+                "to the pose as in the ligand, for example with RDKit's Chem.AddHs(molecule, addCoords=True)"
             )
         counts = f"its poses have {len(theirs):,} atoms, the ligand {len(self.graph):,}"
         why = difference(self.graph, theirs, self._names)

@@ -95,7 +95,7 @@ class Restraint:
         if _ends_in_range(text, before):
             raise InputError(
                 f"`{keyword}` {text[:60]!r}: this selection has no K; write "
-                f"'{text[:60]}:10', say, or '({before[:60]}):{behind[:20]}' where that is K"
+                f"for example '{text[:60]}:10', or '({before[:60]}):{behind[:20]}' if the last number is K"
             )
         return cls(keyword, text, tuple(map(Selection, texts)), *values)
 
