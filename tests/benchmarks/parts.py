@@ -72,7 +72,7 @@ CPU_PARTS, GPU_PARTS = ("without vectors",), ("with all roots by the special-fun
 
 
 def born_radii(name: str, device: Device) -> Callable[[], float]:
-    """Return the time of the kernels for the Born radii of a shipped structure, in seconds."""
+    """Return the time of the kernels for the Born radii of an included structure, in seconds."""
     evaluate = profiled(Solvent(load(name), variant="tiled", device=device).evaluate)
     return lambda: evaluate().seconds["born"]
 

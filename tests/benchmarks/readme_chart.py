@@ -50,7 +50,7 @@ def calls(table: str, ours: str, theirs: str) -> dict[str, tuple[float, float]]:
     pairs = {}
     for name, section in re.findall(r"^### energy: (\w+), float32\n(.*?)(?=^### |\Z)", table, re.DOTALL | re.MULTILINE):
         rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in section.splitlines() if "|" in line]
-        column = rows[0].index("ms a call")
+        column = rows[0].index("ms per call")
         found = [
             next(float(row[column]) / 1e3 for row in rows[2:] if wanted in " ".join(row[:2]))
             for wanted in (ours, theirs)

@@ -71,7 +71,7 @@ Ready = Callable[[Atoms, str, Device], Evaluate]  # makes a quantity ready
 
 @dataclass(frozen=True)
 class Radii:
-    """Born radii alone, as a result with a time."""
+    """Only Born radii, as a result with a time."""
 
     variant: str
     seconds: Mapping[str, float]

@@ -72,7 +72,7 @@ class Group:
 
     def _time_cells(self) -> list[list[str]]:
         names = list(dict.fromkeys(name for row in self.timed for name in row.errors))
-        cells = [["code", "on", "ms", "best peer = 1", "ms a call", "best peer = 1", *(f"{n} error" for n in names)]]
+        cells = [["code", "on", "ms", "best peer = 1", "ms per call", "best peer = 1", *(f"{n} error" for n in names)]]
         for row in self.timed:
             ratios = (
                 self.times_best_peer(row, lambda r: r.seconds),
