@@ -198,7 +198,10 @@ def test_separate_trajectories(plan: Binding, tmp_path: Path) -> None:
         ({"pb": COARSE, "model": SolventModel(gb="none")}, "leave out gb='none'"),
         ({"pb": COARSE, "model": SolventModel(surface="ace")}, "'ace' needs Born radii; use lcpo or none"),
         ({"pb": COARSE, "idecomp": 3}, "cannot be decomposed by pairs"),
-        ({"pb": replace(COARSE, equation="nonlinear"), "idecomp": 1}, "shares of residues in the nonlinear equation"),
+        (
+            {"pb": replace(COARSE, equation="nonlinear"), "idecomp": 1},
+            "cannot be decomposed with the nonlinear equation",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: dict[str, object], sentence: str) -> None:

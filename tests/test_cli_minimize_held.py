@@ -99,7 +99,7 @@ def test_files_that_changed_make_another_run(peptide, tmp_path):
     for name, path in zip(("reference", "obc"), same, strict=True):
         before = path.read_bytes()
         path.write_bytes(before + b"\n")
-        assert f"was made with other settings ({name})" in error_of("minimize", *words(*same), "--resume")
+        assert f"was written with other settings ({name})" in error_of("minimize", *words(*same), "--resume")
         path.write_bytes(before)
 
 

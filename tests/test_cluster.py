@@ -338,7 +338,7 @@ def test_structures_go_on_where_a_run_was_killed(tmp_path, monkeypatch):
     assert seen == [UBIQUITIN]
     assert (tmp_path / "out.json").read_bytes() == whole
     (tmp_path / "out.json.part").write_text('{"journal": "structures", "schema": 2, "settings": {}}\n')
-    assert "was made with other settings (command, parameters, software)" in error_of(*words, "--resume")
+    assert "was written with other settings (command, parameters, software)" in error_of(*words, "--resume")
 
 
 @pytest.mark.parametrize("suffix", [".h5", ".csv"])
@@ -354,7 +354,7 @@ def test_shards_of_frames_merge_to_the_same_bytes(suffix, work, tmp_path):
     assert "1 shards are missing, the first is 1" in error_of("merge", shards[0], shards[2], *target)
     again = tmp_path / f"again{suffix}"
     again.write_bytes(shards[0].read_bytes())
-    assert "is the shard 3/3, as" in error_of("merge", *shards, again, *target)
+    assert "is the shard 3/3, like" in error_of("merge", *shards, again, *target)
     assert "is not a shard" in error_of("merge", tmp_path / f"out{suffix}", *target)
     run(*work.energy(tmp_path / f"out{suffix}", "--shard", "3/3", "--frames", "1:"))
     assert "belongs to another run than" in error_of("merge", *shards, *target)
@@ -382,7 +382,7 @@ def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--workers", 2), "--workers distributes several structures, or on frames; one structure is"),
+        (("--workers", 2), "--workers distributes several structures, or frames; one structure is"),
         (("-t", "t.nc", "--shard", "1/2"), "--shard begins a file; give it as --output"),
         (("-t", "t.nc", "--workers", 2, "--scheduler", "x"), "choose one of --workers and --scheduler"),
     ],
@@ -394,7 +394,7 @@ def test_options_that_do_not_go_together(words, sentence, work):
 
 def test_mistakes_are_sentences(work, tmp_path, monkeypatch):
     words = work.energy(tmp_path / "out.csv")
-    assert "the shard is '4/3'; expected a number from 1" in error_of(*words, "--shard", "4/3")
+    assert "the shard is '4/3'; expected the number of the shard, from 1" in error_of(*words, "--shard", "4/3")
     assert "640 frames cannot be divided among 999 shards" in error_of(*words, "--shard", "1/999")
     assert "nowhere.json: no such file; --scheduler takes" in error_of(*words, "--scheduler", tmp_path / "nowhere.json")
     monkeypatch.setitem(sys.modules, "distributed", None)

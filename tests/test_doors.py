@@ -389,7 +389,7 @@ def test_salt_screens_the_same_however_a_run_is_divided(baths, tmp_path):
     lambda atoms: SolventModel.like("amber", ionic_strength=150),
 ])  # fmt: skip
 def test_salt_in_mmol_per_litre_is_refused_at_every_door(atoms, door):
-    with pytest.raises(InputError, match=r"is 150 mol/L, and no salt .* than 20 mol/L; for 150 mmol/L give 0\.15"):
+    with pytest.raises(InputError, match=r"is 150 mol/L, but the maximum is 20 mol/L; for 150 mmol/L give 0\.15"):
         door(atoms)
 
 

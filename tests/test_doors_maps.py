@@ -198,7 +198,7 @@ def test_pb_by_names_is_that_of_its_model():
         dielectric_surface="smol", spacing=1.5, padding=6,
     )  # fmt: skip
     assert (by_model.model, by_model.energy) == (by_names.model, by_names.energy)
-    with pytest.raises(InputError, match="choose one of `model` and the names"):
+    with pytest.raises(InputError, match="choose one of `model` and its constants"):
         pele_ocl.pb(atoms, model, probe=1.5)
     with pytest.raises(InputError, match="choose one of `ionic_strength` and `ion`"):
         pele_ocl.pb(atoms, ionic_strength=0.1, ion=ions)

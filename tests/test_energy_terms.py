@@ -125,7 +125,7 @@ def test_a_restrained_molecule_is_not_moved_to_the_middle(device, precision):
     """If nothing is restrained, a conformation far away is computed as if it were here."""
     atoms = bonded(50, seed=15)
     plan = Energy(atoms, terms=[PositionalRestraint(1.0)], **options(device, precision))
-    with pytest.raises(InputError, match="the positions are too far from the molecule's own"):
+    with pytest.raises(InputError, match="the positions are too far from those of the molecule"):
         plan.evaluate(atoms.positions + 1e6)
     near = plan.evaluate(atoms.positions + np.array([20.0, 0, 0]))
     assert near.restraint == pytest.approx(50 * 400, rel=ENERGY[precision])
@@ -244,7 +244,7 @@ def test_a_kernel_of_a_user_is_a_file_anywhere_or_a_text(device, tmp_path, form)
         rows.positions[0] = SMALL.positions
         rows.evaluate()
         term.write(rng.normal(size=len(SMALL)))
-        with pytest.raises(InputError, match="row 0 was not evaluated"):
+        with pytest.raises(InputError, match="row 0 was not evaluated after its last change"):
             _ = rows.energies
         simulation.run(2)
     queue, buffer = term.kept[1]

@@ -169,7 +169,7 @@ def test_a_run_that_ended_is_not_overwritten(whole, control):
     before = contents(whole)
     with pytest.raises(InputError, match="this run is complete"):
         next(exploration(control, whole).run(resume=True))
-    with pytest.raises(FormatError, match=r"was made with other settings \(explorers\)"):
+    with pytest.raises(FormatError, match=r"was written with other settings \(explorers\)"):
         next(exploration(control, whole, explorers=1).run(resume=True))
     assert contents(whole) == before
 
@@ -226,14 +226,14 @@ def test_other_settings_do_not_go_on(control):
     first = exploration(control, folder).run(state_seconds=0)
     next(first)
     first.close()
-    with pytest.raises(FormatError, match=r"was made with other settings \(seed\)"):
+    with pytest.raises(FormatError, match=r"was written with other settings \(seed\)"):
         next(exploration(control, folder, seed=8).run(resume=True))
     for name in ("charges", "gb_radii"):
         other = exploration(control, folder)
         values = getattr(other.groups[0].atoms, name).copy()
         values[0] += 0.01
         other.groups[0].atoms = replace(other.groups[0].atoms, **{name: values})
-        with pytest.raises(FormatError, match=r"was made with other settings \(parameters\)"):
+        with pytest.raises(FormatError, match=r"was written with other settings \(parameters\)"):
             next(other.run(resume=True))
     (folder / "report_2").write_text("nothing\n")
     with pytest.raises(FormatError, match=r"report_2: was changed after the interrupted run"):
@@ -398,7 +398,7 @@ def test_inputs_are_neither_written_over_nor_removed(tmp_path):
     list(exploration(control, folder, 2, steps=0).run())
     before = {path: path.read_bytes() for path in folder.iterdir()}
     source = folder / "final_2.pdb"
-    with pytest.raises(FormatError, match=r"final_2.pdb: the same file as the input .*; name another folder"):
+    with pytest.raises(FormatError, match=r"final_2.pdb: the same file as the input .*; choose another folder"):
         exploration(control, folder, 2, complexes=[source])
     with pytest.raises(FormatError, match=r"final_2.pdb: the same file as the input"):
         next(exploration(control, folder, 1, complexes=[source]).run())
@@ -735,7 +735,7 @@ def test_a_native_structure_that_lacks_atoms_is_told_of(tmp_path):
     lines = [line for line in complex_lines() if line[21:22] != "L" or line[12:16].strip() in ("N", "CA", "C")]
     (tmp_path / "native.pdb").write_text("\n".join([*lines, "END", ""]))
     (note,) = exploration(control, tmp_path / "out", 1).notes
-    assert re.search(r"metrics\[0\] is of 9 of the 16 selected atoms, because native.pdb contains no others", note)
+    assert re.search(r"metrics\[0\] uses 9 of the 16 selected atoms, because native.pdb contains no others", note)
 
 
 def test_constraints_hold_each_explorer_where_it_began(tmp_path):

@@ -115,7 +115,7 @@ def test_an_ion_tells_its_kind_by_peleffy_s_remark_alone(write, remark, kind):
         (
             "    2     3   553.000  0.945\n",
             "    2     3   553.000  0.9",
-            "mohz:18: a bond needs two atom numbers and two figures",
+            "mohz:18: a bond needs two atom numbers and two values",
         ),
         ("1.410\n    2", "1.410     2", "mohz:16: a bond needs two atom numbers and two values, not 8 fields"),
         (

@@ -421,7 +421,7 @@ def test_charmm_faults_are_sentences(charmm):
     prm.write_text(whole)
     with pytest.raises(InputError, match="a PSF has no parameters; give CHARMM's parameter files as `parameters`"):
         read(psf, coordinates=pdb)
-    with pytest.raises(InputError, match=r"parameter files need a .psf and a file of coordinates"):
+    with pytest.raises(InputError, match=r"parameter files need a .psf and a coordinate file"):
         read(psf, parameters=[prm])
     assert "no such file" in error_of("energy", psf, "-c", pdb, "--parameters", "none.prm")
 

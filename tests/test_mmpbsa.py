@@ -108,7 +108,7 @@ def test_parts_with_trajectories_of_their_own(folder: Path, wanted: dict[tuple[s
 def test_shares_of_residues_add_up_to_sanders_constants(folder: Path, idecomp: int) -> None:
     done = call(folder, DECOMP.format(idecomp, 3, 1), *parts(folder))
     assert done.exit_code == 0, done.output
-    assert "Note: Non-Polar Solv. of decompositions is of LCPO areas" in done.output
+    assert "Note: Non-Polar Solv. of decompositions is computed from LCPO areas" in done.output
     found = shares_of((folder / "d.dat").read_text())
     wanted = terms_of(folder, "sander")  # extdiel 80, as where sander computes the energies
     for system, name in (("Complex", "complex"), ("Receptor", "receptor"), ("Ligand", "ligand"), ("DELTAS", "delta")):

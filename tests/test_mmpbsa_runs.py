@@ -111,7 +111,7 @@ def test_entropies_are_those_of_gmx_mmpbsa(folder: Path) -> None:
     total = found["energy"]["TOTAL"]["mean"]
     assert f"Using C2 Entropy Approximation:\nΔG binding = {total + c2:9.2f} +/-" in text
     assert f"ΔG binding = {total + np.mean(running[-2:]):9.2f} +/-" in text
-    assert ("WARNING: the interaction energy scatters" in text) == (energies.std() > 3.6)
+    assert ("WARNING: the standard deviation of the interaction energy" in text) == (energies.std() > 3.6)
 
 
 def test_entropies_need_parts_from_frames_of_the_complex(folder: Path) -> None:

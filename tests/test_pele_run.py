@@ -375,7 +375,7 @@ def test_mistakes_are_sentences(folder):
     assert "is not a folder" in error_of(*words, folder / "pele.conf")
     conf = folder / "pele.conf"
     conf.write_text(conf.read_text().replace("selectionToPerturb", "nothing"))
-    assert "has no chains in selectionToPerturb; give the ligand by --ligand" in error_of("rescore", folder)
+    assert "has no chains in selectionToPerturb; give the ligand as --ligand" in error_of("rescore", folder)
     (folder / "second.conf").write_text(CONTROL)
     (folder / "pele.conf").rename(folder / "first.conf")
     assert "contains 2 files .conf; expected one by the name pele.conf" in error_of("rescore", folder)

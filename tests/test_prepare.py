@@ -272,7 +272,7 @@ def test_all_is_relaxed_around_a_residue_without_parameters(tmp_path):
     changes = prepare(file_of(tmp_path, [*HEAVY, "TER", *LIGAND]), tmp_path / "ready.pdb", keep_hetero=True)
     assert (changes.not_relaxed, changes.relaxed) == (["A:LIG203"], False)
     assert changes.without_parameters == ["A:LIG203"]
-    assert "A:LIG203: the built-in force field has no parameters of LIG" in changes.warnings[0]
+    assert "A:LIG203: the built-in force field has no parameters for LIG" in changes.warnings[0]
     assert "A:LIG203" in error_of("energy", tmp_path / "ready.pdb")
     prepare(file_of(tmp_path, HEAVY), tmp_path / "alone.pdb")
     alone = bond_lengths(tmp_path / "alone.pdb")

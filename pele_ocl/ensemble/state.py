@@ -272,7 +272,7 @@ class State:
         """Raise InputError for rows that were not evaluated since they changed."""
         old = [k for k in rows[~self.evaluated[rows]].tolist() if k not in self.failed]
         if old:
-            raise InputError(f"row {old[0]} was changed since its evaluation; call evaluate() first")
+            raise InputError(f"row {old[0]} was not evaluated after its last change; call evaluate() first")
 
     def by_system(self, rows: Rows) -> list[tuple[Rows, System]]:
         """Indices into `rows` by molecule, without failed rows."""

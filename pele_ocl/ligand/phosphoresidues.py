@@ -73,7 +73,7 @@ def _with_ff14sb(
     if not kept.is_file():
         cache.keep(kept, text.encode())
     if not kept.is_file():
-        raise InputError(f"{kept}: cannot be written; name another folder by {cache.VARIABLE}")
+        raise InputError(f"{kept}: cannot be written; choose another folder with {cache.VARIABLE}")
     sentence = f"{' and '.join(lacking)}: parameters of AMBER's phosaa14SB, of AmberTools' files"
     notes = (*structure.notes, Note(sentence, code="phosphoresidues"))
     added = replace(field, xml=replace(field.xml, files=(*field.xml.files, str(kept))))

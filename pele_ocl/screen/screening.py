@@ -291,7 +291,7 @@ def _take_shards(path: Path, settings: dict[str, str]) -> None:
     whole = merged(shards)
     if whole.settings != settings:
         raise FormatError(
-            f"{shards[0]}: was made with other settings; resume with the same settings, or choose another output"
+            f"{shards[0]}: was written with other settings; resume with the same settings, or choose another output"
         )
     with Journal(path, settings, kind=SCREENED) as journal:
         for record in whole.in_order():

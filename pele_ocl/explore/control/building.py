@@ -99,8 +99,8 @@ class MetricMaker:
         found = Rmsd(self._atoms, there, chosen, superposed, hydrogens)
         if found.n_compared < found.n_chosen:
             self.notes.append(
-                f"{self._file}: {block.place} is of {found.n_compared:,} of the {found.n_chosen:,} atoms that it "
-                f"selects, because {path} contains no others with the same chain, residue and name"
+                f"{self._file}: {block.place} uses {found.n_compared:,} of the {found.n_chosen:,} selected atoms, "
+                f"because {path} contains no others with the same chain, residue and name"
             )
         return found
 
