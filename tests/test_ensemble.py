@@ -154,7 +154,7 @@ def test_a_kernel_of_a_driver_gets_arguments_by_name(device):
     np.testing.assert_allclose(
         ensemble.positions[1] - MOLECULES[1].positions, np.tile([0.5, 0, -1], (30, 1)), atol=1e-6
     )
-    with pytest.raises(InputError, match="row 0 was changed since its evaluation"):
+    with pytest.raises(InputError, match="row 0 was not evaluated after its last change"):
         _ = ensemble.energies
     for wrong, why in (
         ({"velocities": velocities}, "lacks dt"), ({"velocities": velocities, "dt": 1, "t": 2}, "has no t"),

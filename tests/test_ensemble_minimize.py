@@ -221,7 +221,7 @@ def test_wrong_options_are_named(device):
     ensemble = Ensemble(MOLECULES[1], 2, device=device)
     for options, words in (
         ({"tolerance": -1}, "tolerance"), ({"method": "best"}, "unknown method"), ({"speed": 3}, "unknown option"),
-        ({"rounds": 0}, "rounds"), ({"frozen": [1]}, "set by the ensemble"), ({"precision": "float32"}, "set by the ensemble"),
+        ({"rounds": 0}, "rounds"), ({"frozen": [1]}, "by the ensemble"), ({"precision": "float32"}, "by the ensemble"),
         ({"constraints": "all"}, "constraints"), ({"method": "newton", "constraints": "hbonds"}, "not support"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=words):

@@ -79,7 +79,8 @@ def entropy_lines(entropy: Entropy, mean: float) -> list[str]:
         )
     ]
     lines = [
-        f"Entropy at {entropy.temperature:g} K, kcal/mol; standard deviation of the interaction energy {entropy.sigma:,.2f}; the",
+        f"Entropy at {entropy.temperature:g} K, kcal/mol; the interaction energy has a standard deviation of "
+        f"{entropy.sigma:,.2f}; the",
         f"interaction entropy is {entropy.last_quarter:,.3f} on average over the last quarter of the frames",
         text_table(heads, rows, "<>>>"),
     ]
