@@ -291,7 +291,7 @@ def _with_coordinates(function: Callable[..., Any], what: Any, words: dict[str, 
             continue
         if word == "trajectory" and (topology or (left and has_trajectory)):
             raise KeywordError(
-                f"{path}: is a trajectory of {topology or left[-1]}; name it so: `trajectory={str(path)!r}`"
+                f"{path}: is a trajectory of {topology or left[-1]}; pass it as `trajectory={str(path)!r}`"
             )
         (coordinates if word == "coordinates" or topology else left).append(path)
         topology = ""

@@ -250,7 +250,7 @@ def test_a_topology_takes_the_coordinates_behind_it(topology, tmp_path):
 
 def test_coordinates_and_trajectories_in_the_place_of_a_structure_are_explained(topology, tmp_path):
     (restart_file := tmp_path / "x.rst7").write_text(restart(POSITIONS))
-    with pytest.raises(KeywordError, match=r"run\.nc: is a trajectory of .*; name it so: `trajectory='run\.nc'`"):
+    with pytest.raises(KeywordError, match=r"run\.nc: is a trajectory of .*; pass it as `trajectory='run\.nc'`"):
         pele_ocl.energy([topology, "run.nc"])
     with pytest.raises(KeywordError, match=r"x\.rst7: contains only coordinates; give the topology before it"):
         pele_ocl.energy([restart_file, "x.pdb"])
@@ -259,7 +259,7 @@ def test_coordinates_and_trajectories_in_the_place_of_a_structure_are_explained(
     pdb = Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"
     said = error_of("pb", pdb, restart_file)
     assert said.endswith(f"extra argument ({restart_file}); give it as --coordinates {restart_file}")
-    with pytest.raises(KeywordError, match=r"run\.nc: is a trajectory of .*hexapeptide\.pdb; name it so"):
+    with pytest.raises(KeywordError, match=r"run\.nc: is a trajectory of .*hexapeptide\.pdb; pass it as"):
         pele_ocl.binding([pdb, "run.nc"], ligand="resid 6")
 
 

@@ -56,7 +56,7 @@ def test_frames_of_more_atoms_that_start_too_late(folder: Path) -> None:
     [
         (
             ["-rp", "complex.parm7", "-lp", "part.top", "-y", "frames.nc"],
-            "receptor and ligand 192 and 96,",
+            "receptor and ligand 192 and 96;",
         ),
         (
             ["-rp", "part.top", "-lp", "part.top", "-y", "few.nc"],
@@ -88,7 +88,7 @@ def test_a_run_without_a_topology_or_with_a_missing_file_ends_before_any_work(fo
     """As gmx_MMPBSA's own command lines without -cp do, which it makes a topology for."""
     cut = [str(folder / name) for name in ("none.ndx", "frames.nc")]
     for words, sentence in (
-        (["-cs", "com.tpr", "-ci", "index.ndx", "-cg", "0", "1", "-ct", "run.xtc", "-lm", "lig.mol2"], "by -cp"),
+        (["-cs", "com.tpr", "-ci", "index.ndx", "-cg", "0", "1", "-ct", "run.xtc", "-lm", "lig.mol2"], "give -cp"),
         (["-cp", str(folder / "frames.nc"), "-ci", cut[0], "-cg", "0", "1", "-ct", cut[1]], "none.ndx: no such file"),
         (["-cp", str(folder / "complex.parm7"), "-y", str(folder / "none.nc")], "none.nc: no such file"),
     ):
@@ -162,5 +162,7 @@ def test_files_and_keywords_in_the_place_of_others_are_explained() -> None:
         pele_ocl.binding("com.prmtop", receptor=":1-9", ligand="lig.prmtop", trajectory="run.nc")
     with pytest.raises(KeywordError, match=r"`receptor` is 'rec\.pdb', a file; choose its atoms of the complex"):
         pele_ocl.binding("com.prmtop", receptor="rec.pdb", ligand=":LIG")
-    with pytest.raises(TypeError, match=r"takes the ligand there, .*; name the file, trajectory='run\.nc'"):
+    with pytest.raises(
+        TypeError, match=r"expects the ligand at this position, .*; pass the file as trajectory='run\.nc'"
+    ):
         pele_ocl.binding("com.prmtop", "run.nc", ":LIG")

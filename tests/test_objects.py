@@ -97,7 +97,7 @@ def test_words_of_reading_are_applied_as_to_a_path(universe):
         assert found.total == pytest.approx(wanted.total, abs=1e-3), words
     with pytest.raises(TypeError, match="did you mean 'forcefield'"):
         pele_ocl.energy(universe, forcefeld="amber14")
-    with pytest.raises(InputError, match=r"type Universe, is read at its current frame; leave out the number"):
+    with pytest.raises(InputError, match=r"type Universe is read at its current frame; leave out the number"):
         pele_ocl.energy(universe, model=2)
 
 
@@ -448,7 +448,9 @@ def test_sentences_about_objects_and_files_in_other_places(universe):
     with pytest.raises(TypeError, match="did you mean 'ligands'"):
         pele_ocl.simulate(TRIALANINE, ligand="x.sdf")
     for path, word in (("pb.csv", "output"), ("a/lig.sdf", "ligands"), ("run.nc", "trajectory")):
-        with pytest.raises(TypeError, match=rf"takes the ligand there, .*; name the file, {word}='{path}'"):
+        with pytest.raises(
+            TypeError, match=rf"expects the ligand at this position, .*; pass the file as {word}='{path}'"
+        ):
             pele_ocl.binding(universe, path, "resid 2")
     long = "/" + "folder/" * 20
     with pytest.raises(TypeError, match=r"trajectory='/folder.*\.\.\..*/run.nc' to read it"):

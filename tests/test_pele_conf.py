@@ -89,7 +89,7 @@ def test_words_stand_for_values_or_for_settings(control, change, to):
 @pytest.mark.parametrize(
     ("change", "to", "message"),
     [
-        ('"OBC"', '"PBSA"', "pele.conf: the solventType 'PBSA' is none of OBC, VACUUM, VDGBNP, SGBNP"),
+        ('"OBC"', '"PBSA"', "pele.conf: the solventType 'PBSA' is not one of OBC, VACUUM, VDGBNP, SGBNP"),
         (
             "0.250",
             '"$IONS"',
@@ -183,5 +183,5 @@ def test_the_solvent_of_the_file_is_taken(tmp_path):
     assert report["gradient"]["holds_radii"]
     text = run("energy", *words).stdout
     assert "Solvent       vdgbnp, radii sgb" in text
-    assert "Born radii and surface " in text
+    assert "at fixed Born radii and surface" in text
     assert "needs the SGB parameters of templates" in error_of("energy", HEXAPEPTIDE, "--gb", "vdgbnp")

@@ -195,7 +195,7 @@ def test_a_walker_that_cannot_be_read_is_one_row(folder):
     assert (found["n_poses"], found["n_failed"]) == (4, 1)
     assert found["poses"][-1]["error"].startswith(str(folder / "1" / "trajectory_1.pdb"))
     note = run("rescore", folder, "--ligand", LIGAND, code=1).stderr
-    assert "report_2 has 1 rows, its trajectory 2 models; the first 1 are taken" in note
+    assert "report_2 has 1 rows, its trajectory 2 models; the first 1 are used" in note
 
 
 def test_runs_go_on_and_shards_merge(folder, tmp_path, monkeypatch):
@@ -274,7 +274,7 @@ def test_the_control_file_beside_a_report_comes_first(folder, tmp_path):
     given = binding(folder, "--pele-conf", folder / "pele.conf")
     assert given["settings"]["ionic_strength"] == 0.1
     (folder / "1" / "originalControlFile_1.conf").write_text(CONTROL.replace("0.250", "0.100"))
-    assert "originalControlFile_1.conf: its ionic strength is not that of" in error_of("rescore", folder)
+    assert "originalControlFile_1.conf: its ionic strength differs from" in error_of("rescore", folder)
     words = ("--pele-conf", folder / "pele.conf", "--json")
     perturbed = run("rescore", folder, *words, code=1).stderr  # by which the ligand is named, too
     assert "chain L M" in perturbed
@@ -378,7 +378,7 @@ def test_mistakes_are_sentences(folder):
     assert "has no chains in selectionToPerturb; give the ligand as --ligand" in error_of("rescore", folder)
     (folder / "second.conf").write_text(CONTROL)
     (folder / "pele.conf").rename(folder / "first.conf")
-    assert "contains 2 files .conf; expected one by the name pele.conf" in error_of("rescore", folder)
+    assert "contains 2 files .conf; expected one with the name pele.conf" in error_of("rescore", folder)
 
 
 @needs_samples

@@ -251,8 +251,8 @@ def test_error_on_the_device_is_that_of_the_host(ubiquitin, odd_grid, monkeypatc
     [
         (dict(method="mesh", distance_dependent=True), "no distance-dependent dielectric"),
         (dict(method="mesh", min_distance=1.0), "no minimum distance"),
-        (dict(method="mesh", accuracy=1e-7), "may be 1e-06 to 0.1"),
-        (dict(method="mesh", accuracy=float("nan")), "may be 1e-06 to 0.1"),
+        (dict(method="mesh", accuracy=1e-7), "can be 1e-06 to 0.1"),
+        (dict(method="mesh", accuracy=float("nan")), "can be 1e-06 to 0.1"),
         (dict(method="direct", accuracy=1e-3), "an accuracy applies to the methods msm, mesh and auto, not to direct"),
         (dict(method="mesh", variant="blocked"), "has no variant"),
     ],

@@ -214,7 +214,7 @@ def test_the_command_tells_what_it_changed(tmp_path):
     assert "lennard jones" in run("energy", tmp_path / "bare-ready.pdb").stdout
     report = json.loads(run("prepare", bare, "-o", tmp_path / "bare-ready.pdb", "--keep-water", "--json").stdout)
     assert (report["removed"], report["ph"]) == ({}, 7.0)
-    assert "give it the suffix .pdb" in error_of("prepare", bare, "-o", tmp_path / "x.cif")
+    assert "use the suffix .pdb" in error_of("prepare", bare, "-o", tmp_path / "x.cif")
     assert "no such file" in error_of("prepare", tmp_path / "none.pdb", "-o", tmp_path / "x.pdb")
 
 

@@ -527,7 +527,9 @@ def test_a_ring_stays_one(tmp_path):
 def test_ends_without_a_template_are_refused(tmp_path):
     lines = [line for line in heavy_lines() if int(line[22:26]) >= 16]
     acid = [line.replace("GLU", "GLH") if int(line[22:26]) == 16 else line for line in lines]
-    with pytest.raises(ParameterError, match=r"A:GLH16:N\): .* no template of GLH where a chain begins; name it GLU"):
+    with pytest.raises(
+        ParameterError, match=r"A:GLH16:N\): .* no template of GLH at the start of a chain; rename it to GLU"
+    ):
         pele_ocl.relax(model(tmp_path / "begins.pdb", acid))
     ending = [line.replace("ASP", "ASH") for line in lines if int(line[22:26]) <= 21]
     with pytest.raises(ParameterError, match=r"A:ASH21:N\): .* no template of ASH where a chain ends; name it ASP"):

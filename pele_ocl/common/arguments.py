@@ -423,7 +423,9 @@ def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], key
         word = next(iter([*(of for of in needed if of not in keywords), word_of_file(arguments[n]) or "output"]))
         is_text = isinstance(arguments[n], str | PathLike)
         by_name = f", as in {word}={described(arguments[n])}" if word in parameters and is_text else ""
-        raise TypeError(f"{name}() takes {n} value{'' if n == 1 else 's'} without a name; name the others{by_name}")
+        raise TypeError(
+            f"{name}() takes {n} positional argument{'' if n == 1 else 's'}; pass the others by keyword{by_name}"
+        )
 
 
 def several_structures(paths: Iterable[object]) -> KeywordError:
@@ -468,8 +470,10 @@ def _refuse_input_by_place(
         if name in _SELECTIONS and _is_file_name(value):
             own = [of for of in ("output", "ligands") if of in signature(with_words(function)).parameters]
             meant = word or ("output" if _suffix(value) in _TABLES else own[-1] if own else "")
-            way = f"; name the file, {meant}={described(value)}" if meant else ""
-            raise TypeError(f"{function.__name__}() takes the {name} there, a selection such as 'resname LIG'{way}")
+            way = f"; pass the file as {meant}={described(value)}" if meant else ""
+            raise TypeError(
+                f"{function.__name__}() expects the {name} at this position, a selection such as 'resname LIG'{way}"
+            )
         if name == "output" and word is None and str(value).rpartition(".")[2].lower() in _NEVER_WRITTEN:
             word = "coordinates"
         if word is None or word == name or word not in signature(with_words(function)).parameters:
@@ -478,10 +482,12 @@ def _refuse_input_by_place(
             continue
         if name == "output":
             raise TypeError(
-                f"{function.__name__}() takes the output second; name the file, {word}={described(value)} to read it "
-                f"or output={described(value)} to write it"
+                f"{function.__name__}() takes the output as second argument; pass the file as {word}={described(value)} "
+                f"to read it, or as output={described(value)} to write it"
             )
-        raise TypeError(f"{function.__name__}() takes {name!r} there; name the file: {word}={described(value)}")
+        raise TypeError(
+            f"{function.__name__}() expects {name!r} at this position; pass the file as {word}={described(value)}"
+        )
 
 
 def former_keywords(**names: str) -> Callable[[F], F]:

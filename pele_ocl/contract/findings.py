@@ -239,7 +239,9 @@ def _open_disulphides(atoms: Atoms) -> list[Finding]:
     if any(getattr(note, "code", "") == "disulphide" for note in atoms.notes):  # already reported by the force field
         return found
     for i in sulphurs[(labels.residue_names[sulphurs] == "CYX") & ~np.isin(sulphurs, bonded)].tolist():
-        text = f"{atoms.describe(i)} is half of a disulphide without a partner; name the residue CYS or add the bond"
+        text = (
+            f"{atoms.describe(i)} is half of a disulphide without a partner; rename the residue to CYS or add the bond"
+        )
         found.append(Finding("noted", text, (i,), "disulphide"))
     return found
 

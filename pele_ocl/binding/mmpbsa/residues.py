@@ -46,7 +46,7 @@ def printed_residues(
     within = re.fullmatch(r"within\s+([\d.]+)", words, re.IGNORECASE)
     if within:
         if is_ligand is None:
-            raise InputError(f"print_res={words} needs receptor and ligand; name residues by number")
+            raise InputError(f"print_res={words} needs receptor and ligand; select residues by number")
         close = np.zeros(len(atoms), bool)
         for side in (is_ligand, ~is_ligand):
             close |= near(atoms.positions, side, float(within[1])) & ~side

@@ -100,8 +100,8 @@ def mmpbsa(
     """
     if complex_topology is None:
         raise KeywordError(
-            "the topology of the complex is missing: give `complex_topology`. gmx_MMPBSA makes one of structures "
-            "by tleap where it has none, which is not supported"
+            "the topology of the complex is missing: give `complex_topology`. Creating it "
+            "from structures with tleap, as gmx_MMPBSA does, is not supported"
         )
     paths = _files("trajectory", trajectory)
     if not paths:

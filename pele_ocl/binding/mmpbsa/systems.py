@@ -179,7 +179,7 @@ def parts_by_topologies(complex_: Atoms, receptor: Atoms, ligand: Atoms) -> NDAr
             is_ligand[inside] = True
             return is_ligand
     raise InputError(
-        "the atoms of receptor and ligand are not those of the complex; name receptor_mask and ligand_mask in &general"
+        "the atoms of receptor and ligand are not those of the complex; set receptor_mask and ligand_mask in &general"
     )
 
 
