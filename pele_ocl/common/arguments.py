@@ -482,7 +482,7 @@ def _refuse_input_by_place(
             continue
         if name == "output":
             raise TypeError(
-                f"{function.__name__}() takes the output as second argument; pass the file as {word}={described(value)} "
+                f"{function.__name__}() takes the output second; pass the file as {word}={described(value)} "
                 f"to read it, or as output={described(value)} to write it"
             )
         raise TypeError(
