@@ -162,16 +162,16 @@ ADDED = "as_int(as_float(expected) + value)"
         ("segments", "k < offsets[i + 1]", "k < offsets[i]", "still 1, as the check filled the array before"),
         ("segments", "k < offsets[i + 1]", "k <= offsets[i + 1]", "the gradient of atom 0, x is"),
         ("segments", "k < offsets[i + 1]", "k < offsets[i + 2]", "not two of them"),
-        ("born8", "1.0f / 3", "1 / 3", "line 4: 1 / 3 is 0, C divides integers so; write 1.0f / 3"),
+        ("born8", "1.0f / 3", "1 / 3", "line 4: 1 / 3 is 0, because C divides integers; write 1.0f / 3"),
         ("born8", "1.0f / 3", "1.0 / 3", "line 4: a double is combined with a float vector"),
         ("born8", "!any(near)", "!near", "line 12: a mask has a truth value in each lane"),
         (
             "born8",
             "!any(near)",
             "any(near)",
-            "every near pair has the series' value, infinite for an atom with itself at r2 = 0",
+            "every near pair has the value of the series, infinite for an atom with itself at r2 = 0",
         ),
-        ("born8", "fmax(4 * s, rho + s)", "4 * s", "a pair is far beyond both, fmax(4 * s, rho + s)"),
+        ("born8", "fmax(4 * s, rho + s)", "4 * s", "a pair is far if it is beyond both, fmax(4 * s, rho + s)"),
         ("born8", "!any(near)", "0", "must be true if no lane is near"),
         ("born8", "far * far", "far", "is it compared with far * far?"),
         ("born8", " + x * (5.0f / 11)", "", "the series ends one term too early"),
@@ -190,7 +190,7 @@ ADDED = "as_int(as_float(expected) + value)"
         ("cutoff_bins", "if (r2 < cutoff * cutoff)", "if (true)", "atoms beyond the cutoff count, too"),
         ("cutoff_bins", "if (r2 < cutoff * cutoff)", "if (r2 < cutoff)", "compare it with cutoff * cutoff"),
         ("cutoff_bins", "begins[b + 1];", "begins[b + 1] - 1;", "one atom too few at its end"),
-        ("cutoff_bins", "a = begins[b];", "a = begins[b] + 1;", "one atom too few at its begin"),
+        ("cutoff_bins", "a = begins[b];", "a = begins[b] + 1;", "one atom too few at its start"),
         ("cutoff_bins", "a < begins[b + 1]", "a < begins[b]", "nothing was added"),
         ("cutoff_bins", ">= bins.xyz)", ">= bins.xyz - 1)", "last layer of bins is left out"),
         ("cutoff_bins", "any(bin.xyz < 0)", "any(bin.xyz < 1)", "first layer of bins is left out"),
@@ -198,13 +198,13 @@ ADDED = "as_int(as_float(expected) + value)"
             "cutoff_bins",
             "(k * ny + j) * nx + i",
             "(i * ny + j) * nx + k",
-            "x and z change places instead of `map`",
+            "x and z are swapped instead of `map`",
         ),
         ("cutoff_bins", "= sum;", "= 332.06f * sum;", "all are 332.1 times what they should be"),
         ("cutoff_bins", "= sum;", "= 0.1f * sum;", "all are 0.1 times what they should be"),
         ("cutoff_bins", NUMBER, "(own.z * bins.y + own.y) * bins.x + own.x", "b is the number of `bin`"),
-        ("cutoff_bins", NUMBER, "(bin.x * bins.y + bin.y) * bins.z + bin.z", "x and z change places"),
-        ("cutoff_bins", NUMBER, "(bin.z * bins.x + bin.x) * bins.y + bin.y", "x and y change places"),
+        ("cutoff_bins", NUMBER, "(bin.x * bins.y + bin.y) * bins.z + bin.z", "x and z are swapped"),
+        ("cutoff_bins", NUMBER, "(bin.z * bins.x + bin.x) * bins.y + bin.y", "x and y are swapped"),
     ],
 )
 def test_slips_are_told_by_their_cause(name, right, wrong, said, capsys):
@@ -459,7 +459,7 @@ def test_hand_ins_are_graded_in_a_table(tmp_path, capfd, monkeypatch):
     ]  # fmt: skip
     assert all(float(row[column]) > 0 for row in rows[:2] for column in ("ms", "ms of the solution"))
     lines = capfd.readouterr().out.splitlines()
-    assert lines[-2:] == ["", "right, of all 3 students: gather 1, segments 1"]
+    assert lines[-2:] == ["", "correct answers of all 3 students: gather 1, segments 1"]
     assert [line.split("; ") for line in lines[-5:-2]] == [
         [f"{'ada':20} 2 of 2 right"],
         [f"{'bob':20} 0 of 2 right", "wrong: gather, segments"],

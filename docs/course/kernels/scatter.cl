@@ -3,7 +3,7 @@
 kernel void scatter(
     const int n_atoms, global const float4 *atoms,                  // x, y, z [A], charge times 332.06
     const int nx, const int ny, const int nz, const float4 corner,  // first point [A]; w: spacing
-    volatile global int *map)                                       // (nz, ny, nx) bits, initially zero
+    volatile global int *map)                                       // (nz, ny, nx) bits, initially 0
 {
     const int a = get_global_id(0);
     if (a >= n_atoms) return;

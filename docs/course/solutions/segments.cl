@@ -1,4 +1,4 @@
-// A work-item owns an atom and sums the stored gradients of its pairs; no other work-item writes there.
+// A work-item owns an atom and sums the stored gradients of its pairs; no other one writes there.
 kernel void segments(
     const int n_atoms, global const float4 *stored,  // (n_pairs) gradients of pairs
     global const int *index,                         // (n_pairs) numbers of pairs, atom by atom
