@@ -411,7 +411,7 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
         ("write kappa dx kappa", "write kappa dx ./pot", "line 29: pot.dx: the same file as the output pot.dx"),
         ("write kappa dx kappa", "write kappa dx none/kappa", "line 29: none/kappa.dx: the folder "),
         ("gcent mol 1", "gcent mol \u00b2", "line 9: unknown molecule \u00b2; READ names 1"),
-        ("pdie 2.0", "pdie two", "line 17: 'two' is not a number, as pdie needs it"),
+        ("pdie 2.0", "pdie two", "line 17: 'two' is not a number, which pdie needs"),
         ("pdie 2.0", "", "line 5: pdie is missing in ELEC solv"),
         ("conc 0.15 radius 2.0", "conc 0.25 radius 2.0", "line 5: the salt is not neutral"),
         ("fgcent mol 1", "fgcent mol 2", "line 11: unknown molecule 2; READ names 1"),

@@ -265,7 +265,7 @@ def test_selections_are_the_manual_s(molecule):
     )
     for given, message in (
         ({"links": {"ids": ["B:7"]}}, "no atom of the structure is in 'B:7'"),
-        ({"residues": {}}, "'residues' is none of atoms, links, chains, omit"),
+        ({"residues": {}}, "'residues' is not one of atoms, links, chains, omit"),
         ("nothing", "expected a selection of atoms, links or chains"),
         ({"chains": "most"}, "all, ligands or everythingButLigands"),
     ):

@@ -92,7 +92,7 @@ def test_an_unknown_residue_beside_a_gap_is_still_refused_by_its_name(app, tmp_p
     lines = [line for line in lines if not (line[17:20] == "PHE" and line[12:16].strip() == "CG")]
     path = tmp_path / "gap.pdb"
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(ParameterError, match=r"A:PHE4:N.*amber14 has no residue PHE of these atoms"):
+    with pytest.raises(ParameterError, match=r"A:PHE4:N.*amber14 has no residue PHE with these atoms"):
         read(path, "amber14")
 
 
@@ -128,7 +128,7 @@ def test_a_ligand_of_an_xml_file(app, tmp_path):
     assert len(atoms) == 96 + 9
     assert atoms.charges[96:].tolist() == [-0.136, 0.126, -0.6, 0.042, 0.042, 0.042, 0.044, 0.044, 0.396]
     with pytest.raises(
-        ParameterError, match=r"complex.pdb:\d+ \(L:ETO1:C1\): ff14SB has no residue ETO of these atoms"
+        ParameterError, match=r"complex.pdb:\d+ \(L:ETO1:C1\): ff14SB has no residue ETO with these atoms"
     ):
         read(tmp_path / "complex.pdb", "ff14SB")
 

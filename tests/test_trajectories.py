@@ -100,7 +100,7 @@ def test_atoms_are_selected_by_name_and_by_index(tmp_path, atoms):
         trajectory(path, peptide)
     for select in ("index < 96", "index 0:95", np.arange(156) < 96, slice(96)):
         assert np.array_equal(next(iter(trajectory(path, peptide, select=select))), wet[:, :96])
-    with pytest.raises(InputError, match="names 10 of 156 atoms; the structure has 96"):
+    with pytest.raises(InputError, match="contains 10 of 156 atoms; the structure has 96"):
         trajectory(path, peptide, select="index < 10")
     with pytest.raises(InputError, match="`topology`"):
         trajectory(path, peptide, select="protein")

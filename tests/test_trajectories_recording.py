@@ -559,7 +559,7 @@ def test_options_that_do_not_go_together(tmp_path, peptide):
     )
     assert "the same file" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", path)
     other = write_trajectory(tmp_path / "other.nc", np.zeros((2, 100, 3)))
-    assert "have 100 atoms, the structure 96; choose" in error_of("energy", HEXAPEPTIDE, "-t", other)
+    assert "have 100 atoms, the structure 96; select" in error_of("energy", HEXAPEPTIDE, "-t", other)
 
 
 def test_energies_of_residues_are_means_over_frames(tmp_path, peptide):
