@@ -620,9 +620,7 @@ def test_coordinates_behind_a_topology_are_its_own(tmp_path):
     table = tmp_path / "table.csv"
     assert pele_ocl.energy(top, places, table, gb="none").total == expected
     assert f"# coordinates: {places}" in table.read_text().splitlines()
-    with pytest.raises(
-        TypeError, match=r"takes the output second; pass the file as coordinates='none\.rst7'"
-    ):
+    with pytest.raises(TypeError, match=r"takes the output second; pass the file as coordinates='none\.rst7'"):
         pele_ocl.energy(top, "none.rst7")
     with pytest.raises(TypeError, match="name the file, coordinates="):
         pele_ocl.energy(PEPTIDE, places)

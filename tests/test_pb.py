@@ -853,6 +853,19 @@ def test_rows_by_the_launches_of_gpus(monkeypatch):
     assert np.allclose(alone, expected, rtol=1e-6)
 
 
+@pytest.mark.usefixtures("launches_of_gpus")
+@pytest.mark.parametrize("spacing", [0.3, 1.1])
+def test_edges_are_cut_alike_by_the_launches_of_gpus(spacing, monkeypatch):
+    """By groups that find the spheres near an edge in float32; coarse blocks have more than a group loads at a time."""
+    run = PoissonBoltzmann(random_molecule(), spacing=spacing)
+    expected = run.maps()
+    monkeypatch.setattr(Launching, "is_cpu", False)
+    found = run.maps()
+    for name in ("dielx", "diely", "dielz"):
+        assert len(np.unique(expected[name].values)) > 40
+        np.testing.assert_array_equal(found[name].values, expected[name].values)
+
+
 def test_other_sets_end_when_the_caller_stops(monkeypatch):
     """As after an error or an interrupt, without waiting for their solutions."""
     atoms, begun, solved = random_molecule(), Event(), list[int]()

@@ -393,19 +393,36 @@ def test_another_thread_has_its_turn_while_one_waits(device, monkeypatch):
         with turns:
             other_is_done.set()
 
-    def has_come(queue: Queue, event: cl.Event) -> bool:
-        assert other_is_done.wait(60)
-        return own(queue, event)
-
-    monkeypatch.setattr(Queue, "has_come", has_come)
+    monkeypatch.setattr(Queue, "has_come", lambda queue, event: other_is_done.is_set() and own(queue, event))
     with turns, Queue(device, "float32", profile=False).beside(turns) as queue:
         buffer, thread = queue.send(np.arange(5)), Thread(target=work)
         thread.start()
-        assert not other_is_done.is_set()
+        assert not other_is_done.wait(0.1)
         assert queue.download(buffer, 5).tolist() == [0, 1, 2, 3, 4]
-        assert turns.lock.locked()
     thread.join()
     assert other_is_done.is_set()
+
+
+def test_a_thread_whose_commands_are_complete_runs_between_launches_of_another():
+    turns, order, is_complete = Turns(), list[str](), Event()
+
+    def work() -> None:
+        with turns:
+            order.append("waits")
+            turns.wait(is_complete.is_set)
+            order.append("continues")
+
+    thread = Thread(target=work)
+    with turns:
+        thread.start()
+        turns.wait(lambda: "waits" in order)
+        turns.offer(lambda: order.append("flushed"))
+        order.append("launched")
+        is_complete.set()
+        turns.offer(lambda: order.append("flushed"))
+        order.append("launched")
+    thread.join()
+    assert order == ["waits", "launched", "flushed", "continues", "launched"]
 
 
 def test_threads_end_at_their_next_turn(device):
@@ -416,8 +433,6 @@ def test_threads_end_at_their_next_turn(device):
         turns.is_over = True
         with pytest.raises(CancelledError):
             queue.download(buffer, 5)
-        assert turns.lock.locked()
-    assert not turns.lock.locked()
 
 
 def test_large_buffers_are_cleared_in_pieces(device, monkeypatch):

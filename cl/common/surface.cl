@@ -6,6 +6,7 @@
 // All atoms whose terms depend on the position of an atom are in its list. So groups need no synchronization and never
 // write to the same address. The list has the order of the slots, so results are bitwise reproducible.
 #include "common/real.clh"
+#include "common/barrier.clh"
 #include "engine/arguments.clh"
 #include "common/tiles.clh"
 #include "physics/lcpo.clh"
@@ -26,12 +27,6 @@
 #error "GRADIENT: 1 for the gradient, 0 for energies alone"
 #endif
 
-#if GROUP == 1
-#define SYNCHRONISE()
-#else
-#define SYNCHRONISE() barrier(CLK_LOCAL_MEM_FENCE)
-#endif
-
 #define FAR_AWAY (real)1e4  // position of padding entries of the list [A]
 
 // Number of marks of lower work-items; *all: total number of marks. words: GROUP / 32, one bit per work-item
@@ -41,9 +36,9 @@ INLINE int marks_before(bool mark, int item, local uint *words, int *all) {
     return 0;
 #else
     if (item < GROUP / 32) words[item] = 0;
-    SYNCHRONISE();
+    GROUP_BARRIER(GROUP, CLK_LOCAL_MEM_FENCE);
     if (mark) atomic_or(&words[item / 32], 1u << item % 32);
-    SYNCHRONISE();
+    GROUP_BARRIER(GROUP, CLK_LOCAL_MEM_FENCE);
     int before = 0;
     *all = 0;
     for (int word = 0; word < GROUP / 32; ++word) {
@@ -52,7 +47,7 @@ INLINE int marks_before(bool mark, int item, local uint *words, int *all) {
         if (word < item / 32) before += popcount(bits);
         if (word == item / 32) before += popcount(bits & ((1u << item % 32) - 1u));
     }
-    SYNCHRONISE();
+    GROUP_BARRIER(GROUP, CLK_LOCAL_MEM_FENCE);
     return before;
 #endif
 }
@@ -140,7 +135,7 @@ void lcpo_energies(
             int n_near;
             const int place = marks_before(is_near, item, words, &n_near);
             if (is_near) near_tiles[place] = tile;
-            SYNCHRONISE();
+            GROUP_BARRIER(GROUP, CLK_LOCAL_MEM_FENCE);
             for (int start = 0; start < n_near * TILE; start += GROUP * WIDTH) {
                 const int candidate = start + item * WIDTH;
                 maskv is_neighbour = 0;
@@ -158,7 +153,7 @@ void lcpo_energies(
             }
         }
         const int n = min(count, NEIGHBOURS), end = (n + WIDTH - 1) / WIDTH * WIDTH;
-        SYNCHRONISE();
+        GROUP_BARRIER(GROUP, CLK_LOCAL_MEM_FENCE);
         for (int k = item; k < end; k += GROUP) {
             const int met = list[min(k, n - 1)];
             const real4 trait_met = traits[met], shift = origins[box + met / TILE] - origin;
@@ -170,7 +165,7 @@ void lcpo_energies(
             p3[k] = trait_met.y;
             p4[k] = trait_met.z;
         }
-        SYNCHRONISE();
+        GROUP_BARRIER(GROUP, CLK_LOCAL_MEM_FENCE);
         for (int k = item * WIDTH; k < end; k += GROUP * WIDTH) {
             const realv dx = LOAD(k, near_x), dy = LOAD(k, near_y), dz = LOAD(k, near_z), radius_met = LOAD(k, near_radii);
             const realv r2 = dx * dx + dy * dy + dz * dz, inv_r = inverse_sqrt(r2), r = r2 * inv_r;
@@ -178,7 +173,7 @@ void lcpo_energies(
             STORE(BURIED_AREA(radius, r, inv_r, squares), k, taken);
             STORE(LOAD(k, p3) + LOAD(k, p4) * BURIED_AREA(radius_met, r, inv_r, -squares), k, given);
         }
-        SYNCHRONISE();
+        GROUP_BARRIER(GROUP, CLK_LOCAL_MEM_FENCE);
         realv gx = 0, gy = 0, gz = 0, energy = 0;
         for (int b = item * WIDTH; b < end; b += GROUP * WIDTH) {
             const realv xb = LOAD(b, near_x), yb = LOAD(b, near_y), zb = LOAD(b, near_z), radius_b = LOAD(b, near_radii);
@@ -212,10 +207,10 @@ void lcpo_energies(
 #endif
         }
         sums[item] = (real4)(lane_sum(gx), lane_sum(gy), lane_sum(gz), lane_sum(energy));
-        SYNCHRONISE();
+        GROUP_BARRIER(GROUP, CLK_LOCAL_MEM_FENCE);
         for (int half_size = GROUP / 2; half_size > 0; half_size /= 2) {
             if (item < half_size) sums[item] += sums[item + half_size];
-            SYNCHRONISE();
+            GROUP_BARRIER(GROUP, CLK_LOCAL_MEM_FENCE);
         }
         if (item == 0) {
             real4 sum = sums[0];

@@ -171,6 +171,8 @@ INLINE total3 point_at(Circle circle, total angle) {
     return circle.middle + circle.radius * (cos(angle) * circle.u + sin(angle) * circle.v);
 }
 
+#define MOST_HOLDERS 16  // spheres collected by a work-item before their angles are computed
+
 // Finds neighbours from *t on, other than atom b, that may contain points of a circle; *t is then the next to test.
 // They are collected before angles are computed, since work-items of a GPU's group find different ones and would
 // diverge.

@@ -79,8 +79,7 @@ def entropy_lines(entropy: Entropy, mean: float) -> list[str]:
         )
     ]
     lines = [
-        f"Entropy at {entropy.temperature:g} K, kcal/mol; the interaction energy has a standard deviation of "
-        f"{entropy.sigma:,.2f}; the",
+        f"Entropy at {entropy.temperature:g} K, kcal/mol; SD of the interaction energy {entropy.sigma:,.2f}; the",
         f"interaction entropy is {entropy.last_quarter:,.3f} on average over the last quarter of the frames",
         text_table(heads, rows, "<>>>"),
     ]
@@ -111,7 +110,7 @@ def alanine_lines(scan: AlanineScan) -> str:
         for residue, of in zip(scan.residues, scan.statistics(), strict=True)
     ]
     heads = ("to alanine", "change", *(("SD", "SEM blocks") if scatter else ()))
-    told = "Alanine scan: change of the binding energy, mutant less wild type (MMPBSA.py: the reverse), kcal/mol"
+    told = "Alanine scan: change of the binding energy, mutant minus wild type (MMPBSA.py: the reverse), kcal/mol"
     return told + "\n" + text_table(heads, rows, "<" + ">" * (len(heads) - 1))
 
 

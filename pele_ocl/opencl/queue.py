@@ -72,30 +72,102 @@ def elapsed_seconds(events: Sequence[Event], firsts: set[int], part: slice) -> f
 
 
 class Turns:
-    """Lock held by the thread that uses a device, for several threads with a queue each.
+    """Lets several threads with a queue each take turns: one thread runs until it waits for the device.
 
-    is_over : set to True to end the other threads at their next turn
+    The running thread checks whether the commands of waiting threads are complete, and lets them run between its own
+    launches. If waiting threads checked this, each would need Python's global lock, which the running thread releases
+    only every few milliseconds, and the device would be idle.
+
+    is_over : set to True to end the other threads at their next turn, by a CancelledError
     """
 
     def __init__(self) -> None:
-        self.lock, self.is_over = Lock(), False
+        self.is_over = False
+        # The lock is acquired to change or read the next two attributes.
+        self._is_taken, self._lock = False, Lock()
+        # Threads in the order of their turns. The lock of a thread is released when it may run. The function returns
+        # whether its commands are complete; None if it does not wait for the device.
+        self._others: deque[tuple[Lock, Callable[[], bool] | None]] = deque()
 
     def __enter__(self) -> None:
-        self.lock.acquire()
+        with self._lock:
+            turn = self._append(None) if self._is_taken else None
+            self._is_taken = True
+        if turn is not None:
+            turn.acquire()
+        if self.is_over:
+            self._leave()
+            raise CancelledError
 
     def __exit__(self, *_: object) -> None:
-        self.lock.release()
+        self._leave()
 
-    @contextmanager
-    def given(self) -> Iterator[None]:
-        """Release the lock within the block. Raises CancelledError, with the lock held, if all turns are over."""
-        self.lock.release()
-        try:
-            yield
-        finally:
-            self.lock.acquire()
+    def _leave(self) -> None:
+        while (found := self._next()) is None:
+            with self._lock:
+                if not self._others:
+                    self._is_taken = False
+                    return
+            time.sleep(BETWEEN_LOOKS)
+        found.release()
+
+    def wait(self, is_complete: Callable[[], bool]) -> None:
+        """Let other threads run until `is_complete` returns True. Raises its errors, and CancelledError at the end."""
+        turn = self._queued(is_complete)
+        while (found := self._next()) is None:
+            time.sleep(BETWEEN_LOOKS)
+        self._switch(turn, found)
+        is_complete()  # raises an error of this thread that another one has ignored
+
+    def offer(self, before: Callable[[], object]) -> None:
+        """Let another thread run if it waits for the device and its commands are complete. before : called before that
+
+        Raises CancelledError if all turns are over.
+        """
+        found = self._next(of_device=True)
+        if found is not None:
+            turn = self._queued(None)
+            try:
+                before()
+            finally:  # also after an error, since no other thread would let it run
+                self._switch(turn, found)
+
+    def _queued(self, is_complete: Callable[[], bool] | None) -> Lock:
+        """Return the lock of a thread that is now the last one."""
+        with self._lock:
+            return self._append(is_complete)
+
+    def _append(self, is_complete: Callable[[], bool] | None) -> Lock:
+        turn = Lock()
+        turn.acquire()
+        self._others.append((turn, is_complete))
+        return turn
+
+    def _switch(self, turn: Lock, found: Lock) -> None:
+        """Let a thread run, which may be the calling one, whose lock is `turn`; return when it is its turn again."""
+        found.release()
+        turn.acquire()
         if self.is_over:
             raise CancelledError
+
+    def _next(self, *, of_device: bool = False) -> Lock | None:
+        """Remove and return the first thread that can run. of_device : only if it waited for the device"""
+        with self._lock:
+            others = tuple(self._others)
+        for each in others:
+            turn, is_complete = each
+            if is_complete is None:
+                is_able = not of_device
+            else:
+                try:
+                    is_able = is_complete()
+                except Exception:  # raised again in its thread
+                    is_able = True
+            if is_able:
+                with self._lock:
+                    self._others.remove(each)
+                return turn
+        return None
 
 
 @dataclass(eq=False)
@@ -257,21 +329,12 @@ class Queue(Binder):
     def read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> None:
         """Read an array from a buffer after all earlier commands. first : index of the first value in the buffer"""
         if self.turns is not None:
-            self._give_turns(self.turns)
+            with self.device:
+                done = cl.enqueue_marker(self.command_queue)
+                self.command_queue.flush()
+            self.turns.wait(lambda: self.has_come(done))
         with self.device:
             cl.enqueue_copy(self.command_queue, array, buffer, src_offset=first * array.itemsize)
-
-    def _give_turns(self, turns: Turns) -> None:
-        """Give turns to other threads until all commands are complete.
-
-        The event is polled, because waiting in NVIDIA's runtime seems to block launches of other threads.
-        """
-        with self.device:
-            done = cl.enqueue_marker(self.command_queue)
-            self.command_queue.flush()
-        with turns.given():
-            while not self.has_come(done):
-                time.sleep(BETWEEN_LOOKS)
 
     def reaches(self, array: NDArray[Any]) -> bool:
         """Return whether the device can write a large result directly to host memory.
@@ -597,6 +660,12 @@ class Queue(Binder):
                     )
                 else:
                     cl.enqueue_nd_range_kernel(command_queue, launch.kernel_object, shape, launch.group, offset)
+        self.offer_turn()
+
+    def offer_turn(self) -> None:
+        """Let another thread run if its commands are complete; for loops on the host."""
+        if self.turns is not None:
+            self.turns.offer(self.submit)
 
     def through(
         self, source: Buffer, values: NDArray[Any], launches: Sequence[BoundLaunch], target: Buffer, array: NDArray[Any]

@@ -6,6 +6,7 @@
 // The contribution of a point p at distance r is (d.u + R) / r^4, and r^2 = d^2 + R^2 + 2 R d.u; this equals (1/r^2 +
 // (R^2 - d^2)/r^4) / 2R.
 #include "common/real.clh"
+#include "common/barrier.clh"
 #include "engine/arguments.clh"
 #include "energy/sgb/group.clh"
 #include "energy/sgb/moments.clh"
@@ -44,10 +45,10 @@ void surface_integrals(
         global const int *bits = exposed + (at + j) * WORDS;
         for (int w = item; w < WORDS; w += ITEMS) firsts[w + 1] = popcount(bits[w]);
         if (item == 0) firsts[0] = 0;
-        GROUP_BARRIER();
+        GROUP_BARRIER(ITEMS, CLK_LOCAL_MEM_FENCE);
         if (item == 0)
             for (int w = 0; w < WORDS; ++w) firsts[w + 1] += firsts[w];
-        GROUP_BARRIER();
+        GROUP_BARRIER(ITEMS, CLK_LOCAL_MEM_FENCE);
         const int count = firsts[WORDS];
         for (int w = item; w < WORDS; w += ITEMS) {
             int place = firsts[w];
@@ -57,9 +58,9 @@ void surface_integrals(
         const real4 point = points[at + j], origin = origins[box + j / TILE];
         for (int start = 0; start < count; start += ROOM) {
             const int size = min(ROOM, count - start);
-            GROUP_BARRIER();
+            GROUP_BARRIER(ITEMS, CLK_LOCAL_MEM_FENCE);
             for (int k = item; k < size; k += ITEMS) line[k] = 2 * radius * units[lined[start + k]];
-            GROUP_BARRIER();
+            GROUP_BARRIER(ITEMS, CLK_LOCAL_MEM_FENCE);
             for (int i = first; i < end; i += ITEMS * WIDTH) {
                 const real4 shift = origin - origins[box + i / TILE] + point;
                 const realv dx = shift.x - LOAD(i, x + at), dy = shift.y - LOAD(i, y + at), dz = shift.z - LOAD(i, z + at);
@@ -80,6 +81,6 @@ void surface_integrals(
                 STORE(LOAD(i, out) + (once + (radius * radius - d2) * twice) * share, i, out);
             }
         }
-        GROUP_BARRIER();
+        GROUP_BARRIER(ITEMS, CLK_LOCAL_MEM_FENCE);
     }
 }

@@ -3,6 +3,7 @@
 // (third dimension); its work-items search for neighbours together, tile by tile, and test words of points against
 // them.
 #include "common/real.clh"
+#include "common/barrier.clh"
 #include "engine/arguments.clh"
 #include "common/tiles.clh"
 #include "energy/sgb/group.clh"
@@ -85,7 +86,7 @@ void exposed_points(
         const real radius = bare + added, reach = radius + added + (has_probe ? largest_reached : largest_bare);
         for (int w = item; w < WORDS; w += ITEMS) hidden[w] = bare > 0 ? 0 : ~0;
         if (item == 0) n_near = 0;
-        GROUP_BARRIER();
+        GROUP_BARRIER(ITEMS, CLK_LOCAL_MEM_FENCE);
         for (int tile = 0; tile < n_tiles; ++tile) {
             const real4 shift = origins[box + tile] - origin;
             const bool is_last = tile == n_tiles - 1;
@@ -99,15 +100,15 @@ void exposed_points(
                 if (j != own && other_bare > 0 && bare > 0 && d.x * d.x + d.y * d.y + d.z * d.z < both * both)
                     near[atomic_inc(&n_near)] = neighbour_of(d, radius, other);
             }
-            GROUP_BARRIER();
+            GROUP_BARRIER(ITEMS, CLK_LOCAL_MEM_FENCE);
             const int count = n_near;
             const bool is_full = count > ROOM - TILE || is_last;
             if (is_full)
                 for (int w = item; w < WORDS; w += ITEMS)
                     if (~hidden[w]) hidden[w] |= hidden_by(near, count, columns, w);
-            GROUP_BARRIER();
+            GROUP_BARRIER(ITEMS, CLK_LOCAL_MEM_FENCE);
             if (is_full && item == 0) n_near = 0;
-            GROUP_BARRIER();
+            GROUP_BARRIER(ITEMS, CLK_LOCAL_MEM_FENCE);
         }
         if (kind == 0) {
             for (int w = item; w < WORDS; w += ITEMS) exposed[(at + own) * WORDS + w] = ~hidden[w];
@@ -117,7 +118,7 @@ void exposed_points(
             for (int w = item; w < WORDS; w += ITEMS)
                 if (~hidden[w]) add_products(sums, ~hidden[w], columns, w);
             for (int k = 0; k < PRODUCTS; ++k) parts[k * ITEMS + item] = lane_sum(sums[k]);
-            GROUP_BARRIER();
+            GROUP_BARRIER(ITEMS, CLK_LOCAL_MEM_FENCE);
             for (int k = item; k < PRODUCTS; k += ITEMS) {
                 real sum = 0;
                 for (int of = 0; of < ITEMS; ++of) sum += parts[k * ITEMS + of];
@@ -129,6 +130,6 @@ void exposed_points(
             for (int w = 0; w < WORDS; ++w) sum += popcount(~hidden[w]);
             areas[at + own] = FOUR_PI * radius * radius * sum / (32 * WORDS);
         }
-        GROUP_BARRIER();
+        GROUP_BARRIER(ITEMS, CLK_LOCAL_MEM_FENCE);
     }
 }

@@ -124,7 +124,7 @@ void grid_bias(
 #if GRADIENT
     for (int k = 0; k < N_VARIABLES; ++k) {
         variable_push(variables[k].x, &of[k], kept[k], slopes[k], own.gradient);
-        barrier(CLK_GLOBAL_MEM_FENCE);  // the next variable may contain the same atoms
+        GROUP_BARRIER(GROUP, CLK_GLOBAL_MEM_FENCE);  // the next variable may contain the same atoms
     }
 #endif
 }
