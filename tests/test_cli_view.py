@@ -81,7 +81,7 @@ def test_salt_of_the_potential_can_be_chosen(tmp_path, method):
     assert bare.to_json()["settings"]["ionic_strength"] == 0
     assert "no salt" in bare.text()
     assert "no salt" in run("view", HEXAPEPTIDE, *words, "--ionic-strength", 0).stdout
-    with pytest.raises(InputError, match="`ionic_strength` is about a potential that is computed"):
+    with pytest.raises(InputError, match="`ionic_strength` applies to computed potentials"):
         pele_ocl.view(HEXAPEPTIDE, residue_values={"A:MET1": 1.0}, ionic_strength=0.1)
 
 

@@ -186,8 +186,8 @@ ADDED = "as_int(as_float(expected) + value)"
         ("segments", "sign * sum", "sum", "the sign of the sum is wrong"),
         ("atomic", "add(gradient + 3 * j, -slope", "add(gradient + 3 * j, slope", "must be minus that"),
         ("atomic", "rsqrt(r2) / r2", "rsqrt(r2)", "the slope lacks a factor 1 / r2"),
-        ("atomic", "3 * j + 1,", "3 * j + 2,", "a number is not where it belongs"),
-        ("cutoff_bins", "if (r2 < cutoff * cutoff)", "if (true)", "atoms beyond the cutoff count, too"),
+        ("atomic", "3 * j + 1,", "3 * j + 2,", "a number is in the wrong place"),
+        ("cutoff_bins", "if (r2 < cutoff * cutoff)", "if (true)", "atoms beyond the cutoff are included"),
         ("cutoff_bins", "if (r2 < cutoff * cutoff)", "if (r2 < cutoff)", "compare it with cutoff * cutoff"),
         ("cutoff_bins", "begins[b + 1];", "begins[b + 1] - 1;", "one atom too few at its end"),
         ("cutoff_bins", "a = begins[b];", "a = begins[b] + 1;", "one atom too few at its start"),
@@ -397,7 +397,7 @@ def test_command(tmp_path, capfd, monkeypatch):
     assert course.main(["check", "segments", "mine.cl"]) == 1
     said, complaints = capfd.readouterr()
     assert said.startswith(f"on {DEVICES[0]}\n")
-    assert "which index lies outside its array?" in said
+    assert "which index is outside its array?" in said
     assert not complaints
     assert course.main(["check", "segments", str(COURSE / "solutions" / "segments.cl")]) == 0
     said = capfd.readouterr().out

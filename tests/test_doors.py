@@ -622,7 +622,7 @@ def test_coordinates_behind_a_topology_are_its_own(tmp_path):
     assert f"# coordinates: {places}" in table.read_text().splitlines()
     with pytest.raises(TypeError, match=r"takes the output second; pass the file as coordinates='none\.rst7'"):
         pele_ocl.energy(top, "none.rst7")
-    with pytest.raises(TypeError, match="name the file, coordinates="):
+    with pytest.raises(TypeError, match="pass the file as coordinates="):
         pele_ocl.energy(PEPTIDE, places)
     page = tmp_path / "page.html"
     done = run("view", top, places, "-o", page)

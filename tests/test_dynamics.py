@@ -539,7 +539,7 @@ def test_notes_tell_of_steps_that_are_too_long(device):
 
 
 def test_bonds_without_lengths_are_refused():
-    with pytest.raises(InputError, match="lengths of bonds"):
+    with pytest.raises(InputError, match="bond lengths need a force field"):
         Simulation(replace(PEPTIDE, bonded=None), constraints="hbonds", only_terms=["nonbonded"])
 
 

@@ -120,7 +120,7 @@ def test_ways_that_there_are_not(device):
         check_born("pairs", 1e-5)
     with pytest.raises(InputError, match=r"expected a number from 1e-06 to 0\.0001"):
         check_born("auto", 1.0)
-    with pytest.raises(InputError, match="needs tiles of 8 atoms or more, not of 4"):
+    with pytest.raises(InputError, match="needs tiles of 8 atoms or more, not 4"):
         chosen_born("tree", None, MACHINE, 20, 4, suits=True)
     for options in ({"born": "tree"}, {"accuracy": 1e-5}):
         with pytest.raises(InputError, match="no term depends on Born radii"):

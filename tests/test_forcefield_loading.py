@@ -66,7 +66,7 @@ def test_a_ligand_of_opls_kind_is_mixed_in_with_a_note(ligand):
     assert atoms.lj_sigma[-2] == 3.5
     assert atoms.combining == "arithmetic"
     assert atoms.notes == (
-        "the templates LIGZ are of OPLS kind, the others are not: Lennard-Jones parameters of all pairs are combined "
+        "the templates LIGZ are of the OPLS kind, the others are not; Lennard-Jones parameters of all pairs are combined "
         "as in amber99sb",
     )
 
@@ -159,7 +159,7 @@ def test_one_amino_acid_of_another_kind_is_merged_over_the_built_in_ones(tmp_pat
     atoms = field.assign(PEPTIDE)
     assert atoms.lj_sigma[8] == 3.4
     (note,) = atoms.notes
-    assert note.startswith("the templates ALA are of OPLS kind, the others are not")
+    assert note.startswith("the templates ALA are of the OPLS kind, the others are not")
 
 
 def test_the_twenty_amino_acids_are_a_whole_force_field(tmp_path):
@@ -203,7 +203,7 @@ def test_opls_ligands_without_proteins_join_the_built_in_force_field(tmp_path, n
     atoms = field.assign(COMPLEX)
     assert (field.name, atoms.lj_sigma[-2], atoms.combining) == ("amber99sb", 3.5, "arithmetic")
     (origin,) = (note for note in atoms.notes if "no proteins" in note)
-    assert any("the templates LIGZ are of OPLS kind" in note for note in atoms.notes)
+    assert any("the templates LIGZ are of the OPLS kind" in note for note in atoms.notes)
     assert origin.startswith("the folder of OPLS2005 has no proteins, so templates of the built-in Amber99SB were")
     assert not [note for note in field.assign(LONE_LIGAND).notes if "OPLS2005" in note]
     assert field.assign(LONE_LIGAND).combining == "geometric"
@@ -238,7 +238,7 @@ def test_two_templates_of_one_name_in_a_folder(tmp_path):
     for name in ("OPLS2005", "AMBER99sb"):
         write(tmp_path / name / "ligz", OPLS_LIGAND)
     with pytest.raises(
-        FormatError, match="is a template of the same residue; give the folder of a single force field "
+        FormatError, match="is a template of the same residue; give the folder of a single force field"
     ):
         ForceField.load(templates=[tmp_path])
 

@@ -339,7 +339,7 @@ def test_what_cannot_be_predicted_is_refused():
         predict_side_chains(atoms)
     with pytest.raises(InputError, match="neither a selection, nor a mask"):
         predict_side_chains(structure("hexapeptide"), [1000])
-    with pytest.raises(InputError, match="labels or bonds"):
+    with pytest.raises(InputError, match="labels and bonds"):
         predict_side_chains(replace(atoms, labels=None))
 
 

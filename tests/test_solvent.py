@@ -552,5 +552,5 @@ def test_a_negative_born_radius_names_the_sphere_that_covers_the_atom(plan):
         [[0, 0, 0], [5, 0, 0], [9, 0, 0]], np.zeros(3), lj_sigma=np.ones(3), lj_epsilon=np.zeros(3),
         gb_radii=[1.5, 1.5, 1.5], gb_scales=[0.8, 9.0, 9.0],
     )  # fmt: skip
-    with pytest.raises(InputError, match=r"radius of atom 0 comes .* those of atom 1, whose scaled sphere of 12.7 A"):
+    with pytest.raises(InputError, match=r"radius of atom 0 is .* those of atom 1, whose scaled sphere of 12.7 A"):
         plan(atoms, model=SolventModel(gb="hct"), precision="float64").evaluate()

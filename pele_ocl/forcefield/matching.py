@@ -190,7 +190,7 @@ def _explain(
         ((t, *differences(t.names, residue.atoms)) for t in candidates), key=lambda found: len(found[1]) + len(found[2])
     )
     lacks = [f"lacks {_listed(missing)}"] if missing else []
-    has = [f"has {_listed(extra)} too many"] if extra else []
+    has = [f"has {_listed(extra)} in excess"] if extra else []
     problem = " and ".join(lacks + has)
     return f"{where}: against the closest template, {template.name}, the residue {problem}{others}; {_advice(missing)}"
 
