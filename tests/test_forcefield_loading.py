@@ -66,8 +66,8 @@ def test_a_ligand_of_opls_kind_is_mixed_in_with_a_note(ligand):
     assert atoms.lj_sigma[-2] == 3.5
     assert atoms.combining == "arithmetic"
     assert atoms.notes == (
-        "the templates LIGZ are of the OPLS kind, the others are not; Lennard-Jones parameters of all pairs are combined "
-        "as in amber99sb",
+        "the templates LIGZ are of the OPLS kind, the others are not; Lennard-Jones parameters of all pairs are "
+        "combined as in amber99sb",
     )
 
 
@@ -237,9 +237,7 @@ def test_several_force_fields_need_a_name(tmp_path):
 def test_two_templates_of_one_name_in_a_folder(tmp_path):
     for name in ("OPLS2005", "AMBER99sb"):
         write(tmp_path / name / "ligz", OPLS_LIGAND)
-    with pytest.raises(
-        FormatError, match="is a template of the same residue; give the folder of a single force field"
-    ):
+    with pytest.raises(FormatError, match="is a template of the same residue; give the folder of a single force field"):
         ForceField.load(templates=[tmp_path])
 
 
