@@ -103,7 +103,7 @@ class PBIon:
     def __post_init__(self) -> None:
         arguments.number("charge", self.charge, least=-100, most=100, needed="a number of e, -100 to 100")
         molar("concentration", self.concentration)
-        arguments.number("radius", self.radius, "a number of A, 0 to 1,000", least=0, most=1000)
+        arguments.number("radius", self.radius, "a number in A, 0 to 1,000", least=0, most=1000)
 
 
 def salt_of(ionic_strength: float) -> tuple[PBIon, ...]:
@@ -157,10 +157,10 @@ class PBModel:
             arguments.instance("an ion", ion, PBIon, "a PBIon")
         for name in ("solute_dielectric", "solvent_dielectric"):
             arguments.number(name, getattr(self, name), "a number, 0.001 to 1,000,000", least=1e-3, most=1e6)
-        arguments.number("temperature", self.temperature, "a number of K, 1 to 100,000", least=1, most=1e5)
-        arguments.number("probe", self.probe, "a number of A, 0 to 100", least=0, most=100)
+        arguments.number("temperature", self.temperature, "a number in K, 1 to 100,000", least=1, most=1e5)
+        arguments.number("probe", self.probe, "a number in A, 0 to 100", least=0, most=100)
         arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000", least=LEAST_DENSE, most=MOST_DENSE)
-        arguments.number("window", self.window, "a number of A, 0.01 to 10", least=0.01, most=10)
+        arguments.number("window", self.window, "a number in A, 0.01 to 10", least=0.01, most=10)
         for name, choices in (
             ("equation", EQUATIONS), ("surface", tuple(SURFACES)), ("charges", SPREADINGS), ("boundary", BOUNDARIES),
         ):  # fmt: skip

@@ -352,7 +352,7 @@ def test_hills_are_those_of_plumed(device, tmp_path):
         (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bias_factor=1.0), "bias_factor"),
         (lambda: Metadynamics(SIZE, 0.3, 1.0, 10), "bounds of a GyrationVariable are None"),
         (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bounds=[(0.0, 1.0)]), "a torsion is periodic and has no bounds"),
-        (lambda: OPES(PHI, 0.3, 0.0, 10), "barrier is 0; expected a number of kcal/mol above 0"),
+        (lambda: OPES(PHI, 0.3, 0.0, 10), "barrier is 0; expected a number in kcal/mol above 0"),
         (lambda: OPES([PHI, PSI], 0.3, 5.0, 10), "expected 2 numbers of 0.0001 or more, one per variable"),
         (
             lambda: Simulation(ATOMS, 2, terms=[OPES(PHI, 0.3, 5.0, 10, shared=True)], temperature=[300, 310]),

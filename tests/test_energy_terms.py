@@ -148,7 +148,7 @@ def test_terms_that_do_not_fit(terms, message):
 
 @pytest.mark.parametrize("constant", [-1, np.nan, "7", None])
 def test_force_constants_are_numbers(constant):
-    with pytest.raises(InputError, match=r"expected a number of kcal/mol/A\^2, 0 or more"):
+    with pytest.raises(InputError, match=r"expected a number in kcal/mol/A\^2, 0 or more"):
         PositionalRestraint(constant)
 
 

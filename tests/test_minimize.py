@@ -405,7 +405,7 @@ def test_not_above_openmm(device):
     ("options", "message"),
     [
         ({"method": "newton-raphson"}, "unknown method 'newton-raphson'; choose lbfgs, steepest, fire"),
-        ({"tolerance": -1}, "tolerance is -1; expected a number of kcal/mol/A, 0 or more"),
+        ({"tolerance": -1}, "tolerance is -1; expected a number in kcal/mol/A, 0 or more"),
         ({"max_gradient": 0}, "max_gradient is 0; expected a positive number of kcal/mol/A"),
         ({"max_iterations": 1.5}, "max_iterations is 1.5; expected a whole number"),
         ({"max_seconds": "soon"}, "max_seconds is 'soon'; expected a positive number of seconds"),

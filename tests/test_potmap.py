@@ -639,7 +639,7 @@ def test_a_point_on_an_atom(device, precision, variant):
         ({"temperature": 0, "ionic_strength": 0.1}, "the temperature must be positive, in K; not 0"),
         ({"kappa": -0.1}, "kappa is -0.1; expected a finite number of at least 0"),
         ({"dielectric": -1}, "the dielectric is -1; it must be positive"),
-        ({"ionic_strength": -1}, "ionic_strength is -1; expected a number of mol/L, 0 to 20"),
+        ({"ionic_strength": -1}, "ionic_strength is -1; expected a number in mol/L, 0 to 20"),
         ({"device": []}, "the list of devices is empty"),
         ({"smooth": True}, '`cutoff` and `smooth` need `method="cutoff"`'),
     ],

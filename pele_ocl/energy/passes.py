@@ -426,7 +426,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         }  # fmt: skip
 
     def _chain_tables(self) -> Arguments:
-        """Return what passes of the chain rule take."""
+        """Return the arguments of passes of the chain rule."""
         tables, spheres = self.tables, self.spheres
         return dict(
             s=spheres.scaled, rho=spheres.rho, series=tables.slopes, columns=tables.slope_columns,

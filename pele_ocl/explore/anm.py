@@ -74,7 +74,7 @@ class ANM(Move):
         self.first_direction = 1 if number("first_direction", first_direction, "1 or -1") > 0 else -1
         self.main_weight = number("main_weight", main_weight, "a number from 0 to 1", least=0, most=1)
         self.steering = number("steering", steering, "a force of kcal/mol/A, 0 or more", least=0)
-        self.relaxation = number("relaxation", relaxation, "a number of kcal/mol/A^2, 0 or more", least=0)
+        self.relaxation = number("relaxation", relaxation, "a number in kcal/mol/A^2, 0 or more", least=0)
         self.region = region or Region()
         self.options = {"method": "newton", "tolerance": 0.1, "max_iterations": 30, **options}
         check_options(self.options)

@@ -98,7 +98,7 @@ class Explorer(Suggests):
         self.walk = self._begun(atoms, ligand, terms, explorers, seed, settings, options)
         for own in self.walk.settings:
             if temperature is not None:
-                own.temperature = number("temperature", temperature, "a number of K, 0 or more", least=0)
+                own.temperature = number("temperature", temperature, "a number in K, 0 or more", least=0)
             if box is not None:
                 own.box = instance("box", box, Box, "a box")
         self._stage_energies, self._watch = flag("stage_energies", stage_energies), watch

@@ -165,7 +165,7 @@ def read_side_file(path: str | Path) -> Floats:
         raise FormatError(f"{given}: line 1 is not a head like `* ASP 2 233 10.0 0`")
     n_chi, count = (_whole(given, head, word) for word in words[2:4])
     try:
-        resolution = number("resolution", float(words[4]), "a number of degrees", above=0)
+        resolution = number("resolution", float(words[4]), "a number in degrees", above=0)
     except ValueError:
         raise FormatError(f"{given}: line {head + 1} has no resolution in degrees") from None
     rows = [k for k in range(head + 1 + n_chi, len(text)) if text[k].strip() and not text[k].startswith("POLARH")]

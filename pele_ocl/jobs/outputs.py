@@ -101,7 +101,7 @@ def remove_run(files: Iterable[Path], folders: Iterable[Path], inputs: Sequence[
 
 
 def _identity(path: str | PathLike[str]) -> tuple[int, int]:
-    """Return what identifies an existing file or folder, also through links."""
+    """Return an identifier of an existing file or folder, also through links."""
     found = os.stat(path)
     return found.st_dev, found.st_ino
 

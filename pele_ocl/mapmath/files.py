@@ -130,7 +130,7 @@ def convert(
     if unit is not None:
         arguments.text("unit", unit)
     if temperature is not None:
-        arguments.number("temperature", temperature, "a number of K")
+        arguments.number("temperature", temperature, "a number in K")
     source = read_file(arguments.file_path(path))
     before = with_unit(source.path, read_map(source), from_unit)
     map_ = _in_unit(source.path, before, unit, temperature)

@@ -238,7 +238,7 @@ class Method(ABC):
 
     @property
     def blocks(self) -> Arguments:
-        """Return what Preconditioner of cl/minimize/measure.clh has."""
+        """Return the arguments of Preconditioner in cl/minimize/measure.clh."""
         if self._preconditioner is None:
             return {}
         n_blocks, order = self._preconditioner.n_blocks, self.queue.upload(self._preconditioner.order, np.int32)

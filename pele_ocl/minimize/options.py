@@ -47,7 +47,7 @@ class Stopping:
     max_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        number("tolerance", self.tolerance, "a number of kcal/mol/A, 0 or more", least=0)
+        number("tolerance", self.tolerance, "a number in kcal/mol/A, 0 or more", least=0)
         units = {"max_gradient": "kcal/mol/A", "energy_tolerance": "kcal/mol", "max_seconds": "seconds"}
         for name, unit in units.items():
             value = getattr(self, name)

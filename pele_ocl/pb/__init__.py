@@ -153,7 +153,7 @@ def pb(
 
         return run_apbs(read_file(what), device, show, progress)
     strength = 0.0 if ionic_strength is None else ionic_strength
-    arguments.number("ionic_strength", strength, "a number of mol/L, 0 to 20")
+    arguments.number("ionic_strength", strength, "a number in mol/L, 0 to 20")
     if output is not None:
         require_map_suffix(arguments.file_path(output, "output"))
     if pqr is not None and arguments.file_path(pqr, "pqr").suffix.lower() != ".pqr":

@@ -100,8 +100,8 @@ class PoissonBoltzmann(Settled):
         self.atoms = atoms
         self.reaction = arguments.flag("reaction", reaction)
         arguments.choice("solver", solver, tuple(SOLVERS))
-        arguments.number("spacing", spacing, "a number of A, 0.01 to 100", least=0.01, most=100)
-        arguments.number("padding", padding, "a number of A, 1 to 10,000", least=1, most=1e4)
+        arguments.number("spacing", spacing, "a number in A, 0.01 to 100", least=0.01, most=100)
+        arguments.number("padding", padding, "a number in A, 1 to 10,000", least=1, most=1e4)
         self.solver, self.tolerance = solver, arguments.number(
             "tolerance", tolerance, "a number, 1e-14 to 0.1", least=1e-14, most=0.1
         )  # fmt: skip

@@ -293,7 +293,7 @@ class Metadynamics(Growing):
     name: str = "metadynamics"
 
     def __post_init__(self) -> None:
-        number("height", self.height, "a number of kcal/mol, 0 or more", least=0)
+        number("height", self.height, "a number in kcal/mol, 0 or more", least=0)
         self._check_growth()
 
     @property
