@@ -93,7 +93,7 @@ class CallableModule(ModuleType):
 
 
 def make_callable(name: str) -> None:
-    """Create an imported module callable as its function, with the function's docstring.
+    """Make an imported module callable as its function, with the function's docstring.
 
     name : full name of the module. Its `__all__` is removed, because `help` would show all classes in it.
     """
@@ -103,7 +103,7 @@ def make_callable(name: str) -> None:
 
 
 def refuse_calls(name: str, instead: str) -> None:
-    """Create calls of an imported module raise TypeError. name : its full name; instead : advice for the message"""
+    """Let calls of an imported module raise TypeError. name : its full name; instead : advice for the message"""
 
     class Uncalled(ModuleType):
         def __call__(self, *_: Any, **__: Any) -> Any:
@@ -211,7 +211,7 @@ def public(name: str) -> Any:
 
 
 def accept_former(cls: type[T], **names: str) -> type[T]:
-    """Create a constructor accept deprecated keywords, with a warning, and add them as read-only attributes.
+    """Let a constructor accept deprecated keywords, with a warning, and add them as read-only attributes.
 
     names : current name by deprecated name; these are removed in the next release
     """

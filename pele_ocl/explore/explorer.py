@@ -224,7 +224,7 @@ class Explorer(Suggests):
         return found
 
     def _make(self, move: Move, rows: Sequence[int], stages: dict[int, dict[str, float]]) -> None:
-        """Create a move in the rows for which it is due."""
+        """Perform a move in the rows for which it is due."""
         walk = self.walk
         due = [row for row in rows if row not in walk.failures and move.is_due(walk, row)]
         if move.needs_near:

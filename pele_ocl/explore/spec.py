@@ -430,7 +430,7 @@ class ExplorerGroup:
         return self._steps(step, np.zeros(len(self.numbers), bool), {}, {})
 
     def _step(self, journal: Journal, step: int) -> Steps | None:
-        """Create a step of all active explorers and write the results; None if all explorers have stopped.
+        """Perform a step of all active explorers and write the results; None if all explorers have stopped.
 
         step : number of the step, from 1, counted over all tasks
         """

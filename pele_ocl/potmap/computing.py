@@ -45,7 +45,7 @@ def one_map(atoms: Atoms, grid: Grid, *, progress: Progress | None = None, **opt
 def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
     """Estimate the kernel time of a map from a part in its middle, s. Options are those of `potmap`.
 
-    Raises the same errors as `potmap` for the whole map.
+    Raises the same errors as `potmap` for the complete map.
     """
     require_apart(atoms, grid, options.get("min_distance", 0.0), options.get("precision", "float32"))
     points = FIRST_EVALS / max(1, len(atoms))
