@@ -391,7 +391,7 @@ def short_hydrogens(tmp_path_factory):
 
 
 def test_terms_beyond_reason_are_told_by_the_same_words(short_hydrogens, tmp_path):
-    cause, advice = "kcal/mol a residue, from hydrogens at 0.84 A", ": run pele-ocl minimize"
+    cause, advice = "kcal/mol per residue, from hydrogens at 0.84 A", ": run pele-ocl minimize"
     commands = [
         (("energy", short_hydrogens), advice),
         (("binding", short_hydrogens, "--ligand", "resnum 1"), advice),

@@ -337,7 +337,7 @@ def _beyond(atoms: Atoms, term: str, value: float, table: TermTable, cause: str,
     source = f", from {cause}" if cause else ""
     return Finding(
         "noted",
-        f"{term} energy of {mean:,.0f} kcal/mol a {unit}{source}{advice}",
+        f"{term} energy of {mean:,.0f} kcal/mol per {unit}{source}{advice}",
         tuple(np.unique(own).tolist()),
         "strained",
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 HEAD = (
     f"{'list':10s}{'gradient':10s}{'precision':10s}{'variant':15s}{'prepare ms':>12s}{'ms':>12s}{'speed-up':>11s}"
-    f"{'G pairs/s':>11s}{'ns a pair':>11s}{'energy':>9s}{'gradient':>10s}"
+    f"{'G pairs/s':>11s}{'ns/pair':>11s}{'energy':>9s}{'gradient':>10s}"
 )
 
 
