@@ -183,7 +183,7 @@ def template_of_ligand(
         if n > 1:
             text = f"the first of {n:,} molecules was used"
             if number:
-                text = f"molecule {number:,} of {n:,} was taken, which is a residue of the structure"
+                text = f"molecule {number:,} of {n:,} was used, because it matches a residue of the structure"
             given = replace(given, notes=(*given.notes, Note(f"{given.source}: {text}", code="first_molecule")))
     atoms = given if isinstance(given, Atoms) else given.parametrize(forcefield, charges)
     source = "the ligand that was given" if isinstance(given, Atoms) else given.source
