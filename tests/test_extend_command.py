@@ -137,7 +137,7 @@ def test_an_option_of_minimize(changed: Path, tmp_path: Path) -> None:
     words = HEXAPEPTIDE, "-o", tmp_path / "small.pdb", "--max-iterations", 20, "--no-bond-repair", "--json"
     short, long = (json.loads(run(changed, "minimize", *words, "--max-step", step)) for step in (0.0001, 0.2))
     assert (short["settings"]["max_step"], short["settings"]["max_iterations"]) == (0.0001, 20)
-    assert "expected a number of A, 0 to 1" in run(changed, "minimize", *words, "--max-step", 2, code=1)
+    assert "expected a number in A, 0 to 1" in run(changed, "minimize", *words, "--max-step", 2, code=1)
     assert short["rms_displacement"] <= 0.002 < long["rms_displacement"]
     code = (
         "import sys, pele_ocl\n"

@@ -574,9 +574,9 @@ def test_statistics_over_models(device, precision):
         assert summed.maps[name].unit == "mV"
         assert summed.maps[name].values.dtype == precision
         assert relative(summed.maps[name].values, values) < MAP[precision]
-    with pytest.raises(InputError, match="no models were given"):
+    with pytest.raises(InputError, match="no models are given"):
         potmap_models([], grid)
-    with pytest.raises(InputError, match="the field of many models is not summed up"):
+    with pytest.raises(InputError, match="the field cannot be averaged over models"):
         potmap_models(models, grid, field=True)
 
 
@@ -617,8 +617,7 @@ def test_a_point_on_an_atom(device, precision, variant):
         potmap(atoms, grid, **options)
     assert str(error.value) == (
         "grid point (2, 2, 3) at 1, 2, 3 A is at the position of atom 1, where the potential is infinite; choose "
-        "another spacing "
-        "or origin, or give points near atoms the potential of a minimum distance (`min_distance=1`, say)"
+        "another spacing or origin, or a minimum distance, such as `min_distance=1`"
     )
     clamped = potmap(atoms, grid, min_distance=0.5, **options).map.values
     cutoff = 12.0 if variant == "cutoff" else None
@@ -641,9 +640,9 @@ def test_a_point_on_an_atom(device, precision, variant):
         ({"temperature": 0, "ionic_strength": 0.1}, "the temperature must be positive, in K; not 0"),
         ({"kappa": -0.1}, "kappa is -0.1; expected a finite number of at least 0"),
         ({"dielectric": -1}, "the dielectric is -1; it must be positive"),
-        ({"ionic_strength": -1}, "ionic_strength is -1; expected a number of mol/L, 0 to 20"),
+        ({"ionic_strength": -1}, "ionic_strength is -1; expected a number in mol/L, 0 to 20"),
         ({"device": []}, "the list of devices is empty"),
-        ({"smooth": True}, '`cutoff` and `smooth` belong to `method="cutoff"`'),
+        ({"smooth": True}, '`cutoff` and `smooth` need `method="cutoff"`'),
     ],
 )
 def test_what_is_refused(options, message):
@@ -659,7 +658,7 @@ def test_a_field_is_refused_if_the_variant_that_auto_takes_computes_none(monkeyp
 
 
 def test_no_atoms():
-    with pytest.raises(InputError, match="a potential map needs at least one atom; there is none"):
+    with pytest.raises(InputError, match="a potential map needs at least one atom; it has none"):
         potmap(Atoms(positions=np.empty((0, 3)), charges=[]), Grid((0, 0, 0), 1, (2, 2, 2)))
 
 

@@ -125,7 +125,7 @@ def test_kernels_come_from_the_cache_and_a_damaged_one_is_built(folder, fresh, m
     for data in damaged(entry):
         entry.write_bytes(data)
         building._noted.clear()
-        with pytest.warns(CacheWarning, match="hold a damaged entry"):
+        with pytest.warns(CacheWarning, match="contain a damaged entry"):
             assert thrice(fresh) == list(range(0, 24, 3))
         assert len(entry.read_bytes()) > building.CHECKSUM_BYTES + len(whole) // 2
 
@@ -140,7 +140,7 @@ def test_a_run_without_a_home(tmp_path):
     command = [sys.executable, "-m", "pele_ocl", "solvent", path, "--variant", "outer", "--json"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "PoCL cannot keep compiled kernels in" in done.stderr
+    assert "PoCL cannot store compiled kernels in" in done.stderr
     assert "Traceback" not in done.stderr
     expected = solvent(read(path), device="pocl").total
     assert json.loads(done.stdout)["energy"]["total"] == pytest.approx(expected, rel=1e-5)
@@ -211,7 +211,7 @@ def test_plans_that_fit_singly_and_not_together(device, monkeypatch):
     held = device.held_bytes
     second = Energy(atoms, device=device)
     monkeypatch.setattr(Device, "memory", property(lambda self: held + 1000))
-    with pytest.raises(DeviceError, match=r"MiB of them in use.*drop plans that are no longer needed"):
+    with pytest.raises(DeviceError, match=r"MiB of which are in use.*delete plans that are no longer needed"):
         second.evaluate()
     np.testing.assert_array_equal(first.evaluate().gradient, expected.gradient)
     del first
@@ -332,7 +332,7 @@ if child == 0:
     try:
         plan.evaluate()
     except DeviceError as error:
-        os._exit(7 if "does not survive a fork" in str(error) else 8)
+        os._exit(7 if "cannot be used after a fork" in str(error) else 8)
     os._exit(9)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), plan.evaluate().total < 0)
 """

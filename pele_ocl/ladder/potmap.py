@@ -122,7 +122,7 @@ def rows(
 
 POTMAP: dict[str, MapRung] = {
     "sequential": MapRung(
-        "potmap/ladder/sequential.cl", "potmap_sequential", "the loops over slices, atoms and points, on one CPU core",
+        "potmap/ladder/sequential.cl", "potmap_sequential", "loops over slices, atoms and points, on one CPU core",
         sequential, cpu_only=True,
     ),
     "scatter": MapRung(

@@ -337,7 +337,7 @@ class Together:
             self._keep(k, batch.errors[0] if batch.errors else batch[0])
 
     def _minimizer(self, k: int) -> Minimizer:
-        """Make the minimizer of a molecule. Raises PeleError if it cannot be minimized."""
+        """Create the minimizer of a molecule. Raises PeleError if it cannot be minimized."""
         atoms = self._molecules[k]
         return Minimizer(atoms, **{**self._options, **({} if self._each is None else self._each(atoms))})
 

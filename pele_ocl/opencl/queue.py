@@ -83,7 +83,7 @@ class Turns:
 
     def __init__(self) -> None:
         self.is_over = False
-        # The lock is held while the next two change or are read, for moments only.
+        # The lock is acquired to change or read the next two attributes.
         self._is_taken, self._lock = False, Lock()
         # Threads in the order of their turns. The lock of a thread is released when it may run. The function returns
         # whether its commands are complete; None if it does not wait for the device.

@@ -71,7 +71,7 @@ def different(models: Sequence[Atoms], options: argparse.Namespace) -> None:
             next(turns)
         evaluation = (time.perf_counter() - begin) / LOOK / driver.n_seated
         print(
-            f"{driver.n_seated} models, {np.mean([len(of) for of in models]):.0f} atoms in the mean: prepared in "
+            f"{driver.n_seated} models, {np.mean([len(of) for of in models]):.0f} atoms on average: prepared in "
             f"{1e3 * preparation:.1f} ms each; an iteration {1e6 * evaluation:.1f} us each"
         )
         for seats in driver._by_key.values():
