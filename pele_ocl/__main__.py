@@ -1,9 +1,10 @@
-"""Entry points of the command line, `python -m pele_ocl` and `pele-ocl`, with clean handling of Ctrl-C."""
+"""Entry points of the command line, `python -m pele_ocl` and `pele-ocl`, with clean handling of Ctrl-C and exit."""
 
 from __future__ import annotations
 
 import _thread
 import _weakrefset
+import atexit
 import ctypes
 import gc
 import os
@@ -28,11 +29,14 @@ _CALLBACKS = (  # of weak references: to import locks, and to keys and values of
     ("<frozen importlib._bootstrap>", "cb"), (weakref.__file__, "remove"), (_weakrefset.__file__, "_remove"),
     (weakref.__file__, "__call__"),
 )  # fmt: skip
+_MAIN = threading.main_thread().ident or 0
 _LOADING = (ExtensionFileLoader.create_module.__code__, ExtensionFileLoader.exec_module.__code__)
 
 
 def run() -> None:
     """Run the command line. After an interrupt, the exit code is 130."""
+    codes: list[int] = []
+    atexit.register(_leave_drivers, codes)  # before all others, and so called after them
     gc.set_threshold(_COLLECTED)
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _SPUN)
     if sys.platform == "linux":
@@ -47,9 +51,26 @@ def run() -> None:
         main(prog_name="pele-ocl")
     except KeyboardInterrupt:  # while loading or after the command
         print("Interrupted", file=sys.stderr)
+        codes.append(INTERRUPTED)
         sys.exit(INTERRUPTED)
+    except SystemExit as end:
+        codes.append(end.code if isinstance(end.code, int) else int(end.code is not None))
+        raise
     finally:
         gc.freeze()  # skips the final garbage collection, which takes 0.1 s
+
+
+def _leave_drivers(codes: list[int]) -> None:
+    """End the process without Python's and the libraries' own steps, if a thread still starts drivers.
+
+    These steps would wait for a driver that hangs, or crash one that is starting. codes : exit code; [] after an error
+    """
+    runtimes = sys.modules.get(f"{__package__}.opencl.runtimes")
+    if runtimes is not None and runtimes.is_loading():
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(AttributeError, OSError, ValueError):  # there is none, or it is closed
+                stream.flush()
+        os._exit(codes[0] if codes else 1)
 
 
 def run_as_apbs() -> None:
@@ -84,9 +105,17 @@ def _interrupt(_: int, frame: FrameType | None) -> None:
         frame = frame.f_back
     if not is_bad:
         raise KeyboardInterrupt
-    again = threading.Timer(_AGAIN, _thread.interrupt_main)
+    again = threading.Timer(_AGAIN, _interrupt_main)
     again.daemon = True
     again.start()
+
+
+def _interrupt_main() -> None:
+    """Send SIGINT to the main thread, which also ends waiting for a lock, unlike interrupt_main."""
+    if hasattr(signal, "pthread_kill"):  # not on Windows
+        signal.pthread_kill(_MAIN, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ class Column:
     unit : "" for strings and plain numbers; form : format of printed numbers, such as ".3f"; head : printed header, by
         default the name with spaces
     shown : False for a column that is saved but not printed
+    names : True for a column of names, which are printed with spaces, like the headers
     """
 
     values: ArrayLike
@@ -40,6 +41,7 @@ class Column:
     form: str = ",.3f"
     head: str = ""
     shown: bool = True
+    names: bool = False
 
 
 class Report:
@@ -49,6 +51,7 @@ class Report:
     columns : Column or plain values by name, all with n rows
     facts : metadata in JSON form, by name: program, device, settings, sums
     notes : sentences printed below the table, such as why a cell is empty; also saved as `notes` in files and JSON
+    about : lines printed below the title, such as the force field and the solvent
 
     `report["coulomb"]` are the values of a column. Iteration yields the rows as dictionaries. `print(report)` shows the
     table, `save` writes all columns and facts, and `to_dataframe` or `pandas.DataFrame(report)` converts to pandas.
@@ -69,8 +72,9 @@ class Report:
         columns: Mapping[str, Column | ArrayLike],
         facts: Mapping[str, object] = {},  # never modified
         notes: Sequence[str] = (),
+        about: Sequence[str] = (),
     ) -> None:
-        self.title, self.notes = title, tuple(notes)
+        self.title, self.notes, self.about = title, tuple(notes), tuple(about)
         self.facts = {**facts, **({"notes": list(self.notes)} if self.notes else {})}
         self.columns = {name: of if isinstance(of, Column) else Column(of) for name, of in columns.items()}
         self._arrays = {name: np.asanyarray(of.values) for name, of in self.columns.items()}
@@ -148,7 +152,7 @@ class Report:
 
     def _head(self, name: str) -> str:
         of = self.columns[name]
-        head = of.head or name.replace("_", " ")
+        head = of.head or _spaced(name)
         return f"{head} [{of.unit}]" if of.unit else head
 
     def _cell(self, name: str, k: int) -> str:
@@ -158,7 +162,7 @@ class Report:
         if isinstance(value, float | np.floating):
             text = format(float(value), self.columns[name].form)
             return text.removeprefix("-") if _is_zero(text) else text
-        return one_line(str(value))
+        return one_line(_spaced(value) if self.columns[name].names else str(value))
 
     def __str__(self) -> str:
         return self.text(_WIDEST)
@@ -175,7 +179,8 @@ class Report:
             text_table([heads[k] for k in block], [[row[k] for k in block] for row in cells], [align[k] for k in block])
             for block in _blocks(widths, widest)
         ]
-        return "\n".join([self.title, "\n\n".join(tables), *self.notes])
+        above = [self.title, *self.about, ""] if self.about else [self.title]
+        return "\n".join([*above, "\n\n".join(tables), *self.notes])
 
     __repr__ = __str__
 
@@ -192,7 +197,7 @@ class Report:
 
         body = "".join(line("td", cell) for cell in cells)
         notes = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.notes)
-        caption = f"<caption>{escape(self.title)}</caption>"
+        caption = f"<caption>{'<br>'.join(map(escape, [self.title, *self.about]))}</caption>"
         return f"<table>{caption}<thead>{line('th', heads)}</thead>{body}</table>{notes}"
 
 
@@ -252,6 +257,11 @@ def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: Seque
 def masked(values: Sequence[float | None]) -> NDArray[Any]:
     """Return a masked array, in which None is masked; the type of integers is preserved."""
     return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])
+
+
+def _spaced(name: str) -> str:
+    """Return a name as printed, with spaces instead of underscores."""
+    return name.replace("_", " ")
 
 
 def _blocks(widths: Sequence[int], widest: int | None) -> list[list[int]]:

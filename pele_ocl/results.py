@@ -177,6 +177,8 @@ class Made(Protocol):
 
     def text(self, verbose: bool = False, total: float | None = None) -> str: ...
 
+    def physics_lines(self) -> list[str]: ...
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _Computed(Framed):
@@ -210,7 +212,7 @@ class _Computed(Framed):
         computed.__dict__.update({"made": None, "how": {}, **fields})
         return computed
 
-    _room: ClassVar[str]  # package whose `spec` creates records and files
+    _room: ClassVar[str] = ""  # package whose `spec` creates records and files
 
     @property
     def _origin(self) -> Made:
@@ -260,6 +262,10 @@ class _Computed(Framed):
             "forcefield": self.atoms.forcefield,
         }
 
+    def _physics(self) -> list[str]:
+        """Return lines with the force field and the solvent; none for results that are not of this package."""
+        return self._origin.physics_lines() if self._room else []
+
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.terms.names})
 
@@ -287,9 +293,11 @@ class TermResult(_Computed):
         from .report import Column, Report
 
         energy = self.energy if self.terms.names else {}
-        values = Column(list(energy.values()), "kcal/mol")
-        columns: dict[str, Column | ArrayLike] = {"term": np.array(list(energy), str), "energy": values}
-        return Report(f"Energy of {len(self.atoms):,} atoms", columns, self._facts())
+        columns = {
+            "term": Column(np.array(list(energy), str), names=True),
+            "energy": Column(list(energy.values()), "kcal/mol"),
+        }
+        return Report(f"Energy of {len(self.atoms):,} atoms", columns, self._facts(), about=self._physics())
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
         """Return a text report. verbose : include constants and steps; total : total time to report, s"""
@@ -362,7 +370,7 @@ class TermBatch(_Computed, Generic[Result]):
             columns |= {name: Column(of, "kcal/mol") for name, of in self.terms.columns().items()}
         if self.errors:
             columns["error"] = np.array([self.errors.get(k, "") for k in range(len(self))])
-        return Report(f"Energy of {len(self):,} conformations", columns, self._facts())
+        return Report(f"Energy of {len(self):,} conformations", columns, self._facts(), about=self._physics())
 
     @property
     def total(self) -> Floats:

@@ -9,7 +9,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +54,23 @@ os.environ["PELE_OCL_TUNING"] = "off"  # what was measured for the user's own wo
 
 WANTED = os.environ.get("PELE_OCL_TEST_DEVICES", "wheel").lower()
 
-# Kernels for which a CPU's compiler takes long: those of GPUs, 5 to 30 seconds with its optimiser and 3 without, and in
-# float64 those whose time grows with the atoms alone, so that the optimiser takes longer than it saves. The tests of
-# named devices, and those with the slow cases, have every kernel as users have it.
-COMPILED_PLAINLY = ("energy/squares/",)
-PLAIN_IN_FLOAT64 = ("dynamics/", "energy/finish.cl", "energy/radii.cl", "energy/terms/", "explore/", "minimize/")
+# Kernels for which a CPU's compiler takes long: those of GPUs, 5 to 30 seconds with its optimiser and 3 without, and
+# those whose time grows with the atoms alone, so that the optimiser takes longer than it saves; terms compute in
+# float64 in either precision. The tests of named devices, and those with the slow cases, have every kernel as users
+# have it.
+COMPILED_PLAINLY = ("energy/squares/", "energy/terms/")
+PLAIN_IN_FLOAT64 = ("dynamics/", "energy/finish.cl", "energy/radii.cl", "explore/", "minimize/")
+
+# Files of tests that run many kernels a few times, of small molecules: built with the optimiser, an energy takes 4
+# seconds until its first value, without it 2, and gives the same bits.
+FEW_EVALUATIONS = {
+    f"test_{name}.py"
+    for name in (
+        "amber_samples", "biases", "bonded", "energy", "energy_gradient", "energy_terms", "energy_wide", "gb_necks",
+        "gb_radius", "interop_fields", "interop_files", "interop_openmm", "ligand", "like_amber", "lj_pairs", "objects",
+        "openmm_reference", "parametrize", "sgb", "surface", "virtual_sites",
+    )
+}  # fmt: skip
 
 
 # What PoCL says of vectors wider than the device's own, which tests alone ask for.
@@ -63,11 +78,13 @@ ABOUT_WIDTH = "changes the ABI"
 
 
 def build_plainly(build: Callable[..., Any]) -> Callable[..., Any]:
-    """building._build, without the optimiser for COMPILED_PLAINLY and PLAIN_IN_FLOAT64."""
+    """building._build, without the optimiser for COMPILED_PLAINLY, PLAIN_IN_FLOAT64 and FEW_EVALUATIONS."""
 
     def built(device: Device, file: str, source: str, options: list[str]) -> Any:
         files = COMPILED_PLAINLY + PLAIN_IN_FLOAT64 * ("-DREAL_BITS=64" in options)
-        return build(device, file, source, [*options, "-cl-opt-disable"] if file.startswith(files) else options)
+        running = Path(os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]).name
+        is_plain = file.startswith(files) or running in FEW_EVALUATIONS
+        return build(device, file, source, [*options, "-cl-opt-disable"] if is_plain else options)
 
     return built
 
@@ -100,8 +117,13 @@ def chosen_devices() -> list[Device]:
 
 DEVICES = chosen_devices()
 
-# Their tests take a quarter of a minute and more each, in processes of their own.
-LONG = ("test_oclgrind.py", "test_package.py", "test_extend_kernel.py", "test_docs_extend.py", "test_site.py")
+# Files and tests that take longest, most of them in processes of their own.
+LONG = (
+    "test_oclgrind.py", "test_site.py", "test_docs_extend.py", "test_every_command.py", "test_package.py",
+    "test_course.py::test_hand_ins_are_graded_in_a_table", "test_extend_kernel.py",
+    "test_screen.py::test_workers_give_the_same", "test_interrupts.py",
+    "test_screen.py::test_good_molecules_do_not_notice_hostile_ones",
+)  # fmt: skip
 
 # Cases whose kernels a CPU's compiler takes ten seconds and more for. `make test-all` has them, and so have GPUs; the
 # same code runs in float32, or under oclgrind.
@@ -130,9 +152,23 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests come first, so that none of them is left to one process when the others are done."""
-    items.sort(key=lambda item: item.path.name not in LONG)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Long tests come first, so that none of them is left to one process when the others are done.
+
+    Each of xdist's processes begins with a share of consecutive tests, and each share with a part of the long ones.
+    """
+    rank = {
+        item: next((k for k, name in enumerate(LONG) if item.nodeid.removeprefix("tests/").startswith(name)), None)
+        for item in items
+    }
+    others = iter([item for item in items if rank[item] is None])
+    long = sorted((item for item in items if rank[item] is not None), key=rank.__getitem__)
+    n_items, n_shares = len(items), getattr(config, "workerinput", {}).get("workercount", 1)
+    items.clear()
+    for k in range(n_shares):
+        size, own = (n_items - len(items)) // (n_shares - k), [item for item in long if rank[item] % n_shares == k]
+        items += [*own, *islice(others, max(size - len(own), 0))]
+    items += others
 
 
 @pytest.hookimpl(wrapper=True)
@@ -152,25 +188,31 @@ def device(request: pytest.FixtureRequest) -> Device:
 
 
 @pytest.fixture
-def launches_of_gpus(pytestconfig: pytest.Config) -> Iterator[None]:
-    """Kernels of their own for a test of launches as on GPUs, without PoCL's optimiser: it takes long over their loops.
+def launches_of_gpus(pytestconfig: pytest.Config) -> Callable[[], AbstractContextManager[None]]:
+    """Give the context of launches as on GPUs, whose kernels are built without PoCL's optimiser: it takes long over
+    their loops.
 
     The tests of named devices, and those with the slow cases, have them with it.
     """
-    device = get_device()
-    kept = dict(device.programs), dict(device.kernels), building._build
-    if pytestconfig.option.markexpr and WANTED == "wheel":
+    return partial(built_for_launches_of_gpus, bool(pytestconfig.option.markexpr) and WANTED == "wheel")
+
+
+@contextmanager
+def built_for_launches_of_gpus(plainly: bool) -> Iterator[None]:
+    """Let a part of a test have kernels of its own."""
+    device, build = get_device(), building._build
+    if not plainly:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(building, "_build", lambda *given: build(*given[:3], [*given[3], "-cl-opt-disable"]))
+        kept = dict(device.programs), dict(device.kernels)
         for each in (device.programs, device.kernels):
             each.clear()
-        building._build = lambda device, file, source, options: kept[2](
-            device, file, source, [*options, "-cl-opt-disable"]
-        )
-    yield
-    building._build = kept[2]
-    device.programs.clear()
-    device.kernels.clear()
-    device.programs.update(kept[0])
-    device.kernels.update(kept[1])
+        yield
+        for each, before in zip((device.programs, device.kernels), kept, strict=True):
+            each.clear()
+            each.update(before)
 
 
 def require(device: Device, precision: str) -> None:

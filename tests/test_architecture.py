@@ -185,7 +185,7 @@ def test_tuning_names_no_variant():
     paths = sorted((PACKAGE / "plan" / "tuning").glob("*.py"))
     assert paths
     for path in paths:
-        texts = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+        texts = {node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant)}
         assert not texts & {*SOLVENT, *NONBOND, *ENERGY, *POTMAP}, path
 
 

@@ -14,6 +14,7 @@ from binding_helpers import LIGAND, N, complex_atoms, frames, write_complex
 from click.testing import CliRunner
 from mmpbsa_helpers import call, parts, rows_of, write_files
 
+import pele_ocl
 from pele_ocl import Binding, Energy, Grid, InputError, PBSolvent, PeleError, PoissonBoltzmann, SolventModel
 from pele_ocl.binding.naming import amber_terms
 from pele_ocl.binding.plan import grid_errors
@@ -303,3 +304,18 @@ def test_no_nonpolar_term_with_inp_0_and_defaults_of_mmpbsa(folder: Path) -> Non
     assert done.exit_code == 0, done.output
     assert "potential of the salt's ions" not in done.output
     assert ("complex", "ENPOLAR") not in rows_of((folder / "o.dat").read_text())
+
+
+def test_the_surface_has_the_name_that_pb_has(tmp_path: Path) -> None:
+    """Also by its former name, in both doors."""
+    topology, coordinates, _ = write_complex(tmp_path, 1)
+    options = {"coordinates": coordinates, "ligand": LIGAND, "pb": True, "spacing": 2.0}
+    found = pele_ocl.binding(topology, **options, dielectric_surface="mol")
+    with pytest.warns(DeprecationWarning, match="pb_surface is now dielectric_surface"):
+        assert pele_ocl.binding(topology, **options, pb_surface="mol").total == found.total
+    assert pele_ocl.binding(topology, **options).total != found.total
+    for name in ("--dielectric-surface", "--pb-surface"):
+        words = ["binding", topology, "-c", coordinates, "--ligand", LIGAND, "--pb", "--spacing", 2, name, "mol"]
+        run = CliRunner().invoke(main, [*map(str, words), "--json"])
+        assert json.loads(run.stdout)["delta"]["total"]["mean"] == found.total
+    assert "surface mol, " in found.text()

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyopencl as cl
@@ -283,6 +283,19 @@ def test_a_fault_that_two_see_is_told_once_with_its_line():
     axes = Finding("axes", f"numbers are right, but not in their places: {place}", None, ("2 points", "3 points"))
     (both,) = together([race], [axes])
     assert (both.kind, both.line, both.cases) == ("axes", 17, axes.cases)
+
+
+def test_a_write_beyond_the_end_that_two_see_is_told_once_with_its_line():
+    """A read is another fault."""
+    report = "Invalid {} of size 4 at global memory address 0x1\n\tAt line {} (column 3) of input.cl:\n"
+    writes, reads = (findings_of(report.format(kind, line), "") for kind, line in (("write", 17), ("read", 18)))
+    assert [(each.kind, each.access, each.line) for each in (*writes, *reads)] == [
+        ("out-of-bounds", "write", 17), ("out-of-bounds", "read", 18),
+    ]  # fmt: skip
+    beyond = Finding("out-of-bounds", "it writes beyond the end of `map`", None, ("2 points", "3 points"), "write")
+    assert together(writes, [beyond]) == (replace(beyond, line=17),)
+    assert {each.line for each in together([*writes, *reads], [beyond])} == {17, 18}
+    assert together(reads, [beyond]) == tuple(reads)  # which the simulator would have seen
 
 
 ADD = """
@@ -572,8 +585,8 @@ def test_files_outside_of_the_kernels_folder_are_not_read(line):
 
 
 def test_what_a_kernel_prints_is_no_answer():
-    """Braces, and the word that ends the answers; numbers of a megabyte, which would fill a pipe."""
-    prints = 'if (get_global_id(0) == 0) for (int k = 0; k < 200000; ++k) printf("{%d}\\ndone\\n", n);'
+    """Braces, and the word that ends the answers; more than a pipe holds."""
+    prints = 'if (get_global_id(0) == 0) for (int k = 0; k < 20000; ++k) printf("{%d}\\ndone\\n", n);'
     result = check_kernel(SUM.replace("{ ", f"{{ {prints} "), "sum", device=DEVICE.index, timing=False)
     assert result.is_run
     assert result.findings

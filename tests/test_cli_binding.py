@@ -145,7 +145,7 @@ def test_poses_of_an_sdf_file(files, tmp_path):
     found = Binding(atoms, LIGAND, like="mmpbsa.py", precision="float64").evaluate_batch(held)
     assert [row["energy"]["total"] for row in report["frames"]] == pytest.approx(found.total.tolist(), abs=1e-6)
     text = run("binding", files[0], *options).stdout
-    assert "Energy of binding of each pose" in text
+    assert "Binding energy of each pose" in text
     assert "SEM" not in text  # different poses have no mean
     assert "delta" not in report
     assert "energy" not in report

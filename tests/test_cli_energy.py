@@ -72,7 +72,7 @@ def test_summary_is_for_reading():
     for name, value in values.items():
         assert any(line.startswith(f"  {name}") and value in line for line in text.splitlines()), name
     assert "Gradient      norm " in text
-    assert "at most " in text
+    assert "maximum per atom " in text
     assert f"float32, on {DEVICES[0]}: kernels " in text
 
 
@@ -118,7 +118,7 @@ def test_terms_are_chosen_by_name(atoms):
     found = report("--terms", "coulomb, coulomb_14")
     whole = energy(atoms, precision="float64", device=DEVICES[0]).energy
     assert found["contents"] == "coulomb, coulomb_14"
-    assert report()["contents"] == "whole force field"
+    assert report()["contents"] == "all terms"
     assert report("--terms", "bond,coulomb")["energy"].keys() == {"bond", "coulomb", "total"}
     assert found["energy"]["total"] == pytest.approx(whole["coulomb"] + whole["coulomb_14"], rel=ENERGY["float64"])
     refused = error_of("energy", HEXAPEPTIDE, "--terms", "cmap,coulomb")

@@ -221,7 +221,9 @@ def test_restored_starts_are_told(peptide, tmp_path):
     rows = rows_of(*command[1:])
     assert rows[0]["restored"] == 0 < rows[1]["restored"] < len(peptide.bonds)
     assert rows[1]["energy_before"]["total"] == pytest.approx(before, rel=1e-5)
-    assert re.search(rf"^structure +restored .*\n.* 0 .*\n\S*noisy\.pdb +{rows[1]['restored']} ", text.stdout, re.M)
+    assert re.search(
+        rf"^structure +restored bonds .*\n.* 0 .*\n\S*noisy\.pdb +{rows[1]['restored']} ", text.stdout, re.M
+    )
     lines = [line for line in report.read_text().splitlines() if not line.startswith("#")]
     assert [row["restored"] for row in csv.DictReader(lines)] == ["0", str(rows[1]["restored"])]
     kept = run(*command, "--no-bond-repair")
@@ -274,8 +276,8 @@ def test_progress_tells_of_the_slowest_from_the_first_look_on(monkeypatch, capsy
         line.watch(50, 100, 0.5)
     assert capsys.readouterr().err == (
         "Minimizing: 0 of 1 structure, the slowest at 3.21 kcal/mol/A\nMinimizing: 1 of 1 structure\n"
-        "Minimizing: 29 of 100 structures, the slowest at 0.5 kcal/mol/A, 48.97 s left\n"
-        "Minimizing: 50 of 100 structures, the slowest at 0.5 kcal/mol/A, 30.00 s left\n"
+        "Minimizing: 29 of 100 structures, the slowest at 0.5 kcal/mol/A, 49 s left\n"
+        "Minimizing: 50 of 100 structures, the slowest at 0.5 kcal/mol/A, 30 s left\n"
     )
 
 

@@ -59,7 +59,7 @@ def test_summary_is_for_reading():
     values = {"lennard jones": "-18.583", "coulomb": "-453.663", "gb pair": "380.253", "total": "-91.99"}
     for name, value in values.items():
         assert any(line.startswith(f"  {name}") and value in line for line in text.splitlines()), name
-    assert "Gradient      norm 28.507, at most 11.888 an atom, net " in text
+    assert "Gradient      norm 28.507, maximum per atom 11.888, net " in text
     assert f"{AUTO}, float32, on {DEVICES[0]}: kernels " in text
 
 

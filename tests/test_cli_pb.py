@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
+import pele_ocl
 from pele_ocl import PBIon, PBModel, PoissonBoltzmann, Potmap, pb, read, read_map, write_map
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
@@ -117,6 +119,23 @@ def test_json_holds_what_the_class_gives():
     assert found["shape"] == list(expected.levels[-1].grid.shape)
     assert (found["settings"]["forcefield"], found["settings"]["radii_set"]) == ("amber99sb", "openmm-obc")
     assert found["settings"]["ions"][0] == {"charge": 1, "concentration": 0.1, "radius": 2.0}
+
+
+def test_a_coarse_grid_and_a_map_without_salt_are_noted(tmp_path):
+    """Both doors recommend a smaller spacing, and say that `view` has salt, unless the salt is given."""
+    coarse = run("pb", HEXAPEPTIDE, *COARSE)
+    assert re.search(r"^Note: the error of the grid may be up to \d+\.\d% of the energy; --spacing 0.5 reduces it$",
+                     coarse.stderr, re.M)  # fmt: skip
+    assert "salt" not in coarse.stderr
+    found = pele_ocl.pb(HEXAPEPTIDE, spacing=1, output=tmp_path / "map.dx")
+    record = json.loads(run("pb", HEXAPEPTIDE, *COARSE, "-o", tmp_path / "map.mrc", "--json").stdout)
+    assert record["note_codes"] == found.to_json()["note_codes"] == ["grid_error", "no_salt"]
+    assert record["notes"][1].endswith("without salt; `view` shows potentials with `ionic_strength=0.15`")
+    ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0], gb_radii=[2.0])
+    fine = pele_ocl.pb(ion, spacing=0.25, padding=4, output=tmp_path / "fine.dx", ionic_strength=0)
+    assert fine.errors.grid < 0.02 * abs(fine.energy)
+    assert not fine.heard
+    assert not pele_ocl.pb(ion, spacing=0.25, padding=4, output=tmp_path / "ions.dx", ion=[(1, 0.1), (-1, 0.1)]).heard
 
 
 def test_like_apbs_is_the_difference_of_two_solutions():

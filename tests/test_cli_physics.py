@@ -71,7 +71,7 @@ def test_constants_that_play_no_part_are_none(tmp_path):
         (("energy",), f"{SOLVENT}, ACE 0.0054; all pairs"),
         (("energy", "--cutoff", "9"), f"{SOLVENT}, ACE 0.0054; pairs within 9 A"),
         (("energy", "--gb", "none"), "none (vacuum), inside 1; all pairs"),
-        (("energy", "--terms", "bond"), "no term of it, inside 1; all pairs"),
+        (("energy", "--terms", "bond"), "not in these terms, inside 1; all pairs"),
         (("solvent", "--ionic-strength", "0.1"), f"{SOLVENT[:-7]}salt 0.1 mol/L at 298.15 K, ACE 0.0054; all pairs"),
         (
             ("binding", "--ligand", "resid 1", "--like", "mmpbsa.py"),
@@ -101,7 +101,7 @@ def test_several_structures_say_it_once():
 def test_nonbond_says_what_its_total_lacks():
     text = run("nonbond", HEXAPEPTIDE, "-v").stdout
     assert "Exclusions    atoms one or two bonds apart; 1-4 pairs are left out\n" in text
-    assert "Total lacks   bonded terms, GB self energy, nonpolar term\n" in text
+    assert "Not in total  bonded terms, GB self energy, nonpolar term\n" in text
     assert "surface ace" not in text
     settings = json.loads(run("nonbond", HEXAPEPTIDE, "--solvent", "vacuum", "--cutoff", "9", "--json").stdout)[
         "settings"
@@ -132,7 +132,7 @@ def test_maps_ions_and_pictures_say_their_medium(tmp_path):
     [
         (
             "pb",
-            "linear Poisson-Boltzmann, dielectrics 2 and 78.54, salt 0.15 mol/L at 298.15 K; edges surface, "
+            "linear Poisson-Boltzmann, dielectrics 2 and 78.54, salt 0.15 mol/L at 298.15 K; surface edges, "
             "probe 1.4 A, radii openmm-obc",
             "solvent_dielectric",
         ),

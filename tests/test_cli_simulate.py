@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -350,15 +351,66 @@ def test_overwriting_keeps_files_of_the_user(tmp_path):
     own = [out / "parts" / "notes.txt", out / "parts" / "mine" / "energies.csv", out / "COLVAR.0"]
     own += [out / f"hexapeptide-{name}.xyz" for name in ("1", "2-relaxed", "00000-relaxed")]
     own += [out / "hexapeptide-00000.txt", out / "hexapeptide-small-00000.nc"]
+    # Named like trajectories, but of replicas, of a format or of a ladder that the run does not have.
+    own += [
+        out / f"hexapeptide-{name}" for name in ("00002.nc", "00000.xtc", "0000-000-300.00K.nc", "00000-300.00K.nc")
+    ]
     for path in own:
         path.parent.mkdir(exist_ok=True)
         path.write_text("of the user")
     with open(out / "energies.jsonl", "a") as table:
         table.write('{"structure": cut}\n')  # a damaged line
+        table.write('{"structure": ["hexapeptide"], "replica": 0}\n{"structure": "../a", "replica": "0"}\n')
     pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options)
     assert {path.read_text() for path in own} == {"of the user"}
     assert not (out / "hexapeptide-00001.nc").exists()
     assert [path.name for path in sorted((out / "parts").iterdir())] == ["mine", "notes.txt"]
+
+
+def test_overwriting_removes_the_trajectories_of_temperatures(tmp_path):
+    out, options = tmp_path / "run", dict(report_every=2, minimize=0, timestep=1, steps=2)
+    ladder = dict(temperatures=[300, 310.005], exchange_every=2, trajectory_of="temperature", trajectory_format="dcd")
+    pele_ocl.simulate(HEXAPEPTIDE, out, replicas=4, **options, **ladder)
+    written = sorted(path.name for path in out.glob("*.dcd"))
+    assert [name[:20] for name in written] == [f"hexapeptide-000{k}-00{t}" for k in range(2) for t in range(2)]
+    kept = [out / "hexapeptide-0002-000-300.00K.dcd", out / "hexapeptide-0000-002-300.00K.dcd"]
+    for path in kept:
+        path.write_text("of the user")
+    pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options)
+    assert sorted(out.glob("*.dcd")) == sorted(kept)
+
+
+def test_overwriting_removes_links_and_not_what_they_refer_to(tmp_path):
+    """The next run must not write through them; one of them refers to nothing any more."""
+    out, archive = tmp_path / "run", tmp_path / "archive"
+    options = dict(report_every=2, minimize=0, timestep=1, steps=2)
+    pele_ocl.simulate(HEXAPEPTIDE, out, replicas=2, **options)
+    archive.mkdir()
+    links = [out / f"hexapeptide-0000{k}.nc" for k in range(2)]
+    for link in links:
+        link.rename(archive / link.name)
+        link.symlink_to(archive / link.name)
+    (archive / links[0].name).unlink()
+    before = contents(archive)
+    pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options)
+    assert contents(archive) == before
+    assert not links[0].is_symlink()
+    assert not links[1].is_symlink()
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"not a checkpoint"])
+def test_without_its_checkpoint_a_run_has_no_known_trajectories(damage, tmp_path):
+    """Files of the same names may be the user's, such as trajectories in another format."""
+    out, options = tmp_path / "run", dict(report_every=2, minimize=0, timestep=1, steps=2)
+    pele_ocl.simulate(HEXAPEPTIDE, out, replicas=2, **options)
+    if damage is None:
+        (out / "checkpoint.npz").unlink()
+    else:
+        (out / "checkpoint.npz").write_bytes(damage)
+    kept = (out / "hexapeptide-00001.nc").read_bytes()
+    pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options)
+    assert (out / "hexapeptide-00001.nc").read_bytes() == kept
+    assert pele_ocl.simulate(HEXAPEPTIDE, out, resume=True, **options).steps == 2
 
 
 def test_overwriting_removes_colvar_files_of_a_biased_run(tmp_path):
@@ -372,19 +424,26 @@ def test_overwriting_removes_colvar_files_of_a_biased_run(tmp_path):
 
 def test_a_run_that_is_refused_does_not_remove_an_earlier_one(tmp_path):
     out, options = tmp_path / "run", dict(report_every=2, minimize=0, timestep=1, steps=2)
-    pele_ocl.simulate(HEXAPEPTIDE, out, **options)
+    pele_ocl.simulate(HEXAPEPTIDE, out, replicas=2, trajectory_format="pdb", **options)
     before = contents(out)
     for more in ({"restrain": "resid 99:5"}, {"integrator": "none such"}, {"constraints": "none such"}):
         with pytest.raises(InputError):
             pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options, **more)
         assert contents(out) == before
-    own = out / "hexapeptide-00001.xyz"  # named like a trajectory of the run, but an input through a link
-    own.write_bytes(Path(HEXAPEPTIDE).read_bytes())
-    (tmp_path / "reference.pdb").symlink_to(own)
+    if find_spec("distributed") is not None:  # workers that cannot connect
+        shared = {"scheduler": str(tmp_path / "none.json"), "replicas_per_device": 1}
+        with pytest.raises(InputError, match=r"none\.json"):
+            pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, replicas=2, **shared, **options)
+        assert contents(out) == before
+        own = tmp_path / "shared"
+        pele_ocl.simulate(HEXAPEPTIDE, own, replicas=3, **options)
+        pele_ocl.simulate(HEXAPEPTIDE, own, overwrite=True, replicas=1, workers=1, **options)
+        assert not (own / "hexapeptide-00001.nc").exists()
+    (tmp_path / "reference.pdb").symlink_to(out / "hexapeptide-00001.pdb")  # an input through a link
     held = {"restrain": "name CA:5", "reference": tmp_path / "reference.pdb"}
     with pytest.raises(PeleError, match="the same file as the input"):
         pele_ocl.simulate(HEXAPEPTIDE, out, overwrite=True, **options, **held)
-    assert contents(out) == before | {own.name: own.read_bytes()}
+    assert contents(out) == before
 
 
 def test_a_structure_is_not_written_over(tmp_path):
@@ -436,7 +495,7 @@ def test_a_replica_that_stops_is_a_row(tmp_path):
     said = run("simulate", *words, "--replicas", 2, "--minimize", 0, code=1)
     assert "replica 0: stopped at step" in said.stderr
     assert "Speed         no steps" not in said.stdout
-    speeds = re.search(r"Speed +([\d,.e+]+) ns/day in all, ([\d,.e+]+) a replica", said.stdout)
+    speeds = re.search(r"Speed +([\d,.e+]+) ns/day in total, ([\d,.e+]+) per replica", said.stdout)
     assert float(speeds[1].replace(",", "")) < 1.9 * float(speeds[2].replace(",", ""))  # both stopped before the end
     rows = rows_of(tmp_path / "run")
     last = [row for row in rows if row["error"]]
@@ -450,7 +509,7 @@ def test_several_structures_and_holding(tmp_path):
     short = ["--steps", 20, "--report-every", 20, "--minimize", 0, "--trajectory-format", "none", "--timestep", 1]
     said = run("simulate", HEXAPEPTIDE, trialanine, "-o", tmp_path / "two", *short, "--replicas", 2)
     assert said.stdout.count("At the end, means of 2 replicas of ") == 2
-    assert said.stdout.count(" K, of the heat bath 300.0 K") == 2
+    assert said.stdout.count(" K, heat bath 300.0 K") == 2
     assert {row["structure"] for row in rows_of(tmp_path / "two")} == {"hexapeptide", "trialanine"}
     assert sorted(path.name for path in (tmp_path / "two").glob("*.pdb")) == ["hexapeptide.pdb", "trialanine.pdb"]
     words = ["--restrain", "name CA:10", "--freeze", "resid 1", "--anneal", "0:300,1:0", "--json"]
@@ -495,7 +554,7 @@ def test_means_are_of_one_heat_bath(tmp_path):
     words = ["--steps", 4, "--report-every", 4, "--minimize", 0, "--trajectory-format", "none", "--timestep", 1]
     baths = ["--replicas", 3, "--temperatures", "310,300,310", "--restrain", "name CA:1"]
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, *baths).stdout
-    assert "Replicas      3, 0 stopped" in said
+    assert "Replicas      3, none stopped" in said
     rows = [row for row in rows_of(tmp_path / "run") if row["step"] == "4"]
     for kelvin, count in ((300.0, "replica 1"), (310.0, "means of 2 replicas")):
         own = [row for row in rows if float(row["bath_K"]) == kelvin]
@@ -506,14 +565,14 @@ def test_means_are_of_one_heat_bath(tmp_path):
         assert list(numbers) == ["potential, with restraints", "restraints", "kinetic", "temperature"]
         means = [np.mean([float(row[column]) for row in own]) for column in columns]
         np.testing.assert_allclose(told, means, atol=0.051)
-        assert f" K, of the heat bath {kelvin:.1f} K" in of_bath
+        assert f" K, heat bath {kelvin:.1f} K" in of_bath
 
 
 def test_the_text_of_a_run_says_how_long_it_warms_up_and_its_cutoff(tmp_path):
     words = ["--report-every", 4, "--minimize", 0, "--trajectory-format", "none", "--timestep", 1]
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "one", "--steps", 8, *words, "--friction", 2).stdout
-    assert "Warm-up       about the first 2.5 ps, which averages should leave out: here the whole run\n" in said
-    assert "Replicas      1, 0 stopped" in said
+    assert "Warm-up       about the first 2.5 ps, to be excluded from averages: here the whole run\n" in said
+    assert "Replicas      1, none stopped" in said
     assert re.search(r"Speed +[\d,.e+]+ ns/day; ", said)  # of one replica one speed
     cut = pele_ocl.simulate(
         HEXAPEPTIDE, tmp_path / "cut", steps=4, report_every=4, minimize=0, timestep=1, trajectory_format="none",
@@ -561,7 +620,7 @@ def test_python_writes_what_the_command_writes(tmp_path):
     head = str(table).splitlines()[1]
     assert head.split("  ")[:3] == ["step", "time [ps]", "replica"]
     assert len(str(table).splitlines()) == 2 + len(table)  # one table, whose rows say their replica
-    assert "Replicas      2, 0 stopped" in repr(by_path)
+    assert "Replicas      2, none stopped" in repr(by_path)
     by_path.save(tmp_path / "copy")
     assert contents(tmp_path / "copy") == contents(by_path.folder)
     atoms = pele_ocl.read(HEXAPEPTIDE)

@@ -9,7 +9,8 @@ import pytest
 from conftest import DEVICES
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
-from pele_ocl import Grid, Map, read, write_map
+import pele_ocl
+from pele_ocl import Grid, InputError, Map, read, write_map
 from pele_ocl.units import debye_kappa
 
 pytest.importorskip("plotly")
@@ -66,6 +67,22 @@ def test_without_a_map_the_potential_is_computed(tmp_path):
     text = (tmp_path / "page.html").read_text()
     assert "by the linear Poisson-Boltzmann equation: permittivity 2 inside the molecule and 78.54 outside" in text
     assert "0.15 mol/L of salt, at 298.15 K, on a grid of 0.5 Å. The atoms have the radii openmm-obc" in text
+
+
+@pytest.mark.parametrize("method", ["pb", "screened"])
+def test_salt_of_the_potential_can_be_chosen(tmp_path, method):
+    words = ("-o", tmp_path / "page.html", "--method", method)
+    usual = json.loads(run("view", HEXAPEPTIDE, *words, "--json").stdout)
+    same = pele_ocl.view(HEXAPEPTIDE, method=method, ionic_strength=0.15)
+    bare = pele_ocl.view(HEXAPEPTIDE, method=method, ionic_strength=0)
+    assert (usual["min"], usual["max"]) == (same.facts()["min"], same.facts()["max"])
+    assert abs(bare.facts()["max"] - usual["max"]) > 0.01
+    assert usual["settings"]["ionic_strength"] == 0.15
+    assert bare.to_json()["settings"]["ionic_strength"] == 0
+    assert "no salt" in bare.text()
+    assert "no salt" in run("view", HEXAPEPTIDE, *words, "--ionic-strength", 0).stdout
+    with pytest.raises(InputError, match="`ionic_strength` is about a potential that is computed"):
+        pele_ocl.view(HEXAPEPTIDE, residue_values={"A:MET1": 1.0}, ionic_strength=0.1)
 
 
 def test_a_screened_potential_is_computed_by_name(tmp_path):

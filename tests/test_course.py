@@ -471,7 +471,7 @@ def test_hand_ins_are_graded_in_a_table(tmp_path, capfd, monkeypatch):
     with pytest.raises(SystemExit, match="2"):
         course.main(["grade", str(tmp_path), "--exercises", "gahter"])
     capfd.readouterr()
-    assert course.main(["check", "gather", str(COURSE / "solutions" / "gather.cl"), "--json"]) == 0
+    assert course.main(["check", "segments", str(COURSE / "solutions" / "segments.cl"), "--json"]) == 0
     verdict = json.loads(capfd.readouterr().out)
     assert verdict["is_right"]
     assert verdict["seconds"] > 0

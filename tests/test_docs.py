@@ -120,7 +120,6 @@ def _ten_tasks() -> None:
 
 # Pages, and what brings the files that their Python reads.
 RUNNING = {
-    "README.md": _ten_tasks,
     "docs/api/README.md": _protein("hexapeptide"),
     "docs/api/maps.md": _protein("hexapeptide"),
     "docs/api/minimization.md": _protein("hexapeptide"),
@@ -139,6 +138,19 @@ RUNNING = {
     "docs/start.md": _protein("ubiquitin"),
     "docs/trajectories.md": _frames,
 }
+
+
+def test_the_readme_shows_the_numbers_that_it_prints(tmp_path, monkeypatch, capsys):
+    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    assert block in (ROOT / "docs" / "index.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
+    Path("data").symlink_to(shipped("data"))
+    exec(compile(block, "README.md", "exec"), {})
+    shown = [float(number) for number in re.findall(r"# (\S+) kcal/mol$", block, re.MULTILINE)]
+    printed = [float(line) for line in capsys.readouterr().out.splitlines()]
+    assert shown == pytest.approx(printed, rel=2e-3)  # minima differ a little between devices
+    assert Path("relaxed.pdb").exists()
 
 
 HEAVY = ("jax", "rdkit", "torch")  # libraries that the extra `test` leaves out; what needs them runs where they are

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from checkout_helpers import copy_folder
 from conftest import DEVICES
 
 ROOT = Path(__file__).parent.parent
@@ -45,7 +46,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the checkout in which both pages were followed."""
     copy = tmp_path_factory.mktemp("checkout")
     for name in ("pele_ocl", "cl"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        copy_folder(name, copy)
     (copy / "tests" / "mine").mkdir(parents=True)
     shutil.copy(ROOT / "data" / "structures" / "hexapeptide.pdb", copy / "tests" / "mine" / "protein.pdb")
     for name in ("conftest.py", "tolerance.py"):

@@ -184,7 +184,13 @@ def test_pb_of_both_doors(tmp_path, options):
     for suffix in (".dx", ".pqr"):
         found.save(tmp_path / f"b{suffix}")
         assert content(tmp_path / f"a{suffix}") == content(tmp_path / f"b{suffix}")
-    assert len(found.table()) == 3
+    first, energies = (found.table()[name].tolist() for name in found.table().keys())
+    if "per_residue" in options:
+        assert dict(zip(first, energies, strict=True)) == {row["residue"]: row["total"] for row in told["residues"]}
+    else:
+        assert first[:2] == ["solvation", "solver_error"]
+        assert energies == [found.solvation, *told["errors"].values()]
+    assert set(found.table().about) < set(found.text().splitlines())
     assert f"{found.solvation:.3f}" in repr(found)
 
 

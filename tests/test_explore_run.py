@@ -892,8 +892,8 @@ def test_progress_tells_what_matters(monkeypatch):
             )
         )
     assert (
-        line.told(0.25, 36.0)
-        == "step 2 of 8, 400 steps/h, 75% accepted, best energy -7.5, best binding -1, 108.00 s left"
+        line.told(0.25, 0.25, 36.0)
+        == "step 2 of 8, 400 steps/h, 75% accepted, best energy -7.5, best binding -1, 108 s left"
     )
 
 
@@ -910,7 +910,7 @@ def test_progress_of_workers_counts_steps(tmp_path):
     second.write_text("head\n")
     assert parts.look() == 0.3
     parts.first, line.parts = 0.2, parts
-    assert line.told(0.5, 36.0) == "step 3 of 5, 1,600 steps/h, 36.00 s left"
+    assert line.told(0.5, 0.5, 36.0) == "step 3 of 5, 1,600 steps/h, 36 s left"
 
 
 def test_names_of_files():

@@ -6,12 +6,12 @@ import importlib.util
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from checkout_helpers import copy_folder
 from test_architecture import FLOOR_OF
 
 ROOT = Path(__file__).parent.parent
@@ -25,7 +25,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     function, command, number, field, check, needs, told, text, option, *blocks = blocks
     root = tmp_path_factory.mktemp("checkout")
-    shutil.copytree(ROOT / "pele_ocl", root / "pele_ocl", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_folder("pele_ocl", root)
     for folder in ("cl", "data"):
         (root / folder).symlink_to(ROOT / folder)
     (root / "pele_ocl" / "dipole.py").write_text(function)
@@ -36,7 +36,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     insert(spec, "        terms_listed(self.terms)\n", check)
     insert(spec, "from ..atoms import Atoms\n", needs)
     change(spec, told.splitlines(keepends=True)[1].replace(", **own", ""), told)
-    insert(spec, "*lines_of(facts, names)]\n", text)
+    insert(spec, "*found.physics_lines()]\n", text)
     insert(energy, "@strict_option\n", option)
     bound, checked, packed, descent, setting, kept, noise, dynamics = blocks
     options, settings = root / "pele_ocl" / "minimize" / "options.py", root / "pele_ocl" / "dynamics" / "settings.py"

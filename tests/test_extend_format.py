@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from test_architecture import parsed
 
 import pele_ocl
 from pele_ocl import FormatError, Grid, Map, read, read_map, write_map
@@ -149,7 +150,7 @@ def test_suffixes_stand_in_the_tables_alone() -> None:
     named = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Constant) and node.value in suffixes
     }
     assert named == {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from checkout_helpers import copy_folder
 from conftest import DEVICES
 
 ROOT = Path(__file__).parent.parent
@@ -28,7 +28,7 @@ def checkout(tmp_path_factory):
     """A copy with the steps of the page done."""
     copy = tmp_path_factory.mktemp("checkout")
     for name in ("pele_ocl", "cl", "docs", "tests"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "data"))
+        copy_folder(name, copy, "data")
     (copy / "tests" / "data").symlink_to(ROOT / "tests" / "data")
     for name in ("data", "pyproject.toml", "README.md"):
         (copy / name).symlink_to(ROOT / name)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness import charts
+from test_architecture import parsed
 from test_cli import run_table
 from timing_tables import installed
 from timing_tables.installed import AbsentError
@@ -42,7 +43,7 @@ def imported_at_once(tree: ast.Module) -> set[str]:
 
 def test_modules_load_with_what_the_package_brings():
     known = set(sys.stdlib_module_names) | dependencies()
-    strangers = {path: imported_at_once(ast.parse(path.read_text())) - known for path in MODULES}
+    strangers = {path: imported_at_once(parsed(path)) - known for path in MODULES}
     assert not {str(path.relative_to(ROOT)): names for path, names in strangers.items() if names}
 
 
@@ -50,7 +51,7 @@ def test_every_library_that_is_asked_for_has_a_sentence():
     asked = {
         node.args[0].value.split(".")[0]
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("extra", "missing")
         if isinstance(node.args[0], ast.Constant)
     }

@@ -241,13 +241,15 @@ def test_half_a_disulphide_is_noted(amber):
             [("GLY", GLY), ("OH-", "O H")],
             "made.pdb:8 (A:OH-2:O): the force field has no template for the residue OH-; "
             "of a small molecule give the file with all hydrogens (`ligands`) or the SMILES (`ligand_template`); "
-            "or a template, OpenMM's (`forcefield='amber14,oh-.xml'`) or PELE's (`templates=oh-z`)",
+            "or a template, OpenMM's (`forcefield='amber14,oh-.xml'`) or PELE's (`templates=oh-z`); "
+            "or leave it out: `without='OH-'`",
         ),
         (
             [("GLY", GLY), ("LIG", "C1 H1")],
             "made.pdb:8 (A:LIG2:C1): the force field has no template for the residue LIG; "
             "of a small molecule give the file with all hydrogens (`ligands`) or the SMILES (`ligand_template`); "
-            "or a template, OpenMM's (`forcefield='amber14,lig.xml'`) or PELE's (`templates=ligz`)",
+            "or a template, OpenMM's (`forcefield='amber14,lig.xml'`) or PELE's (`templates=ligz`); "
+            "or leave it out: `without='LIG'`",
         ),
     ],
     ids=["no hydrogens", "a hydrogen", "a heavy atom", "too many", "oxygen", "4-point", "hydroxide", "unknown"],

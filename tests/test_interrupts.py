@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import weakref
 from pathlib import Path
@@ -103,6 +104,22 @@ def test_no_interrupt_within_a_module_that_is_being_loaded(handled, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         load()
     assert reached == ["loaded"]
+
+
+def test_an_interrupt_that_is_tried_again_ends_waiting_for_a_lock(handled, monkeypatch):
+    """As for a thread with a driver that hangs."""
+    lock = threading.Lock()
+
+    def load() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(program, "_LOADING", (load.__code__,))
+    lock.acquire()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        load()
+        lock.acquire(timeout=PATIENCE)
+    assert time.monotonic() - begun < PATIENCE
 
 
 class Dying:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -68,14 +73,64 @@ def test_the_context_of_a_single_gpu_is_made(gpus, context_of, made, monkeypatch
     assert {(platform, loader.ANY_DEVICE) for platform in range(len(gpus))} <= {*asked}
 
 
-def test_the_thread_leaves_errors_of_the_system_to_find_platforms(monkeypatch):
+@pytest.fixture
+def not_begun(monkeypatch):
+    """As in a process that has not loaded its runtimes yet."""
+    announced = ExitStack()
+    monkeypatch.setattr(runtimes, "_loading", [])
+    monkeypatch.setattr(runtimes, "_announced", announced)
+    monkeypatch.setattr(runtimes.atexit, "register", lambda *_: None)
+    monkeypatch.setenv("OCL_ICD_VENDORS", "")  # so that it is as it was after the test
+    monkeypatch.delenv("OCL_ICD_VENDORS")
+    with announced:
+        yield
+
+
+@pytest.mark.usefixtures("not_begun")
+def test_errors_of_the_system_are_left_to_find_platforms(monkeypatch):
     def refuse() -> None:
         raise FileNotFoundError("no usable temporary directory")
 
     monkeypatch.setattr(runtimes, "announced_runtimes", refuse)
-    runtimes._start_drivers(loader.find_loader(), loader.GPU)
+    runtimes.load_runtimes()
+    assert not runtimes.is_loading()
     with pytest.raises(FileNotFoundError):
         runtimes.find_platforms.__wrapped__()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="OCL_ICD_VENDORS")
+@pytest.mark.usefixtures("not_begun")
+def test_the_thread_changes_no_environment_variable(monkeypatch):
+    """They are set before it starts, and unset by find_platforms, which leaves what others have set meanwhile."""
+    seen, may_end = list[dict[str, str]](), threading.Event()
+
+    def start(*_: object) -> None:
+        seen.append(dict(os.environ))
+        assert may_end.wait(60)
+
+    monkeypatch.setattr(runtimes, "_unnamed_runtimes", lambda: {"one.icd": "/nowhere/libone.so"})
+    monkeypatch.setattr(runtimes, "_start_drivers", start)
+    before = dict(os.environ)
+    runtimes.load_runtimes()
+    folder = Path(os.environ["OCL_ICD_VENDORS"])
+    assert (folder / "one.icd").read_text() == "/nowhere/libone.so\n"
+    during = dict(os.environ)
+    monkeypatch.setenv("OF_ANOTHER", "1")
+    may_end.set()
+    runtimes.find_platforms.__wrapped__()
+    assert seen == [during]
+    assert dict(os.environ) == before | {"OF_ANOTHER": "1"}
+    assert not folder.exists()
+
+
+@pytest.mark.usefixtures("not_begun")
+def test_a_choice_made_while_drivers_start_stays(monkeypatch):
+    monkeypatch.setattr(runtimes, "_unnamed_runtimes", lambda: {"one.icd": "/nowhere/libone.so"})
+    monkeypatch.setattr(runtimes, "_start_drivers", lambda *_: None)
+    runtimes.load_runtimes()
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/opt/vendors")
+    runtimes.find_platforms.__wrapped__()
+    assert os.environ["OCL_ICD_VENDORS"] == "/opt/vendors"
 
 
 def test_a_device_takes_its_context_that_was_made(device):
@@ -123,8 +178,15 @@ def test_no_drivers_start_for_a_command_without_a_device(monkeypatch, tmp_path):
     assert not begun
 
 
+def outcome(code: str, *words: str) -> tuple[list[str], str]:
+    """Return the words that a program wrote, and its stderr."""
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout.split(), done.stderr
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing forks")
-def test_a_process_waits_for_its_drivers_before_it_forks_and_before_it_ends():
+@pytest.mark.parametrize(("how", "said"), [("fork", ["parent", "child"]), ("end", [])])
+def test_a_process_waits_for_its_drivers_before_it_forks_and_before_it_ends(how, said):
     code = """
 import os, sys, time
 from pele_ocl.opencl import runtimes
@@ -133,8 +195,8 @@ def start(loader, context_of):
     runtimes._contexts[1] = 2
     os.write(1, b"started ")
 runtimes._start_drivers = start
-thread = runtimes.load_runtimes()
-assert runtimes.load_runtimes() is thread
+runtimes.load_runtimes()
+runtimes.load_runtimes()
 if sys.argv[1] == "fork":
     child = os.fork()
     os.write(1, b"parent " if child else b"child ")
@@ -142,9 +204,105 @@ if sys.argv[1] == "fork":
     if child:
         assert os.waitpid(child, 0)[1] == 0
 """
-    for how, said in (("fork", {"started", "parent", "child"}), ("end", {"started"})):
-        done = subprocess.run([sys.executable, "-c", code, how], capture_output=True, text=True, check=True)
-        words = done.stdout.split()
-        assert words[0] == "started"
-        assert {*words} == said
-        assert len(words) == len(said)
+    words, complaints = outcome(code, how)
+    assert words[0] == "started"
+    assert sorted(words[1:]) == sorted(said)
+    assert not complaints
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing forks")
+def test_a_fork_by_another_thread_while_loading_begins():
+    """It comes when variables are set, before the thread starts; the child can load its runtimes itself."""
+    code = """
+import os, threading, time
+from contextlib import contextmanager
+from pele_ocl.opencl import runtimes
+begins = threading.Event()
+@contextmanager
+def announced():
+    begins.set()
+    time.sleep(0.3)
+    yield
+def start(loader, context_of):
+    os.write(1, b"started ")
+runtimes.announced_runtimes, runtimes._start_drivers = announced, start
+thread = threading.Thread(target=runtimes.load_runtimes)
+thread.start()
+begins.wait()
+child = os.fork()
+os.write(1, b"parent " if child else b"child ")
+assert not runtimes.is_loading()
+runtimes.load_runtimes()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+"""
+    words, complaints = outcome(code)
+    assert words[0] == "started"
+    assert sorted(words[1:]) == ["child", "parent"]
+    assert not complaints
+
+
+HANGING = """
+#include <string.h>
+#include <unistd.h>
+int hang(unsigned n, void *platforms, unsigned *found) { for (;;) pause(); }
+int clGetPlatformInfo(void *platform, unsigned what, size_t n, void *value, size_t *size) { return -1; }
+void *clGetExtensionFunctionAddress(const char *name) { return strcmp(name, "clIcdGetPlatformIDsKHR") ? 0 : hang; }
+"""
+
+
+@pytest.fixture(scope="module")
+def hanging(tmp_path_factory):
+    """Environment of a machine with a driver that hangs while it starts."""
+    compiler = shutil.which("cc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        pytest.skip("no compiler makes a driver for the system's loader")
+    folder = tmp_path_factory.mktemp("vendors")
+    (folder / "hang.c").write_text(HANGING)
+    subprocess.run([compiler, "-w", "-shared", "-fPIC", "-o", folder / "libhang.so", folder / "hang.c"], check=True)
+    (folder / "hang.icd").write_text(f"{folder / 'libhang.so'}\n")
+    return os.environ | {"OCL_ICD_VENDORS": str(folder)}
+
+
+def test_a_command_that_fails_ends_although_a_driver_hangs(hanging, tmp_path):
+    command = [sys.executable, "-m", "pele_ocl", "energy", "nowhere.pdb"]
+    environment = hanging | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "Error: nowhere.pdb: no such file\n")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_command_that_waits_for_a_driver_that_hangs_is_interrupted(hanging):
+    code = """
+import os, signal, threading
+from pele_ocl.__main__ import run
+from pele_ocl.opencl import runtimes
+begin = runtimes._begin_loading
+def begun(*given):
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    return begin(*given)
+runtimes._begin_loading = begun
+run()
+"""
+    command = [sys.executable, "-c", code, "devices"]
+    done = subprocess.run(command, env=hanging, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted\n")
+
+
+def test_what_a_command_prints_is_complete_although_a_driver_hangs(hanging):
+    """What functions for the exit do is done, and what was printed is written."""
+    code = """
+import atexit, sys, time
+import pele_ocl.__main__ as program
+from pele_ocl.opencl import runtimes
+def main(prog_name):
+    runtimes.load_runtimes()
+    atexit.register(print, "at the exit", end="")
+    print("printed", end=" ")
+    sys.exit(3)
+import pele_ocl.cli
+pele_ocl.cli.main = main
+program.run()
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=hanging, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "printed at the exit", "")

@@ -19,6 +19,7 @@ import pytest
 from conftest import DEVICES
 from explore_run_helpers import write_run
 from mmpbsa_helpers import write_files
+from test_architecture import parsed
 from test_cli import run
 
 import pele_ocl
@@ -52,7 +53,7 @@ def where(path: Path) -> str:
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """Give the line and the text of each string of a module that is no docstring, f-strings in parts."""
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     docstrings = {
         id(node.body[0].value)
         for node in ast.walk(tree)
@@ -76,7 +77,7 @@ def test_each_command_has_a_public_function(command):
 def test_the_command_line_knows_no_spec_and_no_numpy():
     faults = []
     for path in CLI:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             faults += [f"{where(path)}: {name}" for name in names if name == "numpy" or name.endswith("Spec")]
     assert not faults, "\n".join(faults)
@@ -103,7 +104,7 @@ def test_no_code_reads_a_sentence():
     """Errors are told apart by class, code and fields."""
     faults = []
     for path in (*LIBRARY, *CLI):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
                 text = ast.unparse(node)
                 if (

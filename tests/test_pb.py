@@ -823,8 +823,7 @@ def test_charge_states_in_company(monkeypatch):
 
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
-@pytest.mark.usefixtures("launches_of_gpus")
-def test_rows_by_the_launches_of_gpus(monkeypatch):
+def test_rows_by_the_launches_of_gpus(monkeypatch, launches_of_gpus):
     """Work-items of a few nodes, alone and in company: the energy of work-items of a plane.
 
     Of three in rows of two a thread begins the last while another waits for the first two, each in its command queue.
@@ -833,10 +832,6 @@ def test_rows_by_the_launches_of_gpus(monkeypatch):
     run = PoissonBoltzmann(atoms, PBModel(ions=SALT), spacing=1.5)
     frames = np.array([1, 0.9, 0.95])[:, None, None] * atoms.positions
     grids = [run.grids[0]] * 3
-    expected = [each.energy_kt for each in run.solve_frames(frames, grids, rows=1)]
-    monkeypatch.setattr(Launching, "is_cpu", False)
-    monkeypatch.setattr("pele_ocl.pb.plan.sets_at_once", lambda device, n_nodes: 3)
-    alone, together = ([each.energy_kt for each in run.solve_frames(frames, grids, rows=rows)] for rows in (1, 3))
     queues, events, own_solve = set[object](), list[str](), Batch.solve
 
     def solve(batch: Batch, keep: bool) -> list[Solution]:
@@ -846,11 +841,32 @@ def test_rows_by_the_launches_of_gpus(monkeypatch):
         events.append("solved")
         return found
 
-    monkeypatch.setattr(Batch, "solve", solve)
-    assert together == alone == [each.energy_kt for each in run.solve_frames(frames, grids, rows=2)]
+    def energies(rows: int) -> list[float]:
+        return [each.energy_kt for each in run.solve_frames(frames, grids, rows=rows)]
+
+    expected = energies(1)
+    monkeypatch.setattr(Launching, "is_cpu", False)
+    monkeypatch.setattr("pele_ocl.pb.plan.sets_at_once", lambda device, n_nodes: 3)
+    with launches_of_gpus():
+        alone, together = energies(1), energies(3)
+        monkeypatch.setattr(Batch, "solve", solve)
+        assert together == alone == energies(2)
     assert len(queues) == 2
     assert events == ["begun", "begun", "solved", "solved"]
     assert np.allclose(alone, expected, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("launches_of_gpus")
+@pytest.mark.parametrize("spacing", [0.3, 1.1])
+def test_edges_are_cut_alike_by_the_launches_of_gpus(spacing, monkeypatch):
+    """By groups that find the spheres near an edge in float32; coarse blocks have more than a group loads at a time."""
+    run = PoissonBoltzmann(random_molecule(), spacing=spacing)
+    expected = run.maps()
+    monkeypatch.setattr(Launching, "is_cpu", False)
+    found = run.maps()
+    for name in ("dielx", "diely", "dielz"):
+        assert len(np.unique(expected[name].values)) > 40
+        np.testing.assert_array_equal(found[name].values, expected[name].values)
 
 
 def test_other_sets_end_when_the_caller_stops(monkeypatch):

@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import time
 from dataclasses import replace
 from itertools import product
 
@@ -22,7 +23,7 @@ from pele_ocl.potmap.bins import BinGrid, Bins
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.computing import estimate_seconds, middle_part, potmap_models
 from pele_ocl.potmap.problem import RUN
-from pele_ocl.potmap.slabs import MapSlab, Scratch
+from pele_ocl.potmap.slabs import MapSlab, RemainingSlabs, Scratch
 from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import potmap as reference
 from pele_ocl.units import COULOMB_KCAL_A, POTENTIAL_UNITS, potential_factor
@@ -664,3 +665,26 @@ def test_no_atoms():
 
 def test_auto():
     assert (choose_variant("direct"), choose_variant("cutoff")) == ("blocked", "cutoff")
+
+
+def test_a_device_that_fails_stops_one_that_is_waited_for_first(monkeypatch):
+    """The error is raised without computing the rest of the map."""
+    failed = threading.Event()
+
+    def compute(part: plan.DeviceMap, work: RemainingSlabs, number: int) -> float:
+        if number == 1:
+            failed.set()
+            raise ZeroDivisionError
+        assert failed.wait(60)
+        end = time.monotonic() + 60
+        while not work.stopped and time.monotonic() < end:
+            time.sleep(0.01)
+        stopped.append(work.take(number, 1) is None)
+        return 0.0
+
+    stopped = list[bool]()
+    monkeypatch.setattr(plan.DeviceMap, "compute", compute)
+    atoms, grid = random_atoms(20), Grid([-9.0, -9.0, -9.0], 2.0, (10, 10, 10))
+    with pytest.raises(ZeroDivisionError):
+        potmap(atoms, grid, device=[DEVICES[0], DEVICES[0]], method="direct", min_distance=0.1)
+    assert stopped == [True]

@@ -1,6 +1,7 @@
 """Maps by a mesh: accuracy, its measure, the transforms, and what is refused."""
 
 import gc
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -106,6 +107,22 @@ def test_large_reads_come_in_parts_without_their_padding(device, precision):
         read_without_padding(queue, found, buffer, 5, (6, 8), at_once)
         assert np.array_equal(found, slices[:, :5, :6])
         assert len(queue.device.staging) == n_arrays
+
+
+def test_a_host_array_is_not_read_into_before_it_is_copied(device, monkeypatch):
+    """With few arrays and slow copies, the next reads wait."""
+    queue, own, n_arrays = Queue(get_device(device), "float32"), Queue.wait, 2
+    slices = np.random.default_rng(0).normal(size=(5 * n_arrays, 6, 8)).astype(np.float32)
+    buffer = queue.upload(slices.ravel())
+
+    def wait(queue: Queue, event: object) -> None:
+        own(queue, event)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(Queue, "wait", wait)
+    found = np.empty((len(slices), 5, 6), np.float32)
+    read_without_padding(queue, found, buffer, 0, (6, 8), 1)
+    np.testing.assert_array_equal(found, slices[:, :5, :6])
 
 
 def test_large_reads_of_one_precision_after_another(device):

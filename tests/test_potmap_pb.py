@@ -86,7 +86,7 @@ def test_the_command_says_its_model_and_writes_a_scene(tmp_path):
 def test_the_text_says_its_model():
     text = run("potmap", HEXAPEPTIDE, *COARSE, "-v").stdout
     assert (
-        "Medium        linear Poisson-Boltzmann, dielectrics 2 and 78.54, no salt; edges surface, probe 1.4 A" in text
+        "Medium        linear Poisson-Boltzmann, dielectrics 2 and 78.54, no salt; surface edges, probe 1.4 A" in text
     )
     assert "mgcg, float32, on " in text
 

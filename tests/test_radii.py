@@ -136,11 +136,13 @@ def test_defaults_and_notes():
     models = [SolventModel.like("amber", gb=gb) for gb in ("hct", "obc2", "gbn2")]
     assert [model.radii_set for model in models] == ["mbondi", "mbondi2", "mbondi3"]
     assert SolventModel.like("pele", gb="obc2").radii_set == "pele"
-    assert radii_note("gbn2", "ArgH and AspGluO modified Bondi2 radii (mbondi3)") == ""
+    assert radii_note("gbn2", "ArgH and AspGluO modified Bondi2 radii (mbondi3)") is None
     assert radii_note("gbn2", "mbondi2") == "the GB model gbn2 was made with the radii mbondi3, not with mbondi2"
     assert radii_note("gbn", "mbondi").endswith("radii bondi, not with mbondi")
     assert radii_note("gbn2", "").endswith("not with those of no named set")
-    assert radii_note("obc2", "mbondi") == ""
+    assert radii_note("obc2", "mbondi") is None
+    note = radii_note("gbn2", "mbondi2")
+    assert (note.code, dict(note.fields)) == ("radii", {"gb": "gbn2", "radii": "mbondi2"})
 
 
 def run(*options):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -265,6 +266,11 @@ def test_an_earlier_run_is_replaced_if_asked(complex_file, pose_file, tmp_path):
         with pytest.raises(PeleError):
             pele_ocl.refine(complex_file, ligand=LIGAND, output=out, overwrite=True, max_iterations=1, **more)
         assert written.exists()  # a run that is refused does not remove an earlier one
+    if find_spec("distributed") is not None:  # workers that cannot connect do not remove it either
+        nowhere = str(tmp_path / "none.json")
+        with pytest.raises(InputError, match=r"none\.json"):
+            pele_ocl.refine(complex_file, ligand=LIGAND, output=out, overwrite=True, scheduler=nowhere)
+        assert written.exists()
     both = run("refine", complex_file, "--ligand", LIGAND, "-o", out, "--resume", "--overwrite", code=2)
     assert "choose one of --resume and --overwrite" in both.stderr
 

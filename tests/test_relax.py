@@ -680,4 +680,4 @@ def test_progress_is_shown_for_models_that_are_quick(tmp_path, monkeypatch):
     done = [int(n) for n, _ in told]
     assert done == sorted(done)
     assert len(done) > 200
-    assert [left for n, left in told if n == "50"] == ["50.25 s", "50.50 s", "50.75 s", "51.00 s"]
+    assert [left for n, left in told if n == "50"] == ["50 s", "50 s", "51 s", "51 s"]

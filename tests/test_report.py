@@ -38,6 +38,28 @@ def test_a_loop_over_a_report_goes_over_its_rows():
     assert rows == [{"name": "a", "n": 1, "xy": [1.0, 2.0]}, {"name": "b", "n": None, "xy": [3.0, 4.0]}]
 
 
+def test_names_are_printed_with_spaces_as_in_headers():
+    columns = {"of_term": Column(["gb_pair"], names=True), "file": ["a_b.pdb"]}
+    report = Report("Terms", columns, about=["Solvent  <obc2>"])
+    assert str(report) == "Terms\nSolvent  <obc2>\n\nof term  file\ngb pair  a_b.pdb"
+    assert report["of_term"].tolist() == report.to_json()["columns"]["of_term"] == ["gb_pair"]
+    assert "<caption>Terms<br>Solvent  &lt;obc2&gt;</caption>" in report._repr_html_()
+
+
+@pytest.mark.parametrize("function", ["energy", "solvent", "nonbond", "binding"])
+def test_tables_and_texts_of_energies_agree(function):
+    """Force field and solvent, and the names of terms, are printed alike."""
+    options = {"binding": {"ligand": "resid 3"}}.get(function, {})
+    result = getattr(pele_ocl, function)(TRIALANINE, **options)
+    lines = result.text().splitlines()
+    about = [line for line in lines if line.startswith(("Force field  ", "Solvent  "))]
+    assert about == list(result.table().about)
+    assert len(about) == 2
+    cells = [line.split("  ")[0] for line in str(result.table()).splitlines()[5:]]
+    assert "gb pair" in cells
+    assert all(any(line.strip().startswith(cell) for line in lines) for cell in cells)
+
+
 def test_without_pandas_the_sentence_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match="a DataFrame needs pandas, which is not installed: pip install pandas"):

@@ -297,6 +297,7 @@ def test_small_tables_stay_on_the_device(device):
     for k in range(MOST_TABLES):
         queue.table([float(k)])
     np.testing.assert_array_equal(queue.download(first, 2), [1.0, 2.0])
+    assert len(queue.device.tables) <= MOST_TABLES
     large = np.zeros(LARGEST_TABLE, np.uint8)
     assert queue.table(large, np.uint8) is queue.table(large, np.uint8)
     assert queue.table([*large, 0], np.uint8) is not queue.table([*large, 0], np.uint8)
@@ -387,37 +388,52 @@ def test_values_are_sent_as_they_are_at_the_call(device, kind, monkeypatch):
 
 def test_another_thread_has_its_turn_while_one_waits(device, monkeypatch):
     """A thread that reads waits until the other one has used the device."""
-    turns, other_is_done, own = Turns(), Event(), Queue.has_come
+    turns, other_is_done, own = Turns(), Event(), Queue.is_complete
 
     def work() -> None:
         with turns:
             other_is_done.set()
 
-    def has_come(queue: Queue, event: cl.Event) -> bool:
-        assert other_is_done.wait(60)
-        return own(queue, event)
-
-    monkeypatch.setattr(Queue, "has_come", has_come)
-    with turns, Queue(device, "float32", profile=False).beside(turns) as queue:
+    monkeypatch.setattr(Queue, "is_complete", lambda queue, event: other_is_done.is_set() and own(queue, event))
+    with turns, Queue(device, "float32", profile=False).independent_queue(turns) as queue:
         buffer, thread = queue.send(np.arange(5)), Thread(target=work)
         thread.start()
-        assert not other_is_done.is_set()
+        assert not other_is_done.wait(0.1)
         assert queue.download(buffer, 5).tolist() == [0, 1, 2, 3, 4]
-        assert turns.lock.locked()
     thread.join()
     assert other_is_done.is_set()
 
 
+def test_a_thread_whose_commands_are_complete_runs_between_launches_of_another():
+    turns, order, is_complete = Turns(), list[str](), Event()
+
+    def work() -> None:
+        with turns:
+            order.append("waits")
+            turns.wait(is_complete.is_set)
+            order.append("continues")
+
+    thread = Thread(target=work)
+    with turns:
+        thread.start()
+        turns.wait(lambda: "waits" in order)
+        turns.offer(lambda: order.append("flushed"))
+        order.append("launched")
+        is_complete.set()
+        turns.offer(lambda: order.append("flushed"))
+        order.append("launched")
+    thread.join()
+    assert order == ["waits", "launched", "flushed", "continues", "launched"]
+
+
 def test_threads_end_at_their_next_turn(device):
     turns = Turns()
-    with turns, Queue(device, "float32", profile=False).beside(turns) as queue:
+    with turns, Queue(device, "float32", profile=False).independent_queue(turns) as queue:
         buffer = queue.send(np.arange(5))
         assert queue.download(buffer, 5).tolist() == [0, 1, 2, 3, 4]
         turns.is_over = True
         with pytest.raises(CancelledError):
             queue.download(buffer, 5)
-        assert turns.lock.locked()
-    assert not turns.lock.locked()
 
 
 def test_large_buffers_are_cleared_in_pieces(device, monkeypatch):

@@ -84,6 +84,34 @@ def test_score_is_the_binding_energy_of_the_refined_complex(receptor, peptides):
     assert first.binding != second.binding
 
 
+def test_binding_with_the_options_of_both_helps_is_the_score(peptides, tmp_path):
+    """Of the same atoms, and of the file that the screen wrote, whose positions have three digits."""
+    helps = [" ".join(run(command, "--help").stdout.split()).replace("- ", "-") for command in ("screen", "binding")]
+    assert all("--gb gbn2 --solute-dielectric 2" in text for text in helps)
+    pele_ocl.write_conformations(tmp_path / "pose.pdb", peptides[0], peptides[0].positions[None])
+    found = screen(HEXAPEPTIDE, tmp_path / "pose.pdb", output=tmp_path / "out", **FEW)
+    whole = found.complex(0)
+    ligand = np.arange(len(whole) - len(peptides[0]), len(whole))
+    score = pele_ocl.binding(whole, ligand, gb="gbn2", solute_dielectric=2).total
+    assert score == pytest.approx(found.score[0], abs=2e-3)
+    words = ("--ligand", f"index {ligand[0]} to {ligand[-1]}", "--gb", "gbn2", "--solute-dielectric", 2, "--json")
+    record = json.loads(run("binding", tmp_path / "out" / "complexes" / "pose.pdb", *words).stdout)
+    assert record["delta"]["total"]["mean"] == pytest.approx(found.score[0], abs=0.05)
+    assert pele_ocl.binding(whole, ligand).total != pytest.approx(score, abs=1)
+
+
+def test_the_printed_table_shows_a_score_once(receptor, peptides):
+    plain, strained = (screen(receptor, peptides[:2], add_strain=add, **FEW) for add in (False, True))
+    heads = [str(found.table()).splitlines()[1] for found in (plain, strained)]
+    assert heads[0].split("  ")[0] == "molecule"
+    assert "score [kcal/mol]" in heads[0]
+    assert "binding" not in heads[0]
+    assert "binding [kcal/mol]" in heads[1]
+    assert plain.table()["binding"].tolist() == plain.table()["score"].tolist()
+    assert "\nScore         binding energy by MM/GBSA of the minimized structure\n" in plain.text()
+    assert "of the minimized structure plus the ligand's strain\n" in strained.text()
+
+
 def test_rows_that_stay_on_a_device_reach_the_same_minima(receptor, peptides):
     """The way of GPUs, and that of CPUs, which leave out what frozen atoms give each other."""
     clashing = peptides[0].moved(peptides[0].positions - np.array([0.0, 0.0, 1.2]))
@@ -158,6 +186,7 @@ def test_poses_of_a_molecule_have_a_consensus_with_docking(receptor, tmp_path, m
     assert np.isnan(found.consensus[2:]).all()
     assert found.to_json()["molecules"][0]["consensus"] == found.consensus[0]
     assert "consensus" in str(found.table())
+    assert "docking score" in str(found.table())
     assert "consensus" in (tmp_path / "out" / "screen.csv").read_text()
     other = screen(HEXAPEPTIDE, path, **FEW)
     assert np.isnan(other.consensus).all()
@@ -371,6 +400,18 @@ def test_an_earlier_screen_is_replaced_if_asked(places, tmp_path):
         screen(HEXAPEPTIDE, one, overwrite=True, **options)
 
 
+def test_an_earlier_screen_is_kept_until_workers_are_connected(places, tmp_path):
+    pytest.importorskip("distributed")
+    out, options = tmp_path / "out", {"max_iterations": 2, "moving_radius": 3.0}
+    screen(HEXAPEPTIDE, places, output=out, **options)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match=r"none\.json"):
+        screen(HEXAPEPTIDE, places, output=out, overwrite=True, scheduler=str(tmp_path / "none.json"), **options)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    screen(HEXAPEPTIDE, next(places.iterdir()), output=out, overwrite=True, workers=1, **options)
+    assert not before.keys() <= {*out.rglob("*")}
+
+
 def test_workers_give_the_same(places, tmp_path):
     pytest.importorskip("distributed")
     pytest.importorskip("cryptography")
@@ -575,11 +616,12 @@ def test_models_radii_and_unknown_words(receptor, peptides):
 
 
 @needs_programs
-def test_good_molecules_do_not_notice_hostile_ones(tmp_path):
-    """One hostile molecule of each kind, radicals to damaged files; the benchmark has 500."""
+def test_good_molecules_do_not_notice_hostile_ones(tmp_path, monkeypatch):
+    """One hostile molecule of each kind, radicals to damaged files, among five; the benchmark has 500 among ten."""
     place = Path(__file__).parent / "benchmarks" / "hostile_ligands.py"
     spec = spec_from_file_location("hostile_ligands", place)
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "GOOD", module.GOOD[::2])
     module.check(tmp_path / "hostile", module.cases(len(module.KINDS)))

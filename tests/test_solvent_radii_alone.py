@@ -95,7 +95,6 @@ def test_the_command(tmp_path, atoms):
     run("solvent", HEXAPEPTIDE, HEXAPEPTIDE, "--no-energy", "-o", tmp_path / "radii.csv")
     assert "born_radius_mean [angstrom]" in (tmp_path / "radii.csv").read_text()
     assert "kcal" not in table
-    assert "total" not in table
     for words in (("--per-residue",), ("-t", "traj.nc")):
         assert {"--per-residue": "--per-residue is about energies", "-t": "choose one of --no-energy and"}[
             words[0]

@@ -27,7 +27,7 @@ from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run  # noqa: F
 from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
-from pele_ocl import Energy, FormatError, Nonbond, PairList, PositionalRestraint, energy_over, trajectory
+from pele_ocl import Energy, FormatError, InputError, Nonbond, PairList, PositionalRestraint, energy_over, trajectory
 from pele_ocl.common.rate import Rate
 from pele_ocl.formats import SparseFile
 from pele_ocl.trajectories import streaming
@@ -211,6 +211,21 @@ def test_other_terms_are_not_resumed(tmp_path, peptide):
         over(PositionalRestraint(1.0, name="held"), only_terms=["angle"])
     with pytest.raises(FormatError, match="was made with further_terms_sha256"):
         over(PositionalRestraint(2.0, name="held"), only_terms=["bond", "angle"])
+
+
+def test_frames_are_not_recorded_with_a_term_that_another_run_cannot_recognize(tmp_path, peptide):
+    """It computes energies, but the run that would resume the file could be one with another function."""
+
+    @dataclass(frozen=True)
+    class Scaled(PositionalRestraint):
+        factor: object = None
+
+    path, output = write_trajectory(tmp_path / "t.nc", moving(peptide.positions, 2)), tmp_path / "e.csv"
+    plan = Energy(peptide, device=DEVICES[0], terms=[Scaled(1.0, name="held", factor=lambda: 2)])
+    assert energy_over(plan, path).total.shape == (2,)
+    with pytest.raises(InputError, match=r"another run cannot recognize the function .*<lambda>"):
+        energy_over(plan, path, output=output)
+    assert not output.exists()
 
 
 def test_no_file_that_is_read_is_an_output(tmp_path, peptide):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from test_architecture import parsed
 
 from pele_ocl import cli
 
@@ -27,7 +28,7 @@ def options_of(command: click.Command) -> Iterator[click.Parameter]:
 
 def test_each_sentence_of_a_help_text_is_written_once():
     """An option that several commands have is one function or value: `pele_ocl/cli/options.py` and its neighbours."""
-    trees = {path: ast.parse(path.read_text()) for path in (ROOT / "pele_ocl" / "cli").rglob("*.py")}
+    trees = {path: parsed(path) for path in (ROOT / "pele_ocl" / "cli").rglob("*.py")}
     docstrings = {id(node.body[0].value) for tree in trees.values() for node in ast.walk(tree)
                   if isinstance(node, ast.FunctionDef) and ast.get_docstring(node)}  # fmt: skip
     written = [
@@ -73,7 +74,7 @@ def test_no_piece_of_a_message_is_lost():
     for path in (ROOT / "pele_ocl").rglob("*.py"):
         source = path.read_text()
         lost += [f"{path}:{source.count(chr(10), 0, of.start()) + 1}" for of in JOINED.finditer(source)]
-        for node in ast.walk(ast.parse(source)):
+        for node in ast.walk(parsed(path)):
             may_have_docstring = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
             docstring = node.body[0] if may_have_docstring and node.body else None
             texts = filter(_is_text, ast.iter_child_nodes(node))

@@ -7,15 +7,15 @@
 #define NO_TRY 0x7fffffff
 
 // Tables of rotatable parts. A group has side chains, a side chain has torsions, a torsion has atoms that it moves.
-#define TURNS \
-    global const int *group_chains,   /* (n_groups + 1) first side chain */ \
-    global const int *chain_torsions, /* (n_chains + 1) first torsion */ \
-    global const int *chain_most,     /* (n_chains) number of torsions changed at a time */ \
-    global const int *axes,           /* (n_torsions, 2) atoms */ \
-    global const int *n_values,       /* (n_torsions) number of evenly spaced angles */ \
-    global const int *torsion_moved,  /* (n_torsions + 1) first atom */ \
-    global const int *moved           /* atoms */
-#define TURNS_PASSED group_chains, chain_torsions, chain_most, axes, n_values, torsion_moved, moved
+typedef struct {
+    global const int *group_chains;    // (n_groups + 1) first side chain
+    global const int *chain_torsions;  // (n_chains + 1) first torsion
+    global const int *chain_most;      // (n_chains) number of torsions changed at a time
+    global const int *axes;            // (n_torsions, 2) atoms
+    global const int *n_values;        // (n_torsions) number of evenly spaced angles
+    global const int *torsion_moved;   // (n_torsions + 1) first atom
+    global const int *moved;           // atoms
+} Rotatable;
 
 // Work-items of a group share the atoms of a pose. All process the same rotations, so that they execute the same
 // barriers.
@@ -46,11 +46,12 @@ INLINE int members_clash(const Pose *pose, int i, int j) {
 }
 
 // Rotates the atoms of a torsion about its axis.
-INLINE void turn_torsion(const Pose *pose, int torsion, real angle, TURNS) {
-    const Point from = member_at(pose, pose->places[axes[2 * torsion]]);
-    const Turn turn = turn_about(from, member_at(pose, pose->places[axes[2 * torsion + 1]]), angle);
-    for (int k = torsion_moved[torsion] + get_local_id(0); k < torsion_moved[torsion + 1]; k += get_local_size(0)) {
-        const int i = pose->places[moved[k]];
+INLINE void turn_torsion(const Pose *pose, int torsion, real angle, const Rotatable *parts) {
+    const Point from = member_at(pose, pose->places[parts->axes[2 * torsion]]);
+    const Turn turn = turn_about(from, member_at(pose, pose->places[parts->axes[2 * torsion + 1]]), angle);
+    const int first = parts->torsion_moved[torsion], end = parts->torsion_moved[torsion + 1];
+    for (int k = first + get_local_id(0); k < end; k += get_local_size(0)) {
+        const int i = pose->places[parts->moved[k]];
         const Point there = turned_point(point_at(pose->at, i), &turn);
         global real *p = pose->at + 3 * i;
         p[0] = there.x;
@@ -61,12 +62,13 @@ INLINE void turn_torsion(const Pose *pose, int torsion, real angle, TURNS) {
 }
 
 // Rotates side chains of a group at random. Torsions nearer to the core are more likely: weights 10, 9, ... 1, 1.
-INLINE void turn_group(const Pose *pose, int group, uint2 key, uint4 counter, TURNS) {
-    for (int chain = group_chains[group]; chain < group_chains[group + 1]; ++chain) {
-        const int first = chain_torsions[chain], n = chain_torsions[chain + 1] - first;
+INLINE void turn_group(const Pose *pose, int group, uint2 key, uint4 counter, const Rotatable *parts) {
+    const int first_chain = parts->group_chains[group], end = parts->group_chains[group + 1];
+    for (int chain = first_chain; chain < end; ++chain) {
+        const int first = parts->chain_torsions[chain], n = parts->chain_torsions[chain + 1] - first;
         ulong chosen = 0;
-        for (int pick = 0; pick < chain_most[chain]; ++pick) {
-            const uint4 bits = philox(key, counter + (uint4)(0, 0, 0, 8 * (chain - group_chains[group]) + pick));
+        for (int pick = 0; pick < parts->chain_most[chain]; ++pick) {
+            const uint4 bits = philox(key, counter + (uint4)(0, 0, 0, 8 * (chain - first_chain) + pick));
             uint total = 0;
             for (int k = 0; k < n; ++k)
                 if (!(chosen >> k & 1)) total += max(10 - k, 1);
@@ -74,8 +76,8 @@ INLINE void turn_group(const Pose *pose, int group, uint2 key, uint4 counter, TU
             for (int left = below(bits.x, total); left >= 0; left -= max(10 - torsion, 1))
                 do ++torsion; while (chosen >> torsion & 1);
             chosen |= 1UL << torsion;
-            const int values = n_values[first + torsion];
-            turn_torsion(pose, first + torsion, (real)6.283185307179586 * below(bits.y, values) / values, TURNS_PASSED);
+            const int values = parts->n_values[first + torsion];
+            turn_torsion(pose, first + torsion, (real)6.283185307179586 * below(bits.y, values) / values, parts);
         }
     }
 }
@@ -200,8 +202,15 @@ kernel void relieve(
     global real *restrict poses,          // (n_rows, n_trials, n_sides, most_moving, 3) [A]
     global ulong *restrict turned,        // (n_rows, n_trials, n_sides) bit mask of groups
     global int *restrict found,           // (n_rows, n_trials) number of the try, or NO_TRY
-    TURNS)
+    global const int *restrict group_chains,  // tables of Rotatable
+    global const int *restrict chain_torsions,
+    global const int *restrict chain_most,
+    global const int *restrict axes,
+    global const int *restrict n_values,
+    global const int *restrict torsion_moved,
+    global const int *restrict moved)
 {
+    const Rotatable parts = {group_chains, chain_torsions, chain_most, axes, n_values, torsion_moved, moved};
     local int shared[4];
     local Around spheres[64];
     const Structure own = structure_here(rows, steps, listed, bytes);
@@ -246,7 +255,7 @@ kernel void relieve(
                     do ++bit; while (!(clashes.groups >> bit & 1));
                 turn_group(
                     &pose, group_of[64 * own.number + bit], (uint2)(key[0], key[1]), counter + (uint4)(0, 0, 0, 1),
-                    TURNS_PASSED);
+                    &parts);
                 pose.turned |= 1UL << bit;
             }
             if (is_found && get_local_id(0) == 0) {

@@ -12,14 +12,14 @@ typedef total access;
 #endif
 
 // Coefficient of edge e of a node, in the order right, left, far, near, above, below; e is along axis e / 2.
-INLINE total edge_of(ColourGrid grid, Row row, int m, int e, EDGES_TAKEN) {
+INLINE total edge_of(ColourGrid grid, Row row, int m, int e, Edges edges) {
     const NodeIndex own = row.own + m, other = row.other + m, line = grid.row, plane = (NodeIndex)grid.row * grid.ny;
-    if (e == 0) return COEFFICIENT(x_edges, 0, own);
-    if (e == 1) return COEFFICIENT(x_edges, 0, other - 1 + row.odd);
-    if (e == 2) return COEFFICIENT(y_edges, 1, own);
-    if (e == 3) return COEFFICIENT(y_edges, 1, other - line);
-    if (e == 4) return COEFFICIENT(z_edges, 2, own);
-    return COEFFICIENT(z_edges, 2, other - plane);
+    if (e == 0) return coefficient(edges, 0, own);
+    if (e == 1) return coefficient(edges, 0, other - 1 + row.odd);
+    if (e == 2) return coefficient(edges, 1, own);
+    if (e == 3) return coefficient(edges, 1, other - line);
+    if (e == 4) return coefficient(edges, 2, own);
+    return coefficient(edges, 2, other - plane);
 }
 
 INLINE NodeIndex neighbour_of(ColourGrid grid, Row row, int m, int which) {
@@ -34,6 +34,7 @@ kernel void find_region(
     const ColourGrid grid, EDGES, global const access *restrict accesses, global const total *restrict solutes,
     global uchar *restrict region)
 {
+    const Edges edges = EDGES_GIVEN;
     if (!IS_INNER_PLANE(grid)) return;
     TAKE_ROW(own_grid, grid, ROW_OF(grid));
     for (int colour = 0; colour < 2; ++colour) {
@@ -41,7 +42,7 @@ kernel void find_region(
             const Row row = row_at(own_grid, colour, j, PLANE);
             FOR_NODES(m, grid, row) {
                 int is_inside = 0;
-                for (int t = 0; t < 6; ++t) is_inside |= edge_of(grid, row, m, t, EDGES_PASSED) == solutes[t / 2];
+                for (int t = 0; t < 6; ++t) is_inside |= edge_of(grid, row, m, t, edges) == solutes[t / 2];
 #if SALTED
                 is_inside &= accesses[row.own + m] == 0;
 #endif
@@ -71,6 +72,7 @@ kernel void find_jumps(
     const ColourGrid grid, EDGES, global const total *restrict solutes, global const uchar *restrict region,
     global uchar *restrict jumps)
 {
+    const Edges edges = EDGES_GIVEN;
     if (!IS_INNER_PLANE(grid)) return;
     TAKE_ROW(own_grid, grid, ROW_OF(grid));
     for (int colour = 0; colour < 2; ++colour) {
@@ -80,7 +82,7 @@ kernel void find_jumps(
                 const int own = region[row.own + m];
                 int jump = 0;
                 for (int t = 0; t < 6; ++t) {
-                    const int leaves = edge_of(grid, row, m, t, EDGES_PASSED) != solutes[t / 2];
+                    const int leaves = edge_of(grid, row, m, t, edges) != solutes[t / 2];
                     jump |= own != region[neighbour_of(grid, row, m, t)] || (own && leaves);
                 }
                 jumps[row.own + m] = jump;
@@ -138,6 +140,7 @@ kernel void singular_charges(
     global const total *restrict singular,  // the subtracted potential at these nodes [kT/e]
     global total *restrict right)           // (n_nodes)
 {
+    const Edges edges = EDGES_GIVEN;
     const int4 range = ranges[get_global_id(2)];
     if (get_global_id(0) >= range.y) return;
     TAKE_ROW(own_grid, grid, get_global_id(2));
@@ -148,7 +151,7 @@ kernel void singular_charges(
     total sum = 0;
     for (int e = 0; e < 6; ++e) {
         const NodeIndex at = neighbour_of(grid, row, m, e);
-        const total coefficient = edge_of(grid, row, m, e, EDGES_PASSED);
+        const total coefficient = edge_of(grid, row, m, e, edges);
         if (own && coefficient != solutes[e / 2]) sum += (coefficient - solutes[e / 2]) * (singular[at] - here);
         if (own != region[at]) sum += (own ? -1 : 1) * coefficient * singular[at];
     }

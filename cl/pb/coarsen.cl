@@ -8,18 +8,16 @@ INLINE NodeIndex beside(ColourGrid fine, NodeIndex at, int a, int b, int c) {
 }
 
 // A coarse edge: two fine edges in series, summed over the nine parallel lines around it with the weights 1/2, 1, 1/2.
-INLINE real coarse_edge(
-    ColourGrid fine, int axis, NodeIndex at, global const edge *edges, global const real *table)
-{
+INLINE real coarse_edge(ColourGrid fine, int axis, NodeIndex at, Edges edges) {
     real sum = 0;
 #pragma unroll
     for (int b = -1; b < 2; ++b) {
 #pragma unroll
         for (int a = -1; a < 2; ++a) {
             const int x = axis == 0 ? 0 : a, y = axis == 0 ? a : axis == 1 ? 0 : b, z = axis == 2 ? 0 : b;
-            const real first = COEFFICIENT(edges, axis, beside(fine, at, x, y, z));
+            const real first = coefficient(edges, axis, beside(fine, at, x, y, z));
             const real second =
-                COEFFICIENT(edges, axis, beside(fine, at, x + (axis == 0), y + (axis == 1), z + (axis == 2)));
+                coefficient(edges, axis, beside(fine, at, x + (axis == 0), y + (axis == 1), z + (axis == 2)));
             sum += (a ? (real)0.5 : (real)1) * (b ? (real)0.5 : (real)1) * (first * second / (first + second));
         }
     }
@@ -35,6 +33,7 @@ kernel void coarsen_edges(
     global real *restrict coarse_y,
     global real *restrict coarse_z)
 {
+    const Edges edges = EDGES_GIVEN;
     TAKE_ROW(own_fine, fine, ROW_OF(grid));
     TAKE_ROW(own, grid, ROW_OF(grid));
     const int k = PLANE;
@@ -47,9 +46,9 @@ kernel void coarsen_edges(
     if (i < own.nx - 1 && j < own.ny - 1) {
 #endif
         const NodeIndex at = node_at(own, i, j, k), of_fine = node_at(own_fine, 2 * i, 2 * j, 2 * k);
-        if (j && k) coarse_x[at] = coarse_edge(own_fine, 0, of_fine, x_edges, table);
-        if (i && k) coarse_y[at] = coarse_edge(own_fine, 1, of_fine, y_edges, table);
-        if (i && j) coarse_z[at] = coarse_edge(own_fine, 2, of_fine, z_edges, table);
+        if (j && k) coarse_x[at] = coarse_edge(own_fine, 0, of_fine, edges);
+        if (i && k) coarse_y[at] = coarse_edge(own_fine, 1, of_fine, edges);
+        if (i && j) coarse_z[at] = coarse_edge(own_fine, 2, of_fine, edges);
     }
 }
 
@@ -76,7 +75,7 @@ kernel void coarsen_salt(
                     for (int b = -1; b < 2; ++b)
 #pragma unroll
                         for (int a = -1; a < 2; ++a)
-                            sum += SALT_AT(beside(own_fine, at, a, b, c))
+                            sum += salt_term(salt_unit, salt, beside(own_fine, at, a, b, c))
                                  / ((1 + abs(a)) * (1 + abs(b)) * (1 + abs(c)));
                 coarse_salt[row.own + m] = sum;
             }

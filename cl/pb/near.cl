@@ -24,22 +24,22 @@ INLINE int is_near(Box box, total4 point, total far) {
 
 // Number of spheres that extend to within the distance `reach` of a box; if `writes`, they are written to listed[at]
 // and on, sorted by number if `in_order`.
-INLINE int spheres_near(Box box, total reach, CELLS_TAKEN, global int *listed, size_t at, int writes, int in_order) {
-    const total far = place[0].w + reach;
-    const int4 first = cell_of(box.low - far, cells, place), last = cell_of(box.high + far, cells, place);
+INLINE int spheres_near(Box box, total reach, Cells cells, global int *listed, size_t at, int writes, int in_order) {
+    const total far = cells.place[0].w + reach;
+    const int4 first = cell_of(box.low - far, cells), last = cell_of(box.high + far, cells);
     int count = 0;
     for (int k = first.z; k <= last.z; ++k) {
         for (int j = first.y; j <= last.y; ++j) {
-            const int row = (k * cells.y + j) * cells.x;
-            for (int t = cell_starts[row + first.x]; t < cell_starts[row + last.x + 1]; ++t) {
-                const total4 sphere = cell_spheres[cell_members[t]];
+            const int row = (k * cells.shape.y + j) * cells.shape.x;
+            for (int t = cells.starts[row + first.x]; t < cells.starts[row + last.x + 1]; ++t) {
+                const total4 sphere = cells.spheres[cells.members[t]];
                 if (!is_near(box, sphere, sphere.w + reach)) continue;
                 size_t slot = at + count++;
                 if (!writes) continue;
-                for (; in_order && slot > at && listed[slot - 1] > cell_members[t]; --slot) {
+                for (; in_order && slot > at && listed[slot - 1] > cells.members[t]; --slot) {
                     listed[slot] = listed[slot - 1];
                 }
-                listed[slot] = cell_members[t];
+                listed[slot] = cells.members[t];
             }
         }
     }
@@ -54,9 +54,9 @@ kernel void count_spheres(
 {
     const int block = get_global_id(0), row = block / n_blocks;
     if (row >= n_rows) return;
-    TAKE_CELLS(row);
+    const Cells cells = CELLS_OF(row);
     const Box box = box_of(block - row * n_blocks, blocks, origins[row], spacing[0]);
-    counts[block] = spheres_near(box, reach, CELLS_PASSED, 0, 0, 0, 0);
+    counts[block] = spheres_near(box, reach, cells, 0, 0, 0, 0);
 }
 
 // list_starts : (n_rows * n_blocks + 1) index of each block's first sphere in `listed`
@@ -67,9 +67,9 @@ kernel void list_spheres(
 {
     const int block = get_global_id(0), row = block / n_blocks;
     if (row >= n_rows) return;
-    TAKE_CELLS(row);
+    const Cells cells = CELLS_OF(row);
     const Box box = box_of(block - row * n_blocks, blocks, origins[row], spacing[0]);
-    spheres_near(box, reach, CELLS_PASSED, listed, list_starts[block], 1, in_order);
+    spheres_near(box, reach, cells, listed, list_starts[block], 1, in_order);
 }
 
 // Block of a point along each axis, or one beyond the grid.

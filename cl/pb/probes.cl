@@ -30,23 +30,23 @@ INLINE int holds(total4 sphere, total4 point) {
 
 // Loops over the spheres in the cells around a cell: those within `reach` 2 include all that intersect a sphere of it.
 #define FOR_NEAR(t, at, reach) \
-    for (int k = max(at.z - reach, 0); k <= min(at.z + reach, cells.z - 1); ++k) \
-        for (int j = max(at.y - reach, 0); j <= min(at.y + reach, cells.y - 1); ++j) \
-            for (int t = cell_starts[(k * cells.y + j) * cells.x + max(at.x - reach, 0)]; \
-                 t < cell_starts[(k * cells.y + j) * cells.x + min(at.x + reach, cells.x - 1) + 1]; ++t)
+    for (int k = max(at.z - reach, 0); k <= min(at.z + reach, cells.shape.z - 1); ++k) \
+        for (int j = max(at.y - reach, 0); j <= min(at.y + reach, cells.shape.y - 1); ++j) \
+            for (int line_ = (k * cells.shape.y + j) * cells.shape.x, t = cells.starts[line_ + max(at.x - reach, 0)]; \
+                 t < cells.starts[line_ + min(at.x + reach, cells.shape.x - 1) + 1]; ++t)
 
 // Number of other atoms whose spheres intersect that of an atom; only these can contain points of it. They are written
 // to neighbours[at] and on if `writes`.
-INLINE int neighbours_of(int a, CELLS_TAKEN, global int *neighbours, size_t at, int writes) {
-    const total4 own = cell_spheres[a];
-    const int4 cell = cell_of(own.xyz, cells, place);
+INLINE int neighbours_of(int a, Cells cells, global int *neighbours, size_t at, int writes) {
+    const total4 own = cells.spheres[a];
+    const int4 cell = cell_of(own.xyz, cells);
     int count = 0;
     FOR_NEAR(t, cell, 2) {
-        const total4 other = cell_spheres[cell_members[t]];
+        const total4 other = cells.spheres[cells.members[t]];
         const total3 apart = other.xyz - own.xyz;
         const total far = (own.w + other.w) * (1 + (total)TINY);
-        if (cell_members[t] == a || dot(apart, apart) >= far * far) continue;
-        if (writes) neighbours[at + count] = cell_members[t];
+        if (cells.members[t] == a || dot(apart, apart) >= far * far) continue;
+        if (writes) neighbours[at + count] = cells.members[t];
         ++count;
     }
     return count;
@@ -55,29 +55,36 @@ INLINE int neighbours_of(int a, CELLS_TAKEN, global int *neighbours, size_t at, 
 kernel void count_neighbours(CELLS, global int *restrict counts) {
     const int row = get_global_id(2), a = first_spheres[row] + get_global_id(0);
     if (a >= first_spheres[row + 1]) return;
-    TAKE_CELLS(row);
-    counts[a] = neighbours_of(a, CELLS_PASSED, (global int *)0, 0, 0);
+    const Cells cells = CELLS_OF(row);
+    counts[a] = neighbours_of(a, cells, (global int *)0, 0, 0);
 }
 
 kernel void list_neighbours(CELLS, global const int *restrict neighbour_starts, global int *restrict neighbours) {
     const int row = get_global_id(2), a = first_spheres[row] + get_global_id(0);
     if (a >= first_spheres[row + 1]) return;
-    TAKE_CELLS(row);
-    neighbours_of(a, CELLS_PASSED, neighbours, neighbour_starts[a], 1);
+    const Cells cells = CELLS_OF(row);
+    neighbours_of(a, cells, neighbours, neighbour_starts[a], 1);
 }
 
 // first_atoms : (rows + 1) index of each row's first atom; atoms : radii include the probe; neighbours : of each atom
 // from neighbour_starts[a] on
 #define ATOMS global const int *restrict first_atoms, global const total4 *restrict atoms, \
     global const int *restrict neighbour_starts, global const int *restrict neighbours
-#define NEIGHBOURS_TAKEN global const total4 *atoms, global const int *neighbours, int first, int end
-#define NEIGHBOURS_OF(a) atoms, neighbours, neighbour_starts[a], neighbour_starts[(a) + 1]
-#define NEIGHBOURS_PASSED atoms, neighbours, first, end
+
+// Neighbours of an atom: members first to end - 1, indices of atoms.
+typedef struct {
+    global const total4 *atoms;
+    global const int *members;
+    int first, end;
+} Neighbours;
+#define NEIGHBOURS_OF(a) {atoms, neighbours, neighbour_starts[a], neighbour_starts[(a) + 1]}
+
+INLINE total4 sphere_of(Neighbours near, int t) { return near.atoms[near.members[t]]; }
 
 // A neighbour that contains a point, or -1.
-INLINE int holder_of(total4 point, NEIGHBOURS_TAKEN) {
-    for (int t = first; t < end; ++t) {
-        if (holds(atoms[neighbours[t]], point)) return neighbours[t];
+INLINE int holder_of(total4 point, Neighbours near) {
+    for (int t = near.first; t < near.end; ++t) {
+        if (holds(sphere_of(near, t), point)) return near.members[t];
     }
     return -1;
 }
@@ -96,11 +103,12 @@ kernel void find_exposed(
     const int chunk = get_global_id(0), first = POINTS * chunk, row = get_global_id(2);
     const int a = first_atoms[row] + get_global_id(1);
     if (chunk >= n_chunks || a >= first_atoms[row + 1]) return;
+    const Neighbours near = NEIGHBOURS_OF(a);
     int holder = -1, count = 0;
     if (has_points[a]) {
         for (int p = first; p < min(first + POINTS, n_points); ++p) {
             const total4 point = point_of(atoms[a], sphere[p]);
-            if (holder < 0 || !holds(atoms[holder], point)) holder = holder_of(point, NEIGHBOURS_OF(a));
+            if (holder < 0 || !holds(atoms[holder], point)) holder = holder_of(point, near);
             exposed[(size_t)a * n_points + p] = holder < 0;
             count += holder < 0;
         }
@@ -171,29 +179,32 @@ INLINE total3 point_at(Circle circle, total angle) {
     return circle.middle + circle.radius * (cos(angle) * circle.u + sin(angle) * circle.v);
 }
 
+#define MOST_HOLDERS 16  // spheres collected by a work-item before their angles are computed
+
 // Finds neighbours from *t on, other than atom b, that may contain points of a circle; *t is then the next to test.
 // They are collected before angles are computed, since work-items of a GPU's group find different ones and would
 // diverge.
-INLINE int list_holders(total3 point, Circle circle, int b, int *t, int *holders, NEIGHBOURS_TAKEN) {
+INLINE int list_holders(total3 point, Circle circle, int b, int *t, int *holders, Neighbours near) {
     int count = 0;
-    for (; *t < end && count < MOST_HOLDERS; ++*t) {
-        const total4 sphere = atoms[neighbours[*t]];
+    for (; *t < near.end && count < MOST_HOLDERS; ++*t) {
+        const int other = near.members[*t];
+        const total4 sphere = near.atoms[other];
         const total3 apart = point - sphere.xyz;
         const total slack = 8 * TINY * (sphere.w + circle.radius) * (sphere.w + circle.radius);
-        if (dot(apart, apart) <= sphere.w * sphere.w + slack && neighbours[*t] != b) holders[count++] = neighbours[*t];
+        if (dot(apart, apart) <= sphere.w * sphere.w + slack && other != b) holders[count++] = other;
     }
     return count;
 }
 
 // The first angle, from `angle` on, at which no sphere other than those of atoms a and b contains a point of their
 // circle; a full turn or more if there is none. The neighbours are those of a.
-INLINE total angle_not_held(Circle circle, int b, total angle, NEIGHBOURS_TAKEN) {
+INLINE total angle_not_held(Circle circle, int b, total angle, Neighbours near) {
     total3 point = point_at(circle, angle);
     int has_moved = 0, holders[MOST_HOLDERS];
-    for (int t = first; angle < TURN;) {
-        const int count = list_holders(point, circle, b, &t, holders, NEIGHBOURS_PASSED);
+    for (int t = near.first; angle < TURN;) {
+        const int count = list_holders(point, circle, b, &t, holders, near);
         for (int h = 0; h < count; ++h) {
-            const Held held = held_by(atoms[holders[h]], circle);
+            const Held held = held_by(near.atoms[holders[h]], circle);
             if (held.least <= -held.reach) return TURN;
             if (held.least >= held.reach) continue;
             const total spread = acos(held.least / held.reach);
@@ -202,9 +213,9 @@ INLINE total angle_not_held(Circle circle, int b, total angle, NEIGHBOURS_TAKEN)
             angle += 2 * spread - past + TINY;
             has_moved = 1;
         }
-        if (t < end) continue;
+        if (t < near.end) continue;
         if (!has_moved) break;
-        t = first;  // restart with all neighbours
+        t = near.first;  // restart with all neighbours
         point = point_at(circle, angle);
         has_moved = 0;
     }
@@ -214,16 +225,16 @@ INLINE total angle_not_held(Circle circle, int b, total angle, NEIGHBOURS_TAKEN)
 // Finds the arcs of the intersection circle of atoms a and b that are in no other sphere. Each arc has points at both
 // ends and between them, at most `step` apart. Returns their number, and writes them to `probes`.
 INLINE int points_of_circle(
-    Circle circle, int b, total step, int is_listing, total probe, global total4 *probes, NEIGHBOURS_TAKEN)
+    Circle circle, int b, total step, int is_listing, total probe, global total4 *probes, Neighbours near)
 {
     int count = 0;
-    for (total angle = 0; (angle = angle_not_held(circle, b, angle, NEIGHBOURS_PASSED)) < TURN;) {
+    for (total angle = 0; (angle = angle_not_held(circle, b, angle, near)) < TURN;) {
         total last = TURN;
-        for (int t = first; t < end; ++t) {
-            const total4 sphere = atoms[neighbours[t]];
+        for (int t = near.first; t < near.end; ++t) {
+            const total4 sphere = sphere_of(near, t);
             const total3 apart = sphere.xyz - circle.middle;
             const total far = sphere.w + circle.radius;
-            if (dot(apart, apart) >= far * far || neighbours[t] == b) continue;
+            if (dot(apart, apart) >= far * far || near.members[t] == b) continue;
             const Held held = held_by(sphere, circle);
             if (held.least >= held.reach) continue;
             const total spread = acos(fmax(held.least / held.reach, (total)-1));
@@ -248,16 +259,17 @@ INLINE int points_of_circle(
 // Each work-item processes one of `n_lanes` shares of an atom's circles with the atoms after it: every n_lanes-th
 // neighbour, so that the work-items of a GPU's group process circles at the same time.
 INLINE int points_of_circles(
-    int lane, int a, int n_lanes, NEIGHBOURS_TAKEN, global const uchar *has_points, total step, total probe,
+    int lane, int a, int n_lanes, Neighbours near, global const uchar *has_points, total step, total probe,
     int is_listing, global total4 *probes)
 {
     int count = 0;
     Circle circle;
-    for (int t = first + lane; t < end; t += n_lanes) {
-        const int b = neighbours[t];
-        if (b <= a || !(has_points[a] || has_points[b]) || !circle_of(atoms[a], atoms[b], &circle)) continue;
+    for (int t = near.first + lane; t < near.end; t += n_lanes) {
+        const int b = near.members[t];
+        if (b <= a || !(has_points[a] || has_points[b])) continue;
+        if (!circle_of(near.atoms[a], near.atoms[b], &circle)) continue;
         global total4 *own = is_listing ? probes + count : probes;
-        count += points_of_circle(circle, b, step, is_listing, probe, own, NEIGHBOURS_PASSED);
+        count += points_of_circle(circle, b, step, is_listing, probe, own, near);
     }
     return count;
 }
@@ -266,8 +278,9 @@ kernel void count_circle_points(CIRCLES, global int *restrict counts)  // counts
 {
     const int lane = get_global_id(0), row = get_global_id(2), a = first_atoms[row] + get_global_id(1);
     if (lane >= n_lanes || a >= first_atoms[row + 1]) return;
+    const Neighbours near = NEIGHBOURS_OF(a);
     counts[(size_t)a * n_lanes + lane] =
-        points_of_circles(lane, a, n_lanes, NEIGHBOURS_OF(a), has_points, step, probe, 0, (global total4 *)0);
+        points_of_circles(lane, a, n_lanes, near, has_points, step, probe, 0, (global total4 *)0);
 }
 
 // Writes the probes after those of the spheres.
@@ -283,5 +296,6 @@ kernel void list_circle_points(
     const int begin = starts[(size_t)a * n_lanes + lane], end = starts[(size_t)a * n_lanes + lane + 1];
     if (begin == end) return;
     for (int t = begin; t < end; ++t) rows_of_probes[first + t] = row;
-    points_of_circles(lane, a, n_lanes, NEIGHBOURS_OF(a), has_points, step, probe, 1, probes + first + begin);
+    const Neighbours near = NEIGHBOURS_OF(a);
+    points_of_circles(lane, a, n_lanes, near, has_points, step, probe, 1, probes + first + begin);
 }

@@ -46,12 +46,13 @@ kernel void smooth(
     global const real *restrict right,
     global real *restrict values)  // 0 at the border
 {
+    const Problem problem = PROBLEM_GIVEN;
     TAKE_ROW(own, grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(own)) return;
     FOR_ROWS(j, own) {
         const Row row = row_at(own, colour, j, PLANE);
         FOR_NODES(m, own, row) {
-            values[row.own + m] = relaxed(own, row, m, PROBLEM_PASSED, values, right[row.own + m], share);
+            values[row.own + m] = relaxed(own, row, m, problem, values, right[row.own + m], share);
         }
     }
 }
@@ -63,12 +64,13 @@ kernel void begin_smoothing(
     global const real *restrict right,
     global real *restrict values)
 {
+    const Problem problem = PROBLEM_GIVEN;
     TAKE_ROW(own, grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(own)) return;
     FOR_ROWS(j, own) {
         const Row row = row_at(own, 0, j, PLANE);
         FOR_NODES(m, own, row) {
-            values[row.own + m] = right[row.own + m] / diagonal_at(own, row, m, PROBLEM_PASSED);
+            values[row.own + m] = right[row.own + m] / diagonal_at(own, row, m, problem);
         }
     }
 }
@@ -82,12 +84,13 @@ kernel void find_residual(
     global const real *restrict values,
     global real *restrict residual)
 {
+    const Problem problem = PROBLEM_GIVEN;
     TAKE_ROW(own, grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(own)) return;
     FOR_ROWS(j, own) {
         const Row row = row_at(own, colour, j, PLANE);
         FOR_NODES(m, own, row) {
-            residual[row.own + m] = residual_at(own, row, m, PROBLEM_PASSED, values, right[row.own + m]);
+            residual[row.own + m] = residual_at(own, row, m, problem, values, right[row.own + m]);
         }
     }
 }
@@ -101,12 +104,13 @@ kernel void relax_by_residual(
     global const real *restrict residual,
     global real *restrict values)
 {
+    const Problem problem = PROBLEM_GIVEN;
     TAKE_ROW(own, grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(own)) return;
     FOR_ROWS(j, own) {
         const Row row = row_at(own, colour, j, PLANE);
         FOR_NODES(m, own, row) {
-            values[row.own + m] += share * residual[row.own + m] / diagonal_at(own, row, m, PROBLEM_PASSED);
+            values[row.own + m] += share * residual[row.own + m] / diagonal_at(own, row, m, problem);
         }
     }
 }
@@ -118,13 +122,14 @@ kernel void apply(
     global const real *restrict direction,  // 0 at the border
     global real *restrict product)
 {
+    const Problem problem = PROBLEM_GIVEN;
     TAKE_ROW(own, grid, ROW_OF(grid));
     if (!IS_INNER_PLANE(own)) return;
     for (int colour = 0; colour < 2; ++colour) {
         FOR_ROWS(j, own) {
             const Row row = row_at(own, colour, j, PLANE);
             FOR_NODES(m, own, row) {
-                product[row.own + m] = -residual_at(own, row, m, PROBLEM_PASSED, direction, (real)0);
+                product[row.own + m] = -residual_at(own, row, m, problem, direction, (real)0);
             }
         }
     }

@@ -6,23 +6,24 @@
 
 // Midpoints of edges: 1 in solvent, 0 in the molecule. origins : (rows, 3) of the grids of midpoints along x, y and z
 kernel void mark_middles(
-    const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
-    SPHERES(probe), global uchar *restrict x_codes, global uchar *restrict y_codes, global uchar *restrict z_codes)
+    const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, LISTS(atom),
+    LISTS(probe), global uchar *restrict x_codes, global uchar *restrict y_codes, global uchar *restrict z_codes)
 {
+    const Lists atoms = LISTS_OF(atom), probes = LISTS_OF(probe);
     int i, j, k;
     TAKE_ROW(own, grid, row_of_group(grid));
     global const total4 *const middles = origins + 3 * row_of_group(grid);
 #if PLANES  // a group has one work-item, which shares the tests of a sphere among the nodes of a block
     first_node(grid, &i, &j, &k);
-    Covered atoms = {{0}}, probes = {{0}};
-    cover(&atoms, i, j, k, middles, spacing[0], SPHERES_PASSED(atom));
-    cover(&probes, i, j, k, middles, spacing[0], SPHERES_PASSED(probe));
+    Covered by_atoms = {{0}}, by_probes = {{0}};
+    cover(&by_atoms, i, j, k, middles, spacing[0], atoms);
+    cover(&by_probes, i, j, k, middles, spacing[0], probes);
     for (int row = 0; row < BLOCK * BLOCK; ++row) {
         const int y = j + row % BLOCK, z = k + row / BLOCK;
         if (y >= grid.ny || z >= grid.nz) continue;
         for (int axis = 0; axis < 3; ++axis) {
-            const int4 solvent = 1 + convert_int4(atoms.rows[axis * BLOCK * BLOCK + row]
-                                                  & ~probes.rows[axis * BLOCK * BLOCK + row]);
+            const int4 solvent = 1 + convert_int4(by_atoms.rows[axis * BLOCK * BLOCK + row]
+                                                  & ~by_probes.rows[axis * BLOCK * BLOCK + row]);
             const int of_row[4] = {solvent.x, solvent.y, solvent.z, solvent.w};
             global uchar *codes = axis == 0 ? x_codes : axis == 1 ? y_codes : z_codes;
             for (int x = 0; x < BLOCK && i + x < grid.nx; ++x) codes[node_at(own, i + x, y, z)] = of_row[x];
@@ -32,8 +33,8 @@ kernel void mark_middles(
     if (!own_node(grid, &i, &j, &k)) return;
     const NodeIndex at = node_at(own, i, j, k);
     for (int axis = 0; axis < 3; ++axis) {
-        const int is_solute = is_covered(i, j, k, middles[axis], spacing[0], SPHERES_PASSED(atom))
-                           && !is_covered(i, j, k, middles[axis], spacing[0], SPHERES_PASSED(probe));
+        const int is_solute = is_covered(i, j, k, middles[axis], spacing[0], atoms)
+                           && !is_covered(i, j, k, middles[axis], spacing[0], probes);
         (axis == 0 ? x_codes : axis == 1 ? y_codes : z_codes)[at] = !is_solute;
     }
 #endif
@@ -41,18 +42,21 @@ kernel void mark_middles(
 
 // Counts the pieces in solvent, of 64, of each edge. origins : (rows) of the grids
 kernel void cut_edges(
-    const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
-    SPHERES(probe), global uchar *restrict x_codes, global uchar *restrict y_codes, global uchar *restrict z_codes)
+    const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, LISTS(atom),
+    LISTS(probe), global uchar *restrict x_codes, global uchar *restrict y_codes, global uchar *restrict z_codes)
 {
+    const Lists atoms = LISTS_OF(atom), probes = LISTS_OF(probe);
     int i, j, k;
     TAKE_ROW(own, grid, row_of_group(grid));
     const total4 origin = origins[row_of_group(grid)];
-    if (!own_node(grid, &i, &j, &k)) return;
-    const NodeIndex at = node_at(own, i, j, k);
+    SHARED;
+    const int is_own = own_node(grid, &i, &j, &k);
     ulong pieces[3] = {0, 0, 0};
-    cover_pieces(pieces, i, j, k, origin, spacing[0], SPHERES_PASSED(atom));
+    cover_pieces(pieces, i, j, k, origin, spacing[0], atoms, shared);
     for (int axis = 0; axis < 3; ++axis) pieces[axis] = ~pieces[axis];
-    cover_pieces(pieces, i, j, k, origin, spacing[0], SPHERES_PASSED(probe));
+    cover_pieces(pieces, i, j, k, origin, spacing[0], probes, shared);
+    if (!is_own) return;
+    const NodeIndex at = node_at(own, i, j, k);
     x_codes[at] = (uchar)popcount(pieces[0]);
     y_codes[at] = (uchar)popcount(pieces[1]);
     z_codes[at] = (uchar)popcount(pieces[2]);
@@ -60,14 +64,15 @@ kernel void cut_edges(
 
 // Marks the nodes accessible to ions.
 kernel void mark_access(
-    const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
+    const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, LISTS(atom),
     global uchar *restrict accesses)
 {
+    const Lists atoms = LISTS_OF(atom);
     int i, j, k;
     TAKE_ROW(own, grid, row_of_group(grid));
     const total4 origin = origins[row_of_group(grid)];
     if (!own_node(grid, &i, &j, &k)) return;
-    accesses[node_at(own, i, j, k)] = !is_covered(i, j, k, origin, spacing[0], SPHERES_PASSED(atom));
+    accesses[node_at(own, i, j, k)] = !is_covered(i, j, k, origin, spacing[0], atoms);
 }
 
 // For the midpoint of each inner node's edges: 90 plus how many of the nine midpoints within one step are in solvent.
@@ -146,10 +151,11 @@ kernel void count_border_middles(
 // Coefficients of edges from a spline surface of degree 3 or 7. origins : (rows) of the grids; constants : solute and
 // solvent dielectric, then factors of the three axes
 kernel void spline_edges(
-    const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
+    const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, LISTS(atom),
     const int degree, global const total4 *restrict windows, global const total *restrict constants,
     global total *restrict x_edges, global total *restrict y_edges, global total *restrict z_edges)
 {
+    const Lists atoms = LISTS_OF(atom);
     int i, j, k;
     TAKE_ROW(own, grid, row_of_group(grid));
     const total4 origin = origins[row_of_group(grid)];
@@ -157,7 +163,7 @@ kernel void spline_edges(
     const NodeIndex at = node_at(own, i, j, k);
     for (int axis = 0; axis < 3; ++axis) {
         const total share =
-            spline_product(i, j, k, axis, origin, spacing[0], degree, windows[0], SPHERES_PASSED(atom));
+            spline_product(i, j, k, axis, origin, spacing[0], degree, windows[0], atoms);
         (axis == 0 ? x_edges : axis == 1 ? y_edges : z_edges)[at] =
             (constants[0] + (constants[1] - constants[0]) * share) * constants[2 + axis];
     }
@@ -165,13 +171,14 @@ kernel void spline_edges(
 
 // Accessibility of nodes to ions from a spline surface.
 kernel void spline_access(
-    const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, SPHERES(atom),
+    const ColourGrid grid, global const total4 *restrict origins, global const total4 *restrict spacing, LISTS(atom),
     const int degree, global const total4 *restrict windows, global total *restrict accesses)
 {
+    const Lists atoms = LISTS_OF(atom);
     int i, j, k;
     TAKE_ROW(own, grid, row_of_group(grid));
     const total4 origin = origins[row_of_group(grid)];
     if (!own_node(grid, &i, &j, &k)) return;
     accesses[node_at(own, i, j, k)] =
-        spline_product(i, j, k, -1, origin, spacing[0], degree, windows[0], SPHERES_PASSED(atom));
+        spline_product(i, j, k, -1, origin, spacing[0], degree, windows[0], atoms);
 }

@@ -21,7 +21,7 @@ INLINE ColourGrid grid_of(global const ColourGrid *grids, int level) {
 
 // Relaxes the nodes of a colour.
 INLINE void relax_colour(
-    ColourGrid grid, PROBLEM_TAKEN, int colour, int is_first, global const real *right, global real *values)
+    ColourGrid grid, Problem problem, int colour, int is_first, global const real *right, global real *values)
 {
     FOR_ALL(t, grid.row * grid.ny * grid.nz) {
         const int m = t % grid.row, j = t / grid.row % grid.ny, k = t / grid.row / grid.ny;
@@ -29,8 +29,8 @@ INLINE void relax_colour(
         const Row row = row_at(grid, colour, j, k);
         if (m < first_inner(row) || m > last_inner(grid, row)) continue;
         const real wanted = right[row.own + m];
-        values[row.own + m] = is_first ? wanted / diagonal_at(grid, row, m, PROBLEM_PASSED)
-                                       : relaxed(grid, row, m, PROBLEM_PASSED, values, wanted, 1);
+        values[row.own + m] = is_first ? wanted / diagonal_at(grid, row, m, problem)
+                                       : relaxed(grid, row, m, problem, values, wanted, 1);
     }
     FINISHED;
 }
@@ -48,12 +48,13 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void solve_coarse(
     global real *restrict values,
     global real *restrict residual)
 {
+    const Problem problem = PROBLEM_GIVEN;
     for (int level = first; level < n_grids; ++level) {
         const ColourGrid grid = grid_of(grids, level);
         const int times = level == n_grids - 1 ? solving : smoothings;
         for (int s = 0; s < times; ++s) {
-            relax_colour(grid, PROBLEM_PASSED, 0, s == 0, right, values);
-            relax_colour(grid, PROBLEM_PASSED, 1, 0, right, values);
+            relax_colour(grid, problem, 0, s == 0, right, values);
+            relax_colour(grid, problem, 1, 0, right, values);
         }
         if (level == n_grids - 1) break;
         FOR_ALL(t, grid.row * grid.ny * grid.nz) {
@@ -61,7 +62,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void solve_coarse(
             if (j == 0 || j == grid.ny - 1 || k == 0 || k == grid.nz - 1) continue;
             const Row row = row_at(grid, 0, j, k);
             if (m < first_inner(row) || m > last_inner(grid, row)) continue;
-            residual[row.own + m] = residual_at(grid, row, m, PROBLEM_PASSED, values, right[row.own + m]);
+            residual[row.own + m] = residual_at(grid, row, m, problem, values, right[row.own + m]);
         }
         FINISHED;
         const ColourGrid coarse = grid_of(grids, level + 1);
@@ -87,8 +88,8 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void solve_coarse(
         }
         const int times = level == n_grids - 1 ? solving : smoothings;
         for (int s = 0; s < times; ++s) {
-            relax_colour(grid, PROBLEM_PASSED, 1, 0, right, values);
-            relax_colour(grid, PROBLEM_PASSED, 0, 0, right, values);
+            relax_colour(grid, problem, 1, 0, right, values);
+            relax_colour(grid, problem, 0, 0, right, values);
         }
     }
 }

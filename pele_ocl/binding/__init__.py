@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..atoms import Atoms
-from ..common.arguments import array, checked, file_path, file_paths, flag, several_structures
+from ..common.arguments import array, checked, file_path, file_paths, flag, former_keywords, several_structures
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import NoFile, read_file
 from ..common.modules import lazy_names, make_callable, takes, takes_structures
@@ -61,6 +61,7 @@ Path_ = str | PathLike[str]
 Paths = Path_ | Sequence[Path_]
 
 
+@former_keywords(pb_surface="dielectric_surface")
 @checked
 @takes("object", "reading", "solvent", "trajectory", "run")
 @takes_structures("atoms")
@@ -78,7 +79,7 @@ def binding(
     poses: Path_ | None = None,
     pb: bool | PBSolvent = False,
     nonlinear: bool = False,
-    pb_surface: str | None = None,
+    dielectric_surface: str | None = None,
     spacing: float | None = None,
     padding: float | None = None,
     idecomp: int | None = None,
@@ -101,6 +102,8 @@ def binding(
 ) -> Any:
     """Compute the binding energy of a complex: its energy minus the energies of its receptor and its ligand.
 
+    The default solvent is that of `energy`, OBC2; `gb="gbn2", solute_dielectric=2` gives the scores of `screen`.
+
     The method is MM/GBSA, with Born radii computed for each part, or MM/PBSA with `pb`, for one structure, its models,
     the frames of a trajectory, or poses (docs/binding.md). The parts have the positions of the complex, unless separate
     trajectories are given. For repeated calls use `Binding`.
@@ -116,8 +119,8 @@ def binding(
     receptor_trajectory, ligand_trajectory : separate trajectories of the parts, with the atoms of `receptor_structure`
         and `ligand_structure`, by default those of the complex
     poses : file with positions of the ligand: molecules of SDF or mol2, or models of .pdb or .cif
-    pb : True for Poisson-Boltzmann instead of Generalized Born, with `nonlinear`, `pb_surface`, `spacing` and `padding`
-        (A) as in PBSolvent; or a PBSolvent
+    pb : True for Poisson-Boltzmann instead of Generalized Born, with `nonlinear`, `dielectric_surface`, `spacing`
+        and `padding` (A) as in PBSolvent; or a PBSolvent
     idecomp : decomposition scheme, numbered as in AMBER: 1, 2 per residue, 3, 4 per pair of residues
     entropy : True to estimate the interaction entropy and the C2 entropy
     alanine : sites of an alanine scan: a selection, residue indices, or "interface" for all residues within 5 A of the
@@ -166,7 +169,7 @@ def binding(
         ligand_frames=PartFrames(_paths("ligand_trajectory", ligand_trajectory), _path(ligand_structure)),
         poses=_path(poses, "poses"), idecomp=files.scheme if idecomp is None else idecomp,
         entropy=entropy, alanine=sites,
-        compare=_path(compare), pb=_pb_solvent(pb, nonlinear, pb_surface, spacing, padding), one_four=one_four,
+        compare=_path(compare), pb=_pb_solvent(pb, nonlinear, dielectric_surface, spacing, padding), one_four=one_four,
         cutoff=cutoff, variant=variant, precision=precision, device=device, model=door.model, like=like, strict=strict,
     )  # fmt: skip
     spec.check(run, files)
@@ -230,7 +233,7 @@ def _pb_solvent(
     pb: bool | PBSolvent, nonlinear: bool, surface: str | None, spacing: float | None, padding: float | None
 ) -> PBSolvent | None:
     """Build the solvent for MM/PBSA. Raises KeywordError for its keywords without `pb` or with a PBSolvent."""
-    given = {"nonlinear": nonlinear or None, "pb_surface": surface, "spacing": spacing, "padding": padding}
+    given = {"nonlinear": nonlinear or None, "dielectric_surface": surface, "spacing": spacing, "padding": padding}
     names = ", ".join(f"`{name}`" for name, value in given.items() if value is not None)
     if isinstance(pb, PBSolvent):
         if names:

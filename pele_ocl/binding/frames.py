@@ -133,7 +133,7 @@ def opened_frames(binding: Binding, molecule: MoleculeRead, choice: FrameOptions
 def _of_trajectory(binding: Binding, spec: FramesSpec, naming: Naming, run: Run) -> FramesOfComplex:
     with shared_frames(spec, run.output, run.resume, run.place, run.shard) as shared:
         if isinstance(run.progress, CountsFrames):
-            run.progress.begin(len(shared.frames), 0)
+            run.progress.begin(len(shared.frames))
         energies = energies_over(
             binding, shared.frames, output=shared.output, resume=run.resume, progress=run.progress,
             settings=shared.record, stream=shared.stream, naming=naming,

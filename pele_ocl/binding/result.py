@@ -231,24 +231,31 @@ class BindingResult(Reported, Suggests):
 
     def table(self) -> Report:
         """Return a table of the terms of all systems, or with a row for each pose."""
+        columns: dict[str, Any]
         if self.poses is not None:
             of_files = self.naming.of(self.poses.delta)
             numbers = {name: Column(values, UNIT) for name, values in of_files.items()}
             errors = np.array([self.poses.errors.get(k, "") for k in range(len(self.poses))])
             rmsd = Column(np.array(self.poses.rmsd), "A", ".2f")
-            return Report("Binding energy of poses", {"pose": 1 + np.arange(len(errors)), **numbers, "rmsd": rmsd,
-                          "error": errors}, self._facts())  # fmt: skip
+            columns = {"pose": 1 + np.arange(len(errors)), **numbers, "rmsd": rmsd, "error": errors}
+            return Report("Binding energy of poses", columns, self._facts(), about=self._physics())
         statistics = self.statistics
         delta = statistics[DELTA]
         n = delta["total" if "total" in delta else "TOTAL"].n
         spread = ("sd", "sem", "sem_blocked") if n > 1 else ()
-        columns: dict[str, Any] = {
-            "term": np.array([*delta]),
+        columns = {
+            "term": Column(np.array([*delta]), names=True),
             **{name: Column([of.mean for of in statistics[name].values()], UNIT) for name in SYSTEMS},
             **{name: Column([getattr(of, name) for of in delta.values()], UNIT) for name in spread},
         }
         title = "Binding energy" + (f", means of {n:,} frames" if n > 1 else "")
-        return Report(title, columns, self._facts(), self._empty_errors())
+        return Report(title, columns, self._facts(), self._empty_errors(), self._physics())
+
+    def _physics(self) -> list[str]:
+        """Return lines with the force field and the solvent."""
+        binding = self.binding
+        facts = {**settings(binding.model, binding.atoms), "cutoff": binding.options.cutoff, "pb": binding.pb}
+        return lines_of(facts, binding.names)
 
     def _empty_errors(self) -> list[str]:
         """Say why a column of errors is empty, if it is."""
@@ -271,11 +278,10 @@ class BindingResult(Reported, Suggests):
         """Return a text summary. total : total time to report, s"""
         binding = self.binding
         sizes = f"receptor {len(binding.parts.receptor):,} atoms, ligand {len(binding.parts.ligand):,}: {self.ligand}"
-        facts = {**settings(binding.model, binding.atoms), "cutoff": binding.options.cutoff, "pb": binding.pb}
-        lines = [headline(self.molecule.source.path.name, binding.atoms), sizes, *lines_of(facts, binding.names), ""]
+        lines = [headline(self.molecule.source.path.name, binding.atoms), sizes, *self._physics(), ""]
         lines += self._terms_text() if self.poses is None else pose_lines(self.poses, self.differing_terms())
         seconds = self.seconds if total is None else total
-        how = f"{binding.variant}, {binding.precision}, on {binding.device}: in all {duration(seconds)}"
+        how = f"{binding.variant}, {binding.precision}, on {binding.device}: total {duration(seconds)}"
         return "\n".join([*lines, "", how])
 
     def _terms_text(self) -> list[str]:

@@ -179,8 +179,8 @@ class Entropy:
             return ""
         kt = BOLTZMANN_KCAL * self.temperature
         return (
-            f"the interaction energy scatters by {self.sigma:.1f} kcal/mol, {self.sigma / kt:.1f} kT; beyond "
-            f"{MOST_SIGMA} kcal/mol neither interaction entropy nor C2 converges"
+            f"the standard deviation of the interaction energy is {self.sigma:.1f} kcal/mol, {self.sigma / kt:.1f} kT; "
+            f"beyond {MOST_SIGMA} kcal/mol neither interaction entropy nor C2 converges"
         )
 
     def as_json(self) -> dict[str, float | str]:

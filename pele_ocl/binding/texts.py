@@ -31,7 +31,7 @@ def pose_lines(energies: BindingEnergies, columns: Mapping[str, Floats]) -> list
     heads = ("pose", *(name.replace("_", " ") for name in names), "rmsd A", "")
     more = [f"and {len(order) - MOST_POSES:,} more, which a file has"] if len(order) > MOST_POSES else []
     failed = f"; {len(energies.errors):,} of {len(order):,} failed" if energies.errors else ""
-    told = f"Energy of binding of each pose, kcal/mol, from 1 in the order of the file{failed}"
+    told = f"Binding energy of each pose, kcal/mol, from 1 in the order of the file{failed}"
     return [told, text_table(heads, rows, ">" * (len(heads) - 1) + "<"), *more]
 
 
@@ -45,7 +45,7 @@ def energy_lines(statistics: Mapping[str, Mapping[str, Spread]], n: int) -> list
         numbers = [*means, of.mean, *(getattr(of, name) for name in scatter)]
         rows.append((term.replace("_", " "), *map(_number, numbers)))
     return [
-        "Energy of binding, kcal/mol" + (f": means of {n:,} frames" if n > 1 else ""),
+        "Binding energy, kcal/mol" + (f": means of {n:,} frames" if n > 1 else ""),
         text_table(heads, rows, "<" + ">" * (len(heads) - 1)),
     ]
 
@@ -79,7 +79,7 @@ def entropy_lines(entropy: Entropy, mean: float) -> list[str]:
         )
     ]
     lines = [
-        f"Entropy at {entropy.temperature:g} K, kcal/mol; interaction energy scatters by {entropy.sigma:,.2f}; the",
+        f"Entropy at {entropy.temperature:g} K, kcal/mol; SD of the interaction energy {entropy.sigma:,.2f}; the",
         f"interaction entropy is {entropy.last_quarter:,.3f} on average over the last quarter of the frames",
         text_table(heads, rows, "<>>>"),
     ]
@@ -110,7 +110,7 @@ def alanine_lines(scan: AlanineScan) -> str:
         for residue, of in zip(scan.residues, scan.statistics(), strict=True)
     ]
     heads = ("to alanine", "change", *(("SD", "SEM blocks") if scatter else ()))
-    told = "Alanine scan: change of the binding energy, mutant less wild type (MMPBSA.py: the reverse), kcal/mol"
+    told = "Alanine scan: change of the binding energy, mutant minus wild type (MMPBSA.py: the reverse), kcal/mol"
     return told + "\n" + text_table(heads, rows, "<" + ">" * (len(heads) - 1))
 
 

@@ -302,8 +302,7 @@ def _is_same(computed: Finding, simulated: Finding) -> bool:
     """Return whether two findings are about the same fault, and the computed one is more specific."""
     if computed.kind == "axes":
         return simulated.kind == "race"
-    writes = computed.sentence.startswith("it writes beyond") and simulated.sentence.startswith("it writes outside")
-    return writes and simulated.kind == "out-of-bounds"
+    return computed.kind == simulated.kind == "out-of-bounds" and computed.access == simulated.access
 
 
 __all__ = ["CaseResult", "CheckResult", "Finding", "check_kernel", "in_this_process", "step_by_step"]

@@ -120,11 +120,11 @@ def _of_case(
     outcomes = [runner.outcome(case) for _ in range(REPEATS)]
     first, tolerance = outcomes[0], TOLERANCE[runner.compiled.precision]
     faults = [
-        Finding("out-of-bounds", f"it writes beyond the end of `{name}`: {guard()}", None, (case.name,))
+        Finding("out-of-bounds", f"it writes beyond the end of `{name}`: {guard()}", None, (case.name,), "write")
         for name in first.beyond
     ]
     faults += [
-        Finding("out-of-bounds", f"it writes before `{name}`, whose indices begin with 0", None, (case.name,))
+        Finding("out-of-bounds", f"it writes before `{name}`, whose indices begin with 0", None, (case.name,), "write")
         for name in first.before
     ]
     faults += [Finding("writes-input", f"it changes its input `{name}`", None, (case.name,)) for name in first.changed]

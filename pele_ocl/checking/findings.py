@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -45,12 +45,14 @@ class Finding:
     kind : one of KINDS; sentence : description of the fault, and advice
     line : line in the kernel's file; None if unknown
     cases : names of the sizes with this fault
+    access : "read" or "write", of an array, out of bounds; None for other kinds
     """
 
     kind: str
     sentence: str
     line: int | None = None
     cases: tuple[str, ...] = ()
+    access: str | None = None
 
     def __str__(self) -> str:
         at = "" if self.line is None else f"line {self.line}: "
@@ -155,5 +157,5 @@ def merged(findings: Sequence[Finding]) -> tuple[Finding, ...]:
         key = each.kind, each.line, each.sentence
         before = joined[key].cases if key in joined else ()
         cases = (*before, *(name for name in each.cases if name not in before))
-        joined[key] = Finding(each.kind, each.sentence, each.line, cases)
+        joined[key] = replace(each, cases=cases)
     return tuple(joined.values())

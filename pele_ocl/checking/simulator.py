@@ -111,7 +111,8 @@ def _findings(report: str, source: str, place: str) -> Iterator[Finding]:
             yield _race(race[1].lower(), race[2], places, barriers, place, source)
         elif access := re.match(r"Invalid (read|write) of size \d+ at (\w+) memory", head):
             hint = BEYOND[access[1], access[2] == "local"]
-            yield Finding("out-of-bounds", f"it {access[1]}s outside an array in {access[2]} memory: {hint}", line)
+            sentence = f"it {access[1]}s outside an array in {access[2]} memory: {hint}"
+            yield Finding("out-of-bounds", sentence, line, access=access[1])
         elif head.startswith("Uninitialized"):
             yield Finding("uninitialised", "a value is used that was never set; sums begin with `= 0`", line)
         elif "divergence" in head:

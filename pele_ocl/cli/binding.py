@@ -123,9 +123,10 @@ class Poisson:
         essential=True,
     )
     nonlinear: bool = option(f"{_OF_PB}solve the nonlinear equation.", essential=True)
-    pb_surface: str | None = option(
-        f"{_OF_PB}boundary between solute and solvent; by default {PBSolvent.surface}.", choices=PB_SURFACES
-    )
+    dielectric_surface: str | None = option(
+        f"{_OF_PB}boundary between solute and solvent; by default {PBSolvent.surface}.", choices=PB_SURFACES,
+        former=("--pb-surface",),
+    )  # fmt: skip
 
 
 _FORMER = click.Command("binding", params=[click.Option([f"--{name}"], multiple=True) for name in ("pele", "mmpbsa")])
@@ -185,8 +186,9 @@ def binding(
 
     Each has its own Born radii. Computes MM/GBSA for the frames of a trajectory (-t), for poses, or for one structure,
     or MM/PBSA with --pb; see docs/binding.md. The parts have the positions of the complex, unless they have separate
-    trajectories. Energies in kcal/mol. For runs of MMPBSA.py use `pele-ocl mmpbsa`, for runs of PELE `pele-ocl
-    rescore`.
+    trajectories. Energies in kcal/mol. The solvent is OBC2 with a solute dielectric of 1 by default; the scores of
+    `screen` need --gb gbn2 --solute-dielectric 2. For runs of MMPBSA.py use `pele-ocl mmpbsa`, for runs of PELE
+    `pele-ocl rescore`.
     """
     asked = [keywords(group) for group in (parts, analysis, files, poisson)]
     result = computed(

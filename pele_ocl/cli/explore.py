@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from ..explore.example import write_example
 from ..explore.presets import PRESETS
 from ..explore.running import MOST_EXPLORERS, NO_PART, PartsFollowed
 from ..explore.spec import Steps
-from ..jobs.texts import duration, figures
+from ..jobs.texts import figures
 from .command import INPUT, EachOnce, command_option
 from .groups import keywords, option, option_of, options
 from .option_groups import StructureGroup, Workers
@@ -28,7 +27,7 @@ from .options import (
     pele_data_option,
     run_options,
 )
-from .progress import ProgressLine
+from .progress import ProgressLine, has_speed, time_left
 from .showing import failing_as_record, say_records, timed_record
 from .terminal import elapsed, say
 
@@ -53,6 +52,7 @@ def _example(context: click.Context, _: click.Parameter, folder: Path | None) ->
     if folder is not None:
         control = write_example(folder)
         say(f"{folder}: a complex, its ligand's parameters and a control file; pele-ocl explore {control} -o out")
+        say(f"Other commands read {folder / 'complex.pdb'} with --pele-data {folder / 'DataLocal'}")
         context.exit()
 
 
@@ -162,7 +162,7 @@ class ExploreLine(ProgressLine):
 
     def __init__(self) -> None:
         super().__init__("Exploring")
-        self.first = 0
+        self.first_step = 0
         self.last_steps: Steps | None = None
         self.parts: PartsFollowed | None = None
         self.best: dict[str, float] = {}
@@ -173,12 +173,12 @@ class ExploreLine(ProgressLine):
     def tell(self, steps: Steps) -> None:
         """Update the line after a step."""
         if self.last_steps is None or self.last_steps.numbers != steps.numbers:
-            self.first, self.start = steps.step, time.monotonic()
+            self.first_step = steps.step
         self.last_steps = steps
         for name, value in steps.lowest.items():
             self.best[name] = min(self.best.get(name, value), value)
-        if steps.n_steps > self.first:
-            self((steps.step - self.first) / (steps.n_steps - self.first))
+        if steps.n_steps > self.first_step:
+            self((steps.step - self.first_step) / (steps.n_steps - self.first_step))
 
     def follow(self, parts: PartsFollowed) -> None:
         """Show the progress of workers."""
@@ -186,17 +186,21 @@ class ExploreLine(ProgressLine):
         if parts.first < parts.share < 1:
             self((parts.share - parts.first) / (1 - parts.first))
 
-    def told(self, share: float, seconds: float) -> str:
-        left = duration(seconds * (1 - share) / share)
+    def told(self, share: float, since: float, seconds: float) -> str:
+        left = time_left(share, since, seconds)
         if self.parts is not None:
-            of, own = self.parts, share * (1 - self.parts.first)
-            rate = 3600 * of.explorers * of.n_steps * own / seconds
-            return f"step {of.n_steps * (of.first + own):.0f} of {of.n_steps}, {figures(rate)} steps/h, {left} left"
+            of = self.parts
+            done = of.first + share * (1 - of.first)
+            rate = self._rate(of.explorers * of.n_steps * since * (1 - of.first), since, seconds)
+            return f"step {of.n_steps * done:.0f} of {of.n_steps}, {rate}{left}"
         steps = self.last_steps
         assert steps is not None
-        done = (steps.step - self.first) * len(steps.numbers)
-        rate = 3600 * done / seconds
+        rate = self._rate(since * (steps.n_steps - self.first_step) * len(steps.numbers), since, seconds)
         accepted = steps.accepted.sum() / max(1, steps.tried.sum())
         best = "".join(f", best {name} {value:.6g}" for name, value in self.best.items())
-        begin = f"step {steps.step} of {steps.n_steps}, {figures(rate)} steps/h, {accepted:.0%} accepted"
-        return f"{begin}{best}, {left} left"
+        return f"step {steps.step} of {steps.n_steps}, {rate}{accepted:.0%} accepted{best}, {left}"
+
+    @staticmethod
+    def _rate(steps: float, since: float, seconds: float) -> str:
+        """Return the speed as text. steps : number of steps of all explorers in `seconds`"""
+        return f"{figures(3600 * steps / seconds)} steps/h, " if has_speed(since, seconds) else ""

@@ -104,7 +104,7 @@ def _as_text(rows: Sequence[Row], output: Path) -> str:
     more = [f"and {counted(rest, 'molecule')} more; --table FILE and --json have them all"] if rest else []
     done = [row for row in rows if "error" not in row]
     fields = ", ".join(dict.fromkeys(str(row["forcefield"]) for row in done)) or "nothing was done"
-    ending = f"{counted(len(done), 'molecule')} -> {one_line(str(output))}: {fields}, in all {duration(elapsed())}"
+    ending = f"{counted(len(done), 'molecule')} -> {one_line(str(output))}: {fields}, total {duration(elapsed())}"
     return "\n".join([*lines, *more, "", ending])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -149,9 +149,8 @@ def _settings(descent: Descent, more: Mapping[str, Any]) -> str:
 def _as_text(
     rows: Sequence[Row], found: MinimizeResult | MinimizeBatch, output: Path, settings: str, verbose: bool
 ) -> str:  # fmt: skip
-    heads = ("structure", "restored", "before", "after", "rms gradient", "iterations", "stopped by", "moved A", "s")
     shown = rows if verbose else rows[:_SHOWN]
-    lines = table(heads, list(map(_cells, shown)), "<>>>>><>>").split("\n")
+    lines = _table(shown).split("\n")
     add_reasons(lines, shown)
     rest = len(rows) - len(shown)
     more = [f"and {counted(rest, 'structure')} more; --table FILE and --json have them all"] if rest > 0 else []
@@ -166,7 +165,7 @@ def _as_text(
     head = f"Energy of structures, {UNIT}; rms gradient, {UNIT}/A"
     details = _details(rows, settings) if verbose else []
     physics = [*lines_of(facts, facts.get("terms")), ""] if facts else []
-    return "\n".join([*physics, head, *lines, *more, "", ending, f"{how}: in all {duration(elapsed())}", *details])
+    return "\n".join([*physics, head, *lines, *more, "", ending, f"{how}: total {duration(elapsed())}", *details])
 
 
 def _details(rows: Sequence[Row], settings: str) -> list[str]:
@@ -183,13 +182,21 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:,.3f}"
 
 
-def _cells(row: Row) -> list[str]:
-    name = one_line(row["structure"])
-    if "error" in row:
-        return [name, *[""] * 8]
-    before, after = (row[which]["total"] for which in ("energy_before", "energy_after"))
-    return [
-        name, f"{row['restored']:,}", "" if before is None else f"{before:,.3f}", f"{after:,.3f}",
-        f"{row['rms_gradient']:.3g}", f"{row['iterations']:,}", row["stopped_by"],
-        f"{row['rms_displacement']:.3f}", f"{row['seconds']['total']:.2f}",
-    ]  # fmt: skip
+def _table(rows: Sequence[Row]) -> str:
+    """Return a table of structures, with the number of restored bonds if there are any."""
+    columns: dict[str, tuple[str, Callable[[Row], str]]] = {
+        "structure": ("<", lambda row: one_line(row["structure"])),
+        "restored bonds": (">", lambda row: f"{row['restored']:,}"),
+        "before": (">", lambda row: _number(row["energy_before"]["total"])),
+        "after": (">", lambda row: _number(row["energy_after"]["total"])),
+        "rms gradient": (">", lambda row: f"{row['rms_gradient']:.3g}"),
+        "iterations": (">", lambda row: f"{row['iterations']:,}"),
+        "stopped by": ("<", lambda row: row["stopped_by"]),
+        "moved A": (">", lambda row: f"{row['rms_displacement']:.3f}"),
+        "s": (">", lambda row: f"{row['seconds']['total']:.2f}"),
+    }
+    if not any(row.get("restored") for row in rows):
+        del columns["restored bonds"]
+    cells = [["" if "error" in row and name != "structure" else cell(row) for name, (_, cell) in columns.items()]
+             for row in rows]  # fmt: skip
+    return table(tuple(columns), cells, "".join(side for side, _ in columns.values()))

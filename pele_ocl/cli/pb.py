@@ -65,8 +65,8 @@ def _constant(
 @_constant("solute_dielectric", "Relative permittivity of the solute.", heading="Solvent")
 @_constant("solvent_dielectric", "Relative permittivity of the solution.", heading="Solvent")
 @command_option(
-    "--ionic-strength", type=float, default=0.0, show_default=True,
-    help="Concentration of a 1:1 salt with ions of 2 Angstrom, mol/L.", heading="Solvent", essential=True,
+    "--ionic-strength", type=float, heading="Solvent", essential=True,
+    help="Concentration of a 1:1 salt with ions of 2 Angstrom, mol/L; 0 by default, whereas `view` has 0.15.",
 )  # fmt: skip
 @click.option(
     "--ion",

@@ -197,7 +197,7 @@ class MapLine:
         note(
             f"{' x '.join(map(str, work.shape))} points, {binary_size(work.n_bytes)}, {counted(work.n_atoms, 'atom')}"
             + (f" for each of {n:,} models" if n > 1 else "")
-            + ("" if work.seconds is None else f": {_about(work.seconds)} of kernels")
+            + ("" if work.seconds is None else f": {_about(work.seconds)} of kernel time")
             + (f": about {binary_size(work.memory)} of the device's memory" if work.memory else "")
         )
         if not self.is_kept:
@@ -227,7 +227,7 @@ def _of_several(records: Sequence[Record]) -> str:
     shown = table(heads, list(map(_row, records)), "<>>>>>")
     lines = [counts, *physics, "", f"Potential, {', '.join(sorted(units))}", shown]
     reasons = [f"{one_line(of.path.name)}: {of.reason}" for of in records if of.failed]
-    return "\n".join([*lines, *(["", *reasons] if reasons else []), "", f"In all {duration(elapsed())}"])
+    return "\n".join([*lines, *(["", *reasons] if reasons else []), "", f"Total {duration(elapsed())}"])
 
 
 def _row(of: Record) -> tuple[str, ...]:

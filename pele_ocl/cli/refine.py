@@ -138,7 +138,7 @@ def _as_text(found: RefineBatch, output: Path) -> str:
         headline(source, refiner.atoms), *lines_of(facts["settings"]),
         f"Ligand        {one_line(found.spec.ligand)}, {counted(len(refiner.ligand), 'atom')}", "",
         f"Before and after; energies, {UNIT}", *lines, *more, "", ending,
-        f"{facts['variant']}, {facts['precision']}, on {facts['device']}: in all {duration(elapsed())}",
+        f"{facts['variant']}, {facts['precision']}, on {facts['device']}: total {duration(elapsed())}",
     ])  # fmt: skip
 
 

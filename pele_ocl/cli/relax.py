@@ -152,4 +152,4 @@ def _left(row: Row, verbose: bool) -> list[str]:
 
 def _times(rows: Sequence[Row]) -> str:
     prepared, total = (sum(row["seconds"][name] for row in rows) for name in ("preparation", "total"))
-    return f"In all {duration(elapsed())}: {duration(prepared)} preparing, {duration(total - prepared)} relaxing"
+    return f"Total {duration(elapsed())}: {duration(prepared)} preparing, {duration(total - prepared)} relaxing"

@@ -134,8 +134,9 @@ def screen(
     LIGANDS are files of molecules in the frame of RECEPTOR, as docking programs write them: .sdf, .mol2, .pdbqt or .dlg
     with any number of molecules or poses, AMBER topologies with .rst7 files next to them, peptides as .pdb, or folders
     of such files. Each gets parameters, and is minimized with the residues near it. The score is the energy of the
-    minimized complex minus those of receptor and ligand, by default with GBn2 and a solute dielectric of 2. A molecule
-    that fails does not stop the others: its row has the reason, and the exit code is 1.
+    minimized complex minus those of receptor and ligand, by default with GBn2 and a solute dielectric of 2; `binding`,
+    whose defaults are OBC2 and 1, computes it with --gb gbn2 --solute-dielectric 2. A molecule that fails does not stop
+    the others: its row has the reason, and the exit code is 1.
     """
     cofactors = words.pop("ligands", ())
     solvent = solvent_of_score(words, screening.inside)

@@ -35,7 +35,7 @@ from .options import (
     surface_options,
     words_of,
 )
-from .progress import ProgressLine
+from .progress import ProgressLine, time_left
 from .showing import failing_as_record, say_records, timed_record
 from .structures import TARGET, Holding, constraints_option
 from .structures import files as expanded
@@ -217,7 +217,7 @@ class Pace(ProgressLine):
         super().__init__("Simulating")
         self._of: weakref.ref[Simulation] | None = None  # a strong reference would keep its device memory allocated
         self._begin = self._ns = 0.0
-        self._replicas, self._share_before = 0, -1.0
+        self._replicas = 0
 
     def __enter__(self) -> Pace:
         return self
@@ -230,15 +230,9 @@ class Pace(ProgressLine):
         self._ns = (simulation.steps - self._first) * simulation.settings.dt * 1e-3
         self._replicas = len(simulation) - len(simulation.errors)
 
-    def __call__(self, share: float) -> None:
-        if self._share_before < 0:
-            self._share_before = share
-        super().__call__(share)
-
-    def told(self, share: float, seconds: float) -> str:
-        if self._of is None:
-            return super().told(share, seconds)
+    def told(self, share: float, since: float, seconds: float) -> str:
+        if self._of is None or not self._ns:
+            return super().told(share, since, seconds)
         of_one = self._ns / max(time.monotonic() - self._begin, 1e-9) * SECONDS_A_DAY
-        left = seconds * (1 - share) / max(share - self._share_before, 1e-9)
         rates = speed_text(self._replicas * of_one, of_one, self._replicas)
-        return f"{100 * share:3.0f} %, {rates}, {left:.0f} s left"
+        return f"{100 * share:3.0f} %, {rates}, {time_left(share, since, seconds)}"

@@ -12,10 +12,10 @@ import click
 from ..common.errors import InputError
 from ..jobs import Record
 from ..jobs.outputs import expanded
-from ..jobs.texts import counted, duration
+from ..jobs.texts import counted
 from .command import INPUT, Input, _File, command_option
 from .groups import option
-from .progress import ProgressLine
+from .progress import ProgressLine, has_speed, time_left
 from .showing import say_records
 from .terminal import note, one_line, say
 
@@ -83,7 +83,7 @@ class StructureLine(ProgressLine):
 
     def __init__(self, what: str = "Minimizing") -> None:
         super().__init__(what)
-        self.n, self.first = 1, -1
+        self.n = 1
         self.slowest: float | None = None
 
     def __enter__(self) -> StructureLine:
@@ -91,20 +91,19 @@ class StructureLine(ProgressLine):
 
     def watch(self, done: int, n: int, gradient: float) -> None:
         """Update the line. gradient : largest rms gradient of running structures, kcal/mol/A; 0 if there are none"""
-        self.first = done if self.first < 0 else self.first
         self.n, self.slowest = n, gradient or None
         self(done / n)
 
     def is_known(self, share: float) -> bool:
-        return self.slowest is not None or round(share * self.n) > self.first
+        return self.slowest is not None or (self.first is not None and share > self.first[1])
 
-    def told(self, share: float, seconds: float) -> str:
+    def told(self, share: float, since: float, seconds: float) -> str:
         done = round(share * self.n)
         parts = [f"{done:,} of {counted(self.n, 'structure')}"]
         if self.slowest is not None:
             parts.append(f"the slowest at {self.slowest:.3g} kcal/mol/A")
-        if self.first < done < self.n:
-            parts.append(f"{duration((self.n - done) * seconds / (done - self.first))} left")
+        if has_speed(since, seconds) and done < self.n:
+            parts.append(time_left(share, since, seconds))
         return ", ".join(parts)
 
 

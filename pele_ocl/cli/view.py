@@ -39,6 +39,10 @@ from .terminal import say
     help=f"Potential to compute: {METHODS[0]}, with the Poisson-Boltzmann equation, the default; or screened, the "
     "screened Coulomb potential.", heading="Computation", essential=True,
 )  # fmt: skip
+@command_option(
+    "--ionic-strength", type=float, heading="Computation", essential=True,
+    help="Concentration of a 1:1 salt, mol/L; 0.15 by default, whereas `pb` and `potmap` have no salt.",
+)  # fmt: skip
 @color_option("5 with pb, 2 with screened, else ")
 @device_option()
 @structure_options

@@ -101,7 +101,7 @@ def reading(path: str | PathLike[str]) -> Iterator[None]:
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise FormatError(f"{path}: {why_unreadable(error)}") from None
-        if "null" in str(error):
+        if "\0" in str(path):
             raise FormatError(f"{str(path)!r}: no file can have this name") from None
         raise
 

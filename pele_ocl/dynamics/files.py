@@ -8,6 +8,7 @@ import json
 import math
 import re
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -51,7 +52,9 @@ TABLES = ("energies.csv", "energies.jsonl")
 TRAJECTORIES = (  # trajectory formats
     *(suffix[1:] for suffix, form in CONFORMATION_FORMATS.items() if not form.holds_one), "none",
 )  # fmt: skip
-_TRAJECTORY = re.compile(r"(.+)-(?:\d{5,}|\d{4,}-\d{3,}-\d+\.\d\dK)\.(\w+)")  # as named by SimulationFiles
+_STEMS = {  # of trajectories, as named by SimulationFiles; True for those of temperatures
+    True: re.compile(r"(.+)-(\d{4,}-\d{3,})-\d+\.\d\dK"), False: re.compile(r"(.+)-(\d{5,})"),
+}  # fmt: skip
 TRAJECTORIES_OF = ("replica", "temperature")
 _PART = re.compile(r"\d{5,}-\d{5,}")  # folder of a part: its first and last replica
 _SHARE = 50  # time between checkpoints, in multiples of the time to write one
@@ -137,11 +140,12 @@ def remove_files(folder: Path, inputs: Sequence[Path] = ()) -> None:
     Raises FormatError, before removing anything, if any of the files is an input.
     """
     parts = [path for path in sorted(folder.glob(f"{PARTS}/*")) if _PART.fullmatch(path.name) and path.is_dir()]
-    owns = [*parts, folder]
-    rows = [row for own in owns for row in _rows_in(own / TABLES[1])]
-    names = {row["structure"] for row in rows}
-    colvars = {f"COLVAR.{row['replica']}" for row in rows if any(map(_is_variable, row))}
-    written = [path for path in folder.glob("*") if _structure_of(path) in names or path.name in colvars]
+    owns, written = [*parts, folder], list[Path]()
+    for own in owns:
+        rows = list(_rows_in(own / TABLES[1]))
+        written += _trajectories_of(folder, own / CHECKPOINT, rows)
+        replicas = {row["replica"] for row in rows if any(map(_is_variable, row))}
+        written += [folder / f"COLVAR.{replica}" for replica in replicas]
     tables = [own / name for own in owns for name in (CHECKPOINT, *TABLES)]
     remove_run([*written, *tables], [*parts, folder / PARTS], inputs)
 
@@ -153,14 +157,30 @@ def _rows_in(table: Path) -> Iterator[Row]:
     for line in table.read_text(encoding="utf-8", errors="replace").splitlines():
         with suppress(ValueError):
             row = json.loads(line)
-            if isinstance(row, dict) and {"structure", "replica"} <= row.keys():
+            if isinstance(row, dict) and isinstance(row.get("structure"), str) and isinstance(row.get("replica"), int):
                 yield row
 
 
-def _structure_of(path: Path) -> str | None:
-    """Return the structure that a trajectory is named after; None for other files."""
-    match = _TRAJECTORY.fullmatch(path.name)
-    return None if match is None or match[2] not in TRAJECTORIES else match[1]
+def _trajectories_of(folder: Path, checkpoint: Path, rows: Sequence[Row]) -> list[Path]:
+    """Return the trajectories in a folder that a run or part wrote; [] if its checkpoint cannot be read.
+
+    rows : of its table
+    """
+    try:
+        with np.load(checkpoint) as arrays:
+            form, by_temperature, *_ = json.loads(str(arrays["recorded"]))
+    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile):
+        return []
+    if form not in TRAJECTORIES:
+        return []
+    n_rungs = 1 + max((row["rung"] for row in rows if isinstance(row.get("rung"), int)), default=0)
+    known = set[tuple[str, str]]()
+    for row in rows:
+        name, replica = row["structure"], row["replica"]
+        rung = f"{replica // n_rungs:04d}-{replica % n_rungs:03d}"
+        known.add((name, rung if by_temperature else f"{replica:05d}"))
+    found = ((path, _STEMS[bool(by_temperature)].fullmatch(path.stem)) for path in folder.glob(f"*.{form}"))
+    return [path for path, match in found if match is not None and match.groups() in known]
 
 
 def _is_variable(column: str) -> bool:

@@ -234,12 +234,12 @@ class SimulateResult(Reported, Suggests):
         integrator = INTEGRATORS[own["integrator"]]
         parts = [f"{integrator.title} in steps of {own['timestep']:g} fs"]
         parts += [f"friction {own['friction']:g} 1/ps"] if integrator.is_thermostat else []
-        parts += [f"bonds held: {own['constraints']}"] if own["constraints"] else []
+        parts += [f"constraints {own['constraints']}"] if own["constraints"] else []
         parts += [f"seed {own['seed']}"]
         lines = [f"Dynamics      {', '.join(parts)}"]
         if own["minimize"]:
             lines.append(f"Minimized     first, up to {own['minimize']:,} iterations")
-        lines.append(f"Replicas      {len(self.rows):,}, {self.n_failed:,} stopped")
+        lines.append(f"Replicas      {len(self.rows):,}, {self.n_failed or 'none'} stopped")
         lines.append(f"Time          {shared['time_ps']:,.3f} ps in {shared['steps']:,} steps")
         lines += self._warm_up_lines()
         for of in self.structures:
@@ -277,7 +277,7 @@ class SimulateResult(Reported, Suggests):
     def _warm_up_lines(self) -> list[str]:
         if self.warm_up is None or self.shared["dynamics"]["anneal"]:
             return []
-        start = f"Warm-up       about the first {self.warm_up:g} ps, which averages should leave out"
+        start = f"Warm-up       about the first {self.warm_up:g} ps, to be excluded from averages"
         return [f"{start}: here the whole run" if self.time <= self.warm_up else start]
 
     def __repr__(self) -> str:
@@ -301,7 +301,7 @@ _UNITS = {"_kcal_mol": "kcal/mol", "_K": "K", "_ps": "ps"}  # by suffix of colum
 
 def speed_text(in_all: float, of_replica: float, replicas: int) -> str:
     """Format a speed in ns/day. replicas : number of replicas; if several, the speed per replica is also shown"""
-    return f"{figures(in_all, 4)} ns/day" + (f" in all, {figures(of_replica, 4)} a replica" if replicas > 1 else "")
+    return f"{figures(in_all, 4)} ns/day" + (f" in total, {figures(of_replica, 4)} per replica" if replicas > 1 else "")
 
 
 def _means(rows: Sequence[Mapping[str, Any]], name: str) -> list[str]:
@@ -311,7 +311,7 @@ def _means(rows: Sequence[Mapping[str, Any]], name: str) -> list[str]:
         return float(sum(row[column] for row in rows)) / len(rows)
 
     who = f"means of {len(rows):,} replicas" if len(rows) > 1 else f"replica {rows[0]['replica']}"
-    bath = "" if rows[0]["bath_K"] is None else f", of the heat bath {rows[0]['bath_K']:.1f} K"
+    bath = "" if rows[0]["bath_K"] is None else f", heat bath {rows[0]['bath_K']:.1f} K"
     energies = [("potential", "potential_kcal_mol"), ("kinetic", "kinetic_kcal_mol")]
     if rows[0]["restraints_kcal_mol"] is not None:
         energies[:1] = [("potential, with restraints", "potential_kcal_mol"), ("restraints", "restraints_kcal_mol")]

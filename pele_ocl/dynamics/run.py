@@ -262,8 +262,6 @@ class _Run:
         self._n_parts, seconds = len(parts), None
         if self._place.is_remote:
             begin = clock.perf_counter()
-            if spec.overwrite:
-                spec.remove_earlier()  # workers compute several parts at a time
             found = list(self._by_workers(parts))
             seconds = clock.perf_counter() - begin
         else:
@@ -294,9 +292,11 @@ class _Run:
         return Simulated(name, atoms, str(source), sha256, tuple(checks.as_json()))
 
     def _by_workers(self, parts: Sequence[range]) -> list[Part]:
-        found = []
+        """Simulate several parts at a time. An earlier run is removed once workers have connected."""
+        found, spec = [], replace(self._spec, overwrite=False)
+        begin = spec.remove_earlier if self._spec.overwrite else None
         with Journal(None, {}) as journal:
-            for record in run_with(replace(self._spec, overwrite=False), parts, journal, False, self._place):
+            for record in run_with(spec, parts, journal, False, self._place, begin=begin):
                 if record.failed:
                     raise InputError(record.error)
                 found.append(record.result)

@@ -65,7 +65,7 @@ class SimulateSpec(Spec[range]):
     velocities : True to write velocities to trajectories, only for "nc" and "h5"
     minimized : minimization iterations before the first step
     strict : True to reject findings that otherwise only cause notes; resume : True to continue a run in `output`
-    overwrite : True to replace an earlier run in `output`; `compute` removes it when the first part can begin
+    overwrite : True to replace an earlier run in `output`; it is removed when the first part can begin
     inputs : further files that are read, which are never removed
     bias : collective variables and biases of the structure
     watch : called with the simulation before its first step and after each report, only in this process

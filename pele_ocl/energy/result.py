@@ -61,6 +61,9 @@ class EnergyResult(HasFindings, TermResult):
     >>> result.save("energy.csv")
     >>> print(result.table())
     Energy of 33 atoms
+    Force field   amber99sb
+    Solvent       obc2, radii openmm-obc, water 80, inside 1, no salt, ACE 0.0054; all pairs
+    <BLANKLINE>
     term              energy [kcal/mol]
     bond                          1.266
     ...

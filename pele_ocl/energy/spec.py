@@ -148,6 +148,9 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         """Force field, solvent constants, cutoff and 1-4 pairs."""
         return {**settings(self.model, atoms), "cutoff": self.cutoff, "one_four": self.one_four}
 
+    def physics_lines_of(self, result: EnergyResult) -> list[str]:
+        return lines_of(self.settings_of(result.atoms), result.terms.names)
+
     def plan_of_frames(self, atoms: Atoms) -> Energy:
         return self.plan(atoms, False, self.per_residue)
 
@@ -173,7 +176,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         result: EnergyResult | EnergyBatch = _batch_of(found) or found.first
         names = result.terms.names
         contents = summary(names, result.atoms, result.model)
-        lines = [f"{headline(molecule.source.path.name, result.atoms)}; {contents}", *lines_of(facts, names)]
+        lines = [f"{headline(molecule.source.path.name, result.atoms)}; {contents}", *found.physics_lines()]
         if isinstance(result, EnergyBatch):
             lines += model_lines(_rows(found))
         else:

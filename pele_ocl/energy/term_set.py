@@ -117,14 +117,14 @@ def has_radii(names: Sequence[str], model: SolventModel) -> bool:
 
 
 def summary(names: Sequence[str], atoms: Atoms, model: SolventModel) -> str:
-    """Describe an energy of these terms: "whole force field", "nonbonded + solvent", or the names of the terms."""
+    """Describe an energy of these terms: "all terms", "nonbonded + solvent", or the names of the terms."""
     if not set(terms_there(atoms, model, with_one_four=False)) <= set(names):
         return ", ".join(names)
     in_vacuum = model.gb_model.vacuum
     if atoms.bonded is None:
         whole = "nonbonded, in vacuum" if in_vacuum else "nonbonded + solvent"
     else:
-        whole = "whole force field, in vacuum" if in_vacuum else "whole force field"
+        whole = "all terms, in vacuum" if in_vacuum else "all terms"
     return whole if set(terms_there(atoms, model)) <= set(names) else f"{whole}, without 1-4 pairs"
 
 

@@ -421,7 +421,7 @@ class Ensemble(Settled):
 
         if self._driver is None:
             stack, queue = ExitStack(), self.state.queue
-            self._driver = Driver(queue, stack.enter_context(queue.beside()), self.state.store)
+            self._driver = Driver(queue, stack.enter_context(queue.independent_queue()), self.state.store)
             stack.callback(self._driver.stop)  # waits for the device
             weakref.finalize(self, stack.close).atexit = False
         self._driver.make_room(jobs)

@@ -600,7 +600,7 @@ class State:
     def list_rows(self, rows: Rows) -> None:
         """Set the rows for which drivers' kernels are launched."""
         if not np.array_equal(rows, self._listed_rows):
-            self.queue.post(self._listed, rows.astype(np.int32))
+            self.queue.enqueue_write(self._listed, rows.astype(np.int32))
             self._listed_rows = rows.copy()
 
     def forget_lists(self) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -375,11 +375,11 @@ def refine(
             spec = _with_frames(spec, poses)
         if folder is not None:
             layout_of(folder / "complex.pdb", Content(spec.given))  # fail early if the complex cannot be written as PDB
+        begin = None
         if folder is not None and overwrite:
-            spec.items()  # first, since a refused run must not remove an earlier one
             inputs = [of for of in (spec.path, *given, native) if isinstance(of, str | PathLike)]
-            remove_run(_files_of_run(folder), _folders_of_run(folder), [*inputs, *reads.files])
-        found = _refined(spec, folder, resume, place, errors, progress)
+            begin = partial(_remove_run, folder, [*inputs, *reads.files])
+        found = _refined(spec, folder, resume, place, errors, progress, begin)
         facts = spec.facts_of_complex()
         found = replace(found, facts=facts, kept=kept)
         if provenance is not None:
@@ -393,6 +393,11 @@ def refine(
 
 
 with_words(refine)
+
+
+def _remove_run(folder: Path, inputs: Sequence[Path_]) -> None:
+    """Remove the files of an earlier run. Raises FormatError if any of them is an input."""
+    remove_run(_files_of_run(folder), _folders_of_run(folder), inputs)
 
 
 def _files_of_run(folder: Path) -> list[Path]:
@@ -466,10 +471,11 @@ def _with_frames(spec: RefineSpec, poses: object) -> RefineSpec:
 
 
 def _refined(
-    spec: RefineSpec, folder: Path | None, resume: bool, place: Place, errors: str, progress: Progress | None
-) -> RefineBatch:
-    """Refine the poses, with a record for each."""
+    spec: RefineSpec, folder: Path | None, resume: bool, place: Place, errors: str, progress: Progress | None,
+    begin: Callable[[], object] | None,
+) -> RefineBatch:  # fmt: skip
+    """Refine the poses, with a record for each. begin : called when the computation begins"""
     items = spec.items()
     journal = Journal(None if folder is None else folder / JOURNAL, spec.settings(), kind=REFINED, waits=True)
-    records = collected(run_with(spec, items, journal, resume, place), len(items), errors, progress)
+    records = collected(run_with(spec, items, journal, resume, place, begin=begin), len(items), errors, progress)
     return RefineBatch(records, {}, spec)

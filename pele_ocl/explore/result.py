@@ -149,7 +149,7 @@ class ExploreResult(Reported, Suggests):
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
         """Return the text that the command prints: solvent, explorers, files; total : total seconds to report"""
-        took = "" if total is None else f": in all {duration(total)}"
+        took = "" if total is None else f": total {duration(total)}"
         lines = [self.title(), *physics_lines(self.model, self.atoms), "", *self.lines()]
         return "\n".join([*lines, f"{self.precision}, on {self.device}{took}"])
 

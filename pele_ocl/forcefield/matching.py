@@ -201,9 +201,11 @@ LIGAND_WAY = "of a small molecule give the file with all hydrogens (`ligands`) o
 
 def _way(residue: _Residue) -> str:
     """Return advice for a residue with an unknown name."""
-    name = residue.name.lower()
+    name, out = residue.name.lower(), f"leave it out: `without={residue.name!r}`"
     template = f"OpenMM's (`forcefield='amber14,{name}.xml'`) or PELE's (`templates={name}z`)"
-    return f"{LIGAND_WAY}; or a template, {template}" if len(residue.atoms) > 1 else f"give a template, {template}"
+    if len(residue.atoms) > 1:
+        return f"{LIGAND_WAY}; or a template, {template}; or {out}"
+    return f"give a template, {template}, or {out}"
 
 
 def without_hydrogens(source: str) -> str:

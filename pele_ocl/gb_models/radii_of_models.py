@@ -7,30 +7,25 @@ from __future__ import annotations
 
 import re
 
+from ..common.notes import Note
 from . import GB_MODELS
 
+RADII = "radii"  # code of the note
 _UNNAMED = {"": "of no named set", "file": "of the input file (no set named)"}  # of unnamed sets
 
 
-def radii_note(gb: str, radii: str) -> str:
-    """Return a note if a model was not parametrized with a set of radii, otherwise "".
+def radii_note(gb: str, radii: str) -> Note | None:
+    """Return a note, with the code RADII, if a model was not parametrized with a set of radii.
 
     radii : name of the set, alone or as part of the longer name that tleap writes
     """
     model = GB_MODELS[gb]
     named = re.findall(r"\b(m?bondi[23]?|openmm-obc|pele)\b", radii)
     if not model.needs_its_radii or named[-1:] == [model.radii_set]:
-        return ""
+        return None
     those = f"those {radii_words(radii)}" if radii in _UNNAMED else radii
-    return f"the GB model {gb} was made with the radii {model.radii_set}, not with {those}"
-
-
-def is_radii_note(sentence: str) -> bool:
-    """Return whether a note comes from `radii_note`, for any model."""
-    return any(
-        of.needs_its_radii and sentence.startswith(f"the GB model {name} was made with the radii")
-        for name, of in GB_MODELS.items()
-    )
+    sentence = f"the GB model {gb} was made with the radii {model.radii_set}, not with {those}"
+    return Note(sentence, code=RADII, gb=gb, radii=radii)
 
 
 def radii_words(radii: str) -> str:

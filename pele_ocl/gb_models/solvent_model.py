@@ -15,7 +15,7 @@ from ..common.errors import InputError, KeywordError, PeleError
 from ..common.modules import accept_former
 from ..units import COULOMB_KCAL_A, debye_kappa, in_unit, molar
 from . import GB_MODELS, GBModel, Spheres, models_listed
-from .radii_of_models import is_radii_note, radii_note
+from .radii_of_models import RADII, radii_note
 
 # Generalized Born energies use the Debye-Hueckel kappa times this factor (Srinivasan et al., Theor. Chem. Acc. 101, 426
 # (1999)), as in PELE and Amber.
@@ -320,8 +320,8 @@ class SolventModel:
         if atoms.gb_radii is None:
             return atoms
         unfit = radii_note(self.gb, atoms.gb_radii_set)
-        told = [sentence for sentence in atoms.notes if sentence == unfit or not is_radii_note(sentence)]
-        if unfit and unfit not in told:
+        told = [note for note in atoms.notes if note == unfit or getattr(note, "code", "") != RADII]
+        if unfit is not None and unfit not in told:
             told.append(unfit)
         return atoms if tuple(told) == atoms.notes else noted(atoms, tuple(told))
 

@@ -136,7 +136,7 @@ class IonsResult(Framed):
             f"Energy of the ions {self.energy:,.3f} kcal/mol",
             f"{self.variant}, {self.precision}, on {self.device}: map {duration(seconds['map'])}, "
             f"ions {duration(seconds['exclusion'] + seconds['ions'])}, "
-            f"in all {duration(seconds['total'] if total is None else total)}",
+            f"total {duration(seconds['total'] if total is None else total)}",
         ]
         if verbose:
             shape, spacing = (" x ".join(f"{n:g}" for n in of) for of in (self.grid.shape, self.grid.spacing))

@@ -20,10 +20,10 @@ from ..reading import Models, MoleculeRead, Reading, require_lennard_jones
 from ..report import Framed
 from ..results import TermBatch, TermResult
 from .checks import Checks
-from .facts import facts_of_plan, notes_of
+from .facts import facts_of_plan, notes_of, settings
 from .records import Kind, Record, entries
 from .spec import StructurePath, StructureSpec
-from .texts import UNIT
+from .texts import UNIT, lines_of
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -101,7 +101,12 @@ class Evaluation(Framed, Generic[R]):
         for name in names:
             columns[name] = Column([np.nan if isinstance(of, str) else of.energy[name] for _, of in rows], UNIT)
         columns["error"] = np.array([of if isinstance(of, str) else "" for _, of in rows], str)
-        return Report(f"Energy of {self.molecule.source}", columns, self._spec.facts_of_molecule(self.first))
+        facts = self._spec.facts_of_molecule(self.first)
+        return Report(f"Energy of {self.molecule.source}", columns, facts, about=self.physics_lines())
+
+    def physics_lines(self) -> list[str]:
+        """Return text lines with the force field, the solvent and the pairs."""
+        return self._spec.physics_lines_of(self.first)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON record without timings; docs/records.md."""
@@ -194,6 +199,14 @@ class EvaluationSpec(StructureSpec, Generic[R]):
     def has_residues_of_frames(self) -> bool:
         """Whether mean energies of residues are requested."""
         return False
+
+    def settings_of(self, atoms: Atoms) -> dict[str, Any]:
+        """Return the force field and the constants of the solvent."""
+        return settings(self.model, atoms)
+
+    def physics_lines_of(self, result: R) -> list[str]:
+        """Return text lines with the force field, the solvent and the pairs of a result."""
+        return lines_of(self.settings_of(result.atoms))
 
     @abstractmethod
     def table_of(self, found: Evaluation[R], call: Mapping[str, object] | None, has_arrays: bool) -> Table:

@@ -77,14 +77,16 @@ def require_replaceable(overwrite: bool, resume: bool, folder: Path | None, is_s
 def remove_run(files: Iterable[Path], folders: Iterable[Path], inputs: Sequence[str | PathLike[str]]) -> None:
     """Remove the files of an earlier run, and then those of its folders that are empty; missing paths are ignored.
 
+    Of symbolic links, the link is removed and the file it refers to is kept.
+
     inputs : files, and folders whose files are read
 
     Raises FormatError, before removing anything, if any of the files is an input; also if a file cannot be removed.
     """
-    present = list(filter(os.path.isfile, files))
+    present = [path for path in files if path.is_file() or path.is_symlink()]
     sources = {_identity(source): source for source in inputs if os.path.exists(source)}  # there may be thousands
     for path in present:
-        if (source := sources.get(_identity(path))) is not None:
+        if path.exists() and (source := sources.get(_identity(path))) is not None:
             refuse_same(path, source)
         if (source := sources.get(_identity(path.parent))) is not None:
             raise FormatError(f"{path}: belongs to the input {source}; name another folder for the run")

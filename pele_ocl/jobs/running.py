@@ -59,9 +59,13 @@ def run(
 
 def run_with(
     spec: Spec[Item], items: Sequence[Item], journal: Journal, resume: bool, place: Place,
-    done: Callable[[int], None] | None = None,
+    done: Callable[[int], None] | None = None, begin: Callable[[], object] | None = None,
 ) -> Iterator[Record]:  # fmt: skip
-    """Run a job with a journal and a place. done : called with the number of reused records"""
+    """Run a job with a journal and a place.
+
+    done : called with the number of reused records
+    begin : called when the computation begins, which is after workers have connected
+    """
     of = {spec.name(item): item for item in items}
 
     def counts(record: Record) -> bool:
@@ -72,7 +76,7 @@ def run_with(
         left = [item for item in items if spec.name(item) not in earlier]
         if done is not None:
             done(len(items) - len(left))
-        computed = _computed(spec, left, journal, place)
+        computed = _computed(spec, left, journal, place, begin)
         early = defaultdict[str, deque[Record]](deque)  # records computed out of order
         for name in map(spec.name, items):
             if name in earlier:
@@ -101,12 +105,16 @@ def collected(records: Iterable[Record], n: int, errors: str, progress: Progress
     return found
 
 
-def _computed(spec: Spec[Item], items: Sequence[Item], journal: Journal, place: Place) -> Iterator[Record]:
+def _computed(
+    spec: Spec[Item], items: Sequence[Item], journal: Journal, place: Place, begin: Callable[[], object] | None
+) -> Iterator[Record]:
     """Yield the records of items as they are computed, after writing each to the journal."""
     if not items:
         return
     work = _Records(spec, journal.notes)
     with shared(work, place, lambda group, error: _died(spec, group, error)) as done:
+        if begin is not None:
+            begin()
         if not done.is_remote:
             for record in spec.records(items, journal.begin):
                 journal.add(record)

@@ -150,7 +150,7 @@ def as_text_of(records: Sequence[Record], total: float, units: Mapping[str, str]
     rows = [row for of in records for row in rows_of(of)]
     names = _terms(rows)
     if not names:
-        return f"{table_of(records, {}, units)}\n\nIn all {duration(total)}"
+        return f"{table_of(records, {}, units)}\n\nTotal {duration(total)}"
     are_grouped = len(names) > _MOST_TERMS
     if are_grouped:
         rows = [row._replace(terms=_grouped(row.terms)) for row in rows]
@@ -171,7 +171,7 @@ def as_text_of(records: Sequence[Record], total: float, units: Mapping[str, str]
     if n_failed == len(records):
         return "\n".join([counts, "", *lines[1:]])
     variants, precisions, devices = map(" and ".join, _facts(records).values())
-    ending = f"{variants}, {precisions}, on {devices}: in all {duration(total)}"
+    ending = f"{variants}, {precisions}, on {devices}: total {duration(total)}"
     single = ["", "Terms are added up here; files and JSON have each by itself"] if are_grouped else []
     physics = _physics_lines(records)
     what = f"{_energy(records)} of structures, {UNIT}" if "total" in names else "Born radii of structures, A"
@@ -180,7 +180,7 @@ def as_text_of(records: Sequence[Record], total: float, units: Mapping[str, str]
 
 def _energy(records: Sequence[Record]) -> str:
     """Return the title for energies: binding energies are differences between complexes and their parts."""
-    return "Energy of binding" if any("delta" in of.result for of in records if not of.failed) else "Energy"
+    return "Binding energy" if any("delta" in of.result for of in records if not of.failed) else "Energy"
 
 
 def _group(name: str) -> str:

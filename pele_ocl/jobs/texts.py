@@ -62,9 +62,9 @@ def duration(seconds: float) -> str:
 
 
 def frame_rate(per_second: float) -> str:
-    """Format a rate: `1,250 frames/s`, `2.5 frames/s`, `8.10 s a frame`."""
+    """Format a rate: `1,250 frames/s`, `2.5 frames/s`, `8.10 s per frame`."""
     if 0 < per_second < 1:
-        return f"{duration(1 / per_second)} a frame"
+        return f"{duration(1 / per_second)} per frame"
     return f"{figures(per_second)} frames/s"
 
 
@@ -92,7 +92,7 @@ def headline(source: InputFile | str | None, atoms: Atoms) -> str:
 
 def ending(how: Computation, kernel_seconds: float, total: float) -> str:
     """Describe how a result was computed, and the kernel and total times, s."""
-    times = f"kernels {duration(kernel_seconds)}, in all {duration(total)}"
+    times = f"kernels {duration(kernel_seconds)}, total {duration(total)}"
     return f"{how.variant}, {how.precision}, on {how.device}: {times}"
 
 
@@ -156,7 +156,7 @@ def solvent_text(facts: Facts, terms: Sequence[str] | None = None) -> str:
     if GB_MODELS[facts["gb"]].vacuum:
         return ", ".join(["none (vacuum)", inside, *constant])
     if terms is not None and not set(_GB_TERMS) & set(terms):
-        return ", ".join(["no term of it", inside, *constant])
+        return ", ".join(["not in these terms", inside, *constant])
     parts = [facts["gb"], f"radii {radii_words(facts['gb_radii_set'] or '')}"]
     parts += [f"water {facts['solvent_dielectric']:g}", inside, salt_text(facts)]
     parts += [] if facts.get("born_cutoff") is None else [f"Born integrals within {facts['born_cutoff']:g} A"]
@@ -171,7 +171,7 @@ def _poisson_boltzmann(facts: Facts) -> list[str]:
     return [
         f"Poisson-Boltzmann ({pb.equation})", f"radii {radii_words(facts['gb_radii_set'] or '')}",
         f"water {facts['solvent_dielectric']:g}", f"inside {facts['solute_dielectric']:g}", salt_text(facts),
-        f"grid of {pb.spacing:g} A to {pb.padding:g} A around the complex", f"{pb.surface} surface",
+        f"grid of {pb.spacing:g} A to {pb.padding:g} A around the complex", f"surface {pb.surface}",
     ]  # fmt: skip
 
 
@@ -206,7 +206,7 @@ def medium_lines(facts: Facts) -> list[str]:
     found = [forcefield_line(facts["forcefield"])] if facts["forcefield"] else []
     if "solute_dielectric" in facts:  # Poisson-Boltzmann
         dielectrics = f"dielectrics {facts['solute_dielectric']:g} and {facts['solvent_dielectric']:g}"
-        surface = f"{facts['surface']} surface, probe {facts['probe']:g} A, radii {radii_words(facts['radii_set'])}"
+        surface = f"surface {facts['surface']}, probe {facts['probe']:g} A, radii {radii_words(facts['radii_set'])}"
         medium = f"{facts['equation']} Poisson-Boltzmann, {dielectrics}, {salt_text(facts)}; {surface}"
         return [*found, f"Medium        {medium}"]
     parts = [f"dielectric {facts['dielectric']:g}{' r' if facts['distance_dependent'] else ''}", salt_text(facts)]
@@ -244,7 +244,7 @@ def gradient_line(facts: Mapping[str, Any] | None, held: str = "") -> list[str]:
     """Describe a gradient. facts : from `gradient_facts`, or None for an empty list; held : text added to the line"""
     if facts is None:
         return []
-    longest = f"at most {facts['max']:,.3f} an atom, net {facts['net']:.2g} {UNIT}/A"
+    longest = f"maximum per atom {facts['max']:,.3f}, net {facts['net']:.2g} {UNIT}/A"
     return [f"Gradient      norm {facts['norm']:,.3f}, {longest}{held}"]
 
 

@@ -292,7 +292,7 @@ class Together:
         largest_first = sorted(numbers, key=lambda k: len(self._molecules[k]), reverse=True)
         with ExitStack() as stack:
             plain = Queue(device, precision, profile=False)
-            queue, own_queue = (stack.enter_context(plain.beside()) for _ in range(2))
+            queue, own_queue = (stack.enter_context(plain.independent_queue()) for _ in range(2))
             driver = Driver(queue, own_queue)
             driver.reset(most_bytes(device))
             stack.callback(driver.stop)

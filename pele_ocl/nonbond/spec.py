@@ -35,7 +35,6 @@ from ..jobs.texts import (
     gradient_line,
     headline,
     label_columns,
-    lines_of,
     model_columns,
     model_line,
     model_lines,
@@ -178,7 +177,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     def text_of(self, found: Evaluation[NonbondResult], verbose: bool, total: float) -> str:
         molecule, result, seconds = found.molecule, found.first, found.seconds
         facts = self.settings_of(molecule.atoms)
-        lines = [headline(molecule.source.path.name, molecule.atoms), *lines_of(facts), *_pairs_lines(facts)]
+        lines = [headline(molecule.source.path.name, molecule.atoms), *found.physics_lines(), *_pairs_lines(facts)]
         if molecule.numbers:
             lines += model_lines(_rows(found))
         else:
@@ -305,9 +304,9 @@ def _pairs_lines(facts: Facts) -> list[str]:
     four = "left out" if facts["one_four"] == "exclude" else "scaled"
     names = {"bonded": "bonded terms", "gb_self": "GB self energy", "nonpolar": "nonpolar term"}
     lacks = ", ".join(names[name] for name in facts["total_lacks"] if name in names)
-    lines = [f"Exclusions    atoms one or two bonds apart; 1-4 pairs are {four}", f"Total lacks   {lacks}"]
+    lines = [f"Exclusions    atoms one or two bonds apart; 1-4 pairs are {four}", f"Not in total  {lacks}"]
     up_to = "three" if facts["one_four"] == "exclude" else "two"
-    of_bonded = f"GB lacks      pairs up to {up_to} bonds apart, which whole energies have"
+    of_bonded = f"Not in GB     pairs up to {up_to} bonds apart, which are part of energies of molecules"
     return [*lines, of_bonded] if GB_OF_BONDED in facts["total_lacks"] else lines
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ..common.errors import DeviceError, DeviceMemoryError, DeviceWarning
 from .kernel import Kernel, Program
 from .loader import find_loader
-from .memory import Buffer, BufferBytes, ResultMemory, SpareBuffers, map_whole
+from .memory import Buffer, BufferBytes, BufferPool, ResultMemory, SpareBuffers, map_whole
 from .runtimes import DEVICE_VARIABLE, find_platforms, make_context, name_processors
 
 # Parts of platform names, and the macro VENDOR_<NAME> that kernels can test.
@@ -101,12 +101,12 @@ class Device:
     kind : "GPU", "CPU", "accelerator" or "simulator"
     programs, kernels : built programs and their kernels, by file, name and options
     buffers : bytes of buffers in use; mapped : bytes of host memory that the device accesses directly
-    cached : buffers kept for reuse, the oldest first; released if memory is short, like the next four
+    cached : buffers kept for reuse, the oldest first; released if memory is short, like the next five
     tables : small buffers by content
-    spare_buffers : unused buffers
+    spare_buffers : unused buffers; pools : of the queues of `Queue.independent_queue` in use
     staging : unused host arrays for large transfers; removed from the queue while in use
     results : host memory for large results, reused when they are deleted
-    spare : unused command queues of `Queue.beside`; further : all command queues created for it
+    spare : unused command queues of `Queue.independent_queue`; further : all command queues created for it
     forks : fork count of the process that created the device; forked processes cannot use it
     units : number of compute units to assume; None for the device's number
     ladder_group : work-group size of the thesis kernels; None for the sizes used in the thesis
@@ -121,6 +121,7 @@ class Device:
     cached: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
     tables: dict[tuple[str, bytes], Buffer] = field(default_factory=dict, repr=False)
     spare_buffers: SpareBuffers = field(default_factory=SpareBuffers, repr=False)
+    pools: list[BufferPool] = field(default_factory=list, repr=False)
     staging: deque[NDArray[np.uint8]] = field(default_factory=deque, repr=False)
     results: ResultMemory = field(default_factory=ResultMemory, repr=False)
     spare: deque[cl.CommandQueue] = field(default_factory=deque, repr=False)
@@ -388,6 +389,8 @@ class Device:
             self.cached.clear()
             self.tables.clear()
             self.spare_buffers.clear()
+            for pool in list(self.pools):
+                pool.clear()
             self.staging.clear()
             self.results.clear()
             gc.collect()  # frees plans in reference cycles

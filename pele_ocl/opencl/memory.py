@@ -10,7 +10,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyopencl as cl
@@ -31,12 +31,14 @@ class Buffer(cl.Buffer):
     dtype : of its values; is_read_only : whether kernels may only read it; counted : function that ends the count of
         its bytes
     host : the buffer mapped as an array, if host and device share memory; not to be accessed while kernels run
+    lease : of a buffer from a BufferPool
     """
 
     dtype: np.dtype[Any]
     is_read_only: bool
     counted: Callable[[], object]
     host: NDArray[Any] | None = None
+    lease: Lease | None = None
 
     def holds(self, array: NDArray[Any]) -> bool:
         """Return whether an array shares memory with the buffer."""
@@ -44,9 +46,9 @@ class Buffer(cl.Buffer):
 
 
 def part_of(buffer: Buffer, first: int, size: int) -> Buffer:
-    """Return `size` bytes of a buffer, starting at byte `first`, as a sub-buffer."""
+    """Return `size` bytes of a buffer, starting at byte `first`, as a sub-buffer, which keeps the memory in use."""
     part: Any = buffer.get_sub_region(first, size)
-    part.dtype, part.is_read_only = buffer.dtype, buffer.is_read_only
+    part.dtype, part.is_read_only, part.lease = buffer.dtype, buffer.is_read_only, buffer.lease
     found: Buffer = part
     return found
 
@@ -144,6 +146,43 @@ class SpareBuffers:
     def clear(self) -> None:
         """Free all buffers."""
         self._kinds.clear()
+
+
+class Lease:
+    """Attribute of a buffer, deleted with it; PyOpenCL's buffers do not support weak references."""
+
+
+class BufferPool:
+    """Buffers of one command queue. The memory of a buffer that is deleted is reused for a later one.
+
+    Sizes are rounded up, so that lists of similar lengths can use the same memory.
+    """
+
+    def __init__(self) -> None:
+        # No lock, because finalizers may append at any point in any thread.
+        self._unused: dict[int, deque[Buffer]] = {}
+
+    def take(self, size: int, create: Callable[[int], Buffer]) -> Buffer:
+        """Return an uninitialized buffer of at least `size` bytes. create : creates a buffer by size"""
+        step = max(64, 1 << max(0, size.bit_length() - 4))  # at most an eighth of large sizes
+        rounded = -(-size // step) * step
+        for enough in (rounded, rounded + step, rounded + 2 * step):
+            try:
+                whole = self._unused[enough].pop()
+                break
+            except (KeyError, IndexError):
+                continue
+        else:
+            whole = create(rounded)
+        lease, found = Lease(), cast(Buffer, Buffer.from_int_ptr(whole.int_ptr))
+        weakref.finalize(lease, self._unused.setdefault(whole.size, deque()).append, whole).atexit = False
+        found.lease = lease
+        return found
+
+    def clear(self) -> None:
+        """Free all unused memory."""
+        for buffers in list(self._unused.values()):
+            buffers.clear()
 
 
 @dataclass(eq=False)

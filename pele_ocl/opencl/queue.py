@@ -27,7 +27,7 @@ from .building import get_kernel
 from .device import refusal
 from .interface import WORD
 from .kernel import Arguments, Kernel
-from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, map_whole, part_of
+from .memory import LARGE, Buffer, BufferPool, CommandQueue, ask_for_large_pages, map_whole, part_of
 
 Event = cl.Event
 
@@ -72,30 +72,102 @@ def elapsed_seconds(events: Sequence[Event], firsts: set[int], part: slice) -> f
 
 
 class Turns:
-    """Lock held by the thread that uses a device, for several threads with a queue each.
+    """Lets several threads with a queue each take turns: one thread runs until it waits for the device.
 
-    is_over : set to True to end the other threads at their next turn
+    The running thread checks whether the commands of waiting threads are complete, and lets them run between its own
+    launches. If waiting threads checked this, each would need Python's global lock, which the running thread releases
+    only every few milliseconds, and the device would be idle.
+
+    is_over : set to True to end the other threads at their next turn, by a CancelledError
     """
 
     def __init__(self) -> None:
-        self.lock, self.is_over = Lock(), False
+        self.is_over = False
+        # The lock is held while the next two change or are read, for moments only.
+        self._is_taken, self._lock = False, Lock()
+        # Threads in the order of their turns. The lock of a thread is released when it may run. The function returns
+        # whether its commands are complete; None if it does not wait for the device.
+        self._others: deque[tuple[Lock, Callable[[], bool] | None]] = deque()
 
     def __enter__(self) -> None:
-        self.lock.acquire()
+        with self._lock:
+            turn = self._append(None) if self._is_taken else None
+            self._is_taken = True
+        if turn is not None:
+            turn.acquire()
+        if self.is_over:
+            self._leave()
+            raise CancelledError
 
     def __exit__(self, *_: object) -> None:
-        self.lock.release()
+        self._leave()
 
-    @contextmanager
-    def given(self) -> Iterator[None]:
-        """Release the lock within the block. Raises CancelledError, with the lock held, if all turns are over."""
-        self.lock.release()
-        try:
-            yield
-        finally:
-            self.lock.acquire()
+    def _leave(self) -> None:
+        while (found := self._next()) is None:
+            with self._lock:
+                if not self._others:
+                    self._is_taken = False
+                    return
+            time.sleep(BETWEEN_LOOKS)
+        found.release()
+
+    def wait(self, is_complete: Callable[[], bool]) -> None:
+        """Let other threads run until `is_complete` returns True. Raises its errors, and CancelledError at the end."""
+        turn = self._queued(is_complete)
+        while (found := self._next()) is None:
+            time.sleep(BETWEEN_LOOKS)
+        self._switch(turn, found)
+        is_complete()  # raises an error of this thread that another one has ignored
+
+    def offer(self, before: Callable[[], object]) -> None:
+        """Let another thread run if it waits for the device and its commands are complete. before : called before that
+
+        Raises CancelledError if all turns are over.
+        """
+        found = self._next(of_device=True)
+        if found is not None:
+            turn = self._queued(None)
+            try:
+                before()
+            finally:  # also after an error, since no other thread would let it run
+                self._switch(turn, found)
+
+    def _queued(self, is_complete: Callable[[], bool] | None) -> Lock:
+        """Return the lock of a thread that is now the last one."""
+        with self._lock:
+            return self._append(is_complete)
+
+    def _append(self, is_complete: Callable[[], bool] | None) -> Lock:
+        turn = Lock()
+        turn.acquire()
+        self._others.append((turn, is_complete))
+        return turn
+
+    def _switch(self, turn: Lock, found: Lock) -> None:
+        """Let a thread run, which may be the calling one, whose lock is `turn`; return when it is its turn again."""
+        found.release()
+        turn.acquire()
         if self.is_over:
             raise CancelledError
+
+    def _next(self, *, of_device: bool = False) -> Lock | None:
+        """Remove and return the first thread that can run. of_device : only if it waited for the device"""
+        with self._lock:
+            others = tuple(self._others)
+        for each in others:
+            turn, is_complete = each
+            if is_complete is None:
+                is_able = not of_device
+            else:
+                try:
+                    is_able = is_complete()
+                except Exception:  # raised again in its thread
+                    is_able = True
+            if is_able:
+                with self._lock:
+                    self._others.remove(each)
+                return turn
+        return None
 
 
 @dataclass(eq=False)
@@ -108,23 +180,25 @@ class Queue(Binder):
 
     profile : whether to record times, which increases the launch overhead
     own_command_queue : separate command queue; None to use the shared one
+    pool : of buffers that can be written; None to create each
     turns : held by the thread that uses the queue, and given to others while it waits for a read
     allocated : total bytes of all buffers created, including released ones
     held : buffers kept alive with the queue
     events : of the launches, in order; firsts : indices of first launches of kernels on the device
     steps : index of the first launch of each step, by name
-    posted : events of writes in progress; they are kept because releasing a pending event blocks the host
+    pending_writes : events of writes in progress; they are kept because releasing a pending event blocks the host
     """
 
     profile: bool = True
     own_command_queue: CommandQueue | None = None
+    pool: BufferPool | None = None
     turns: Turns | None = None
     held: list[Buffer] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     firsts: set[int] = field(default_factory=set)
     steps: dict[str, int] = field(default_factory=dict)
     allocated: int = 0
-    posted: deque[Event] = field(default_factory=deque)
+    pending_writes: deque[Event] = field(default_factory=deque)
     # For copies of pieces: staging buffers, and launches by kernel and buffers.
     _staging: dict[str, Buffer] = field(default_factory=dict)
     _bound_pieces: dict[tuple[object, ...], BoundLaunch] = field(default_factory=dict)
@@ -147,11 +221,11 @@ class Queue(Binder):
 
         A buffer of `upload` blocks the host on NVIDIA devices until all kernels are complete when it is first used.
         """
-        array = np.array(values, dtype or self.dtype)
+        array = np.array(values, dtype or self.dtype, order="C")
         if array.size == 0 or self.device.kind == "CPU":
             return self.upload(array, array.dtype)
         buffer = self.empty(array.size, array.dtype)
-        self.post(buffer, array)
+        self.enqueue_write(buffer, array)
         return buffer
 
     def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
@@ -184,6 +258,10 @@ class Queue(Binder):
         """Create an uninitialized buffer of n values, by default reals."""
         kind = np.dtype(dtype or self.dtype)
         size = max(1, n) * kind.itemsize
+        if self.pool is not None:
+            buffer = self.pool.take(size, lambda rounded: self._buffer(rounded, kind))
+            buffer.dtype, buffer.is_read_only = kind, False
+            return buffer
         buffer = self._buffer(size, kind)
         if size >= LARGE and self.device.kind == "CPU":
             with self.device:
@@ -239,8 +317,9 @@ class Queue(Binder):
 
     def write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
         """Write an array to a buffer. first : index of the first value in the buffer"""
+        array = np.ascontiguousarray(values)  # PyOpenCL does not reorder arrays in Fortran order
         with self.device:
-            cl.enqueue_copy(self.command_queue, buffer, values, dst_offset=first * values.itemsize)
+            cl.enqueue_copy(self.command_queue, buffer, array, dst_offset=first * array.itemsize)
 
     def copy_bytes(self, source: Buffer, first: int, target: Buffer, to: int, size: int) -> None:
         """Copy `size` bytes from byte `first` of a buffer to byte `to` of another or the same buffer."""
@@ -250,21 +329,12 @@ class Queue(Binder):
     def read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> None:
         """Read an array from a buffer after all earlier commands. first : index of the first value in the buffer"""
         if self.turns is not None:
-            self._give_turns(self.turns)
+            with self.device:
+                done = cl.enqueue_marker(self.command_queue)
+                self.command_queue.flush()
+            self.turns.wait(lambda: self.is_complete(done))
         with self.device:
             cl.enqueue_copy(self.command_queue, array, buffer, src_offset=first * array.itemsize)
-
-    def _give_turns(self, turns: Turns) -> None:
-        """Give turns to other threads until all commands are complete.
-
-        The event is polled, because waiting in NVIDIA's runtime seems to block launches of other threads.
-        """
-        with self.device:
-            done = cl.enqueue_marker(self.command_queue)
-            self.command_queue.flush()
-        with turns.given():
-            while not self.has_come(done):
-                time.sleep(BETWEEN_LOOKS)
 
     def reaches(self, array: NDArray[Any]) -> bool:
         """Return whether the device can write a large result directly to host memory.
@@ -317,9 +387,10 @@ class Queue(Binder):
 
         The array must not change before the event completes, and the event must be kept until then.
         """
+        array = np.ascontiguousarray(values)
         with self.device:
             return cl.enqueue_copy(
-                self.command_queue, buffer, values, dst_offset=first * values.itemsize, is_blocking=False
+                self.command_queue, buffer, array, dst_offset=first * array.itemsize, is_blocking=False
             )
 
     def start_read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> Event:
@@ -337,7 +408,7 @@ class Queue(Binder):
         except cl.Error as error:
             raise refusal(self.device, error) from error
 
-    def has_come(self, event: Event) -> bool:
+    def is_complete(self, event: Event) -> bool:
         """Return whether an event is complete or has failed; failed commands have a negative status."""
         with self.device:
             return bool(event.command_execution_status <= cl.command_execution_status.COMPLETE)
@@ -380,10 +451,10 @@ class Queue(Binder):
         if len(there) == 1 and widths[0] == there[0][1][0].nbytes:
             (begin, values), width = there[0], widths[0]
             if len(begin) == 1:
-                self.post(target, values.view(np.uint8), int(begin[0]))
+                self.enqueue_write(target, values.view(np.uint8), int(begin[0]))
                 return
             between = self._staged("values", values.nbytes)
-            self.post(between, values)
+            self.enqueue_write(between, values)
             starts = np.arange(len(begin), dtype=np.uint64) * np.uint64(width)
             self.move_pieces(between, target, starts, begin, np.full(len(begin), width))
             return
@@ -393,7 +464,7 @@ class Queue(Binder):
             rows = staged[first : first + len(begin) * width].reshape(len(begin), width)
             rows[:, : values[0].nbytes] = values.view(np.uint8).reshape(len(begin), -1)
         between = self._staged("values", staged.nbytes)
-        self.post(between, staged)
+        self.enqueue_write(between, staged)
         sizes = np.concatenate([np.full(len(begin), width) for (begin, _), width in zip(there, widths, strict=True)])
         starts = np.append(0, np.cumsum(sizes[:-1])).astype(np.uint64)
         self.move_pieces(between, target, starts, np.concatenate([begin for begin, _ in there]), sizes)
@@ -463,7 +534,7 @@ class Queue(Binder):
         places = np.empty((len(sizes), 3), np.uint64)
         places[:, 0], places[:, 1], places[:, 2] = begin // np.uint64(WORD), end // np.uint64(WORD), -(-sizes // WORD)
         there = self._staged("places", places.nbytes)
-        self.post(there, places)
+        self.enqueue_write(there, places)
         key = name, *map(id, buffers.values())
         if key not in self._bound_pieces:
             items = min(PIECE_GROUP, self.device.largest_group)
@@ -475,20 +546,25 @@ class Queue(Binder):
         for first in range(0, len(sizes), MOST_PIECES):
             self.launch_bound([bound], min(MOST_PIECES, len(sizes) - first), first=first)
 
-    def drop_staged(self) -> None:
+    def free_staging(self) -> None:
         """Free the staging buffers, and the launches that use them."""
         self._staging.clear()
         self._bound_pieces.clear()
 
-    def anew(self, profile: bool) -> Queue:
+    def new_queue(self, profile: bool) -> Queue:
         """Create another queue of the device. profile : whether to record times"""
         return Queue(self.device, self.precision, profile=profile)
 
     @contextmanager
-    def beside(self, turns: Turns | None = None) -> Iterator[Queue]:
+    def independent_queue(self, turns: Turns | None = None, *, reuses_memory: bool = False) -> Iterator[Queue]:
         """Provide a queue with a separate command queue; its commands can run concurrently with other queues.
 
-        The queue does not record times. turns : as in Queue
+        The queue does not record times.
+
+        turns : as in Queue
+        reuses_memory : whether the memory of deleted buffers is reused for later ones, until the end of the block.
+            NVIDIA's runtime takes long to map a new buffer, and waits for all kernels before it frees one. No other
+            queue may use the buffers, because its commands could still run when the memory is reused
         """
         spare = self.device.spare
         try:
@@ -497,12 +573,17 @@ class Queue(Binder):
             with self.device:
                 own = cl.CommandQueue(self.device.context)
             self.device.further.append(own)
+        pool = BufferPool() if reuses_memory else None
+        if pool is not None:
+            self.device.pools.append(pool)
         try:
-            yield Queue(self.device, self.precision, profile=False, own_command_queue=own, turns=turns)
+            yield Queue(self.device, self.precision, profile=False, own_command_queue=own, pool=pool, turns=turns)
         finally:
+            if pool is not None:
+                self.device.pools.remove(pool)
             spare.append(own)
 
-    def hold(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+    def upload_and_keep(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         """Upload values to a buffer that is kept alive with this queue; only this queue may use it.
 
         Releasing a buffer earlier would block the host, because NVIDIA's runtime waits for all kernels before it frees
@@ -511,11 +592,11 @@ class Queue(Binder):
         self.held.append(self.upload(values, dtype))
         return self.held[-1]
 
-    def post(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
+    def enqueue_write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
         """Start writing an array to a buffer, at value `first`; the array must not be modified afterwards."""
-        while self.posted and self.has_come(self.posted[0]):
-            self.posted.popleft()
-        self.posted.append(self.start_write(buffer, values, first))
+        while self.pending_writes and self.is_complete(self.pending_writes[0]):
+            self.pending_writes.popleft()
+        self.pending_writes.append(self.start_write(buffer, values, first))
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
         """Build a kernel in the queue's precision."""
@@ -583,8 +664,14 @@ class Queue(Binder):
                     )
                 else:
                     cl.enqueue_nd_range_kernel(command_queue, launch.kernel_object, shape, launch.group, offset)
+        self.offer_turn()
 
-    def through(
+    def offer_turn(self) -> None:
+        """Let another thread run if its commands are complete; for loops on the host."""
+        if self.turns is not None:
+            self.turns.offer(self.submit)
+
+    def write_launch_read(
         self, source: Buffer, values: NDArray[Any], launches: Sequence[BoundLaunch], target: Buffer, array: NDArray[Any]
     ) -> Sequence[Event]:
         """Write values, launch one conformation per row of values, and read an array, without waiting.

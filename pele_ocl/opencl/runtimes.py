@@ -26,7 +26,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, lru_cache
 from importlib import metadata
 from itertools import pairwise
@@ -62,11 +62,8 @@ def announced_runtimes() -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="pele-ocl-vendors-") as folder:
         for name, library in (_system_icds() | found).items():
             (Path(folder) / name).write_text(f"{library}\n")
-        os.environ[VARIABLE] = folder
-        try:
+        with _variable(VARIABLE, folder):
             yield
-        finally:
-            del os.environ[VARIABLE]
 
 
 @contextmanager
@@ -77,13 +74,23 @@ def _announced_on_windows() -> Iterator[None]:
         yield
         return
     path = os.environ.get("PATH", "")
-    os.environ[WINDOWS_VARIABLE] = str(library)
-    os.environ["PATH"] = f"{library.parent}{os.pathsep}{path}"
+    with _variable(WINDOWS_VARIABLE, str(library)), _variable("PATH", f"{library.parent}{os.pathsep}{path}"):
+        yield
+
+
+@contextmanager
+def _variable(name: str, value: str) -> Iterator[None]:
+    """Set an environment variable within the block; if other code changes it meanwhile, it keeps that value."""
+    before = os.environ.get(name)
+    os.environ[name] = value
     try:
         yield
     finally:
-        os.environ["PATH"] = path
-        del os.environ[WINDOWS_VARIABLE]
+        if os.environ.get(name) == value:
+            if before is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = before
 
 
 def _unnamed_runtimes() -> dict[str, str]:
@@ -215,37 +222,79 @@ def _read(memory: BinaryIO, first: int, size: int) -> bytes:
 LEAST_FREE_BYTES = 64 << 20
 
 
+LONGEST_WAIT = 1.0  # s, at exit, for a thread that starts drivers; drivers that take longer may never start
+
 _loading: list[threading.Thread] = []  # the thread of load_runtimes
 _beginning = threading.Lock()
+_announced = ExitStack()  # environment variables for the loader, until the runtimes are loaded
 _contexts: dict[int, int] = {}  # pointers to contexts by those to devices, from load_runtimes
 
 
-def load_runtimes(context_of: int = 0) -> threading.Thread:
-    """Load the runtimes in a thread, once, so that other work can continue while drivers start.
+def load_runtimes(context_of: int = 0) -> None:
+    """Start loading the runtimes in a thread, once, so that other work can continue while drivers start.
 
     context_of : kind of device, such as loader.GPU; if there is exactly one device of this kind, its context is created
 
-    The process waits for the thread before it forks or exits, because some drivers would crash while they start.
+    Errors are raised by find_platforms, if devices are needed.
+
+    The process waits for the thread before it forks, because some drivers would crash while they start, and at most
+    LONGEST_WAIT before it exits, because a driver may hang.
+    """
+    with suppress(OSError):  # such as no temporary folder
+        _begin_loading(context_of)
+
+
+def is_loading() -> bool:
+    """Return whether a thread still starts drivers."""
+    return any(thread.is_alive() for thread in _loading)
+
+
+def _begin_loading(context_of: int = 0) -> threading.Thread:
+    """Start the thread of load_runtimes, or return the one that was started.
+
+    Environment variables are set here and not in the thread, because drivers read them while other threads may change
+    others.
     """
     with _beginning:
         if not _loading:
             _give_pocl_a_folder()
-            thread = threading.Thread(target=_start_drivers, args=(find_loader(), context_of), name="OpenCL's runtimes")
-            if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-                os.register_at_fork(before=thread.join, after_in_child=_contexts.clear)
+            loader = find_loader()
+            _announced.enter_context(announced_runtimes())
+            name = "OpenCL's runtimes"
+            thread = threading.Thread(target=_start_drivers, args=(loader, context_of), name=name, daemon=True)
             thread.start()
             _loading.append(thread)
+            atexit.register(_end_loading)
     return _loading[0]
+
+
+def _end_loading() -> None:
+    """Wait for the thread at exit, and remove what was made for the loader."""
+    for thread in _loading:
+        thread.join(LONGEST_WAIT)
+    _announced.close()
+
+
+def _before_fork() -> None:
+    """Wait for the thread that starts drivers, and hold the lock, so that the child does not inherit it locked."""
+    _beginning.acquire()
+    for thread in _loading:
+        thread.join()
+
+
+def _after_fork_in_child() -> None:
+    _contexts.clear()
+    _beginning.release()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(before=_before_fork, after_in_parent=_beginning.release, after_in_child=_after_fork_in_child)
 
 
 def _start_drivers(loader: Loader | None, context_of: int) -> None:
     if loader is None:
         return
-    try:
-        with announced_runtimes():
-            platforms = loader.platforms()
-    except OSError:  # such as no temporary folder; find_platforms raises it, if devices are needed
-        return
+    platforms = loader.platforms()
     for platform in platforms:
         loader.devices(platform)
     alike = [device for platform in platforms if context_of for device in loader.devices(platform, context_of)]
@@ -264,16 +313,17 @@ def make_context(device: cl.Device) -> cl.Context:
 @lru_cache(maxsize=1)
 def find_platforms() -> tuple[cl.Platform, ...]:
     """List the OpenCL platforms of this machine. Loads the runtimes if load_runtimes was not called."""
-    loading = load_runtimes()
+    loading = _begin_loading()
     import pyopencl as cl
 
     _keep_invokers_in_memory(cl)
     loading.join()
-    with announced_runtimes():  # if the thread could not access the loader
-        try:
-            return tuple(cl.get_platforms())
-        except cl.Error:  # no runtime was found
-            return ()
+    try:
+        return tuple(cl.get_platforms())  # loads the runtimes if the thread could not access the loader
+    except cl.Error:  # no runtime was found
+        return ()
+    finally:
+        _announced.close()
 
 
 class _Invokers(dict[Any, Any]):

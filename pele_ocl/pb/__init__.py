@@ -16,7 +16,7 @@ from ..common import arguments
 from ..common.errors import FormatError, KeywordError
 from ..common.inputfile import read_file
 from ..common.modules import lazy_names, make_callable, takes, takes_structures
-from ..common.notes import heard_notes
+from ..common.notes import heard_notes, note
 from ..common.variant import Progress
 from ..common.writing import refuse_target
 from ..contract import of_structure
@@ -68,6 +68,8 @@ __all__ = [
 
 Path_ = str | PathLike[str]
 _END = 5.0  # kT/e, end of the colour scale of scenes
+_COARSE = 0.02  # error of the grid, as a fraction of the energy, above which a note recommends a smaller spacing
+_NO_SALT = "Note: the map is of the molecule without salt; `view` shows potentials with `ionic_strength=0.15`"
 _MODEL_FIELDS = {  # fields of PBModel by keyword of `pb`
     "solute_dielectric": "solute_dielectric", "solvent_dielectric": "solvent_dielectric", "temperature": "temperature",
     "dielectric_surface": "surface", "probe": "probe", "density": "density", "window": "window", "charges": "charges",
@@ -89,8 +91,9 @@ def pb(
     max_iterations: int = 100_000,
     given: PBMaps | None = None, device: Device | int | str | None = None, keep_map: bool = True,
     grid_error: bool | None = None, extrapolate: bool = False, shifts: int = 0, seed: int = 0,
-    progress: Progress | None = None, like: str | None = None, nonlinear: bool = False, ionic_strength: float = 0.0,
-    ion: Sequence[PBIon | tuple[float, ...]] = (), solute_dielectric: float | None = None,
+    progress: Progress | None = None, like: str | None = None, nonlinear: bool = False,
+    ionic_strength: float | None = None, ion: Sequence[PBIon | tuple[float, ...]] = (),
+    solute_dielectric: float | None = None,
     solvent_dielectric: float | None = None, temperature: float | None = None, dielectric_surface: str | None = None,
     probe: float | None = None, density: float | None = None, window: float | None = None, charges: str | None = None,
     boundary: str | None = None, per_residue: bool = False, strict: bool = False, output: Path_ | None = None,
@@ -107,8 +110,9 @@ def pb(
     model : a PBModel, or the number of the model in a file with several. Constants can also be given as keywords:
         solute_dielectric, 2, solvent_dielectric, 78.54, temperature, K, dielectric_surface, "edges", probe, density,
         window, charges and boundary as in PBModel. `nonlinear` selects the nonlinear equation. `ionic_strength`, mol/L,
-        is that of a 1:1 salt with radius 2 A; `ion` lists ion species instead, each a PBIon or its charge, e,
-        concentration, mol/L, and radius, A. A path instead of the model is the output: `pb(what, "map.dx")`
+        is that of a 1:1 salt with radius 2 A, 0 by default, whereas `view` has 0.15; `ion` lists ion species instead,
+        each a PBIon or its charge, e, concentration, mol/L, and radius, A. A path instead of the model is the output:
+        `pb(what, "map.dx")`
     like : "apbs" for its defaults: surface "smol", charges "spl2" and boundary "sdh", unless others are given. The
         energy of solvation is then the difference of two solutions
     grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as in PoissonBoltzmann
@@ -116,7 +120,7 @@ def pb(
         the map, in a second solution when the map is first accessed, so that energies do not depend on whether a map is
         kept
     keep_map, grid_error, extrapolate, shifts, seed, progress : as in PoissonBoltzmann.solve
-    per_residue : True to include contributions of residues in `to_json`
+    per_residue : True to show contributions of residues in `text`, `table` and `to_json`
     strict : True to reject structures with findings
     output : map to write, kT/e: .dx, .mrc, .cube, .h5 or others
     pqr : file to write with the atoms and the charges and radii used
@@ -148,7 +152,8 @@ def pb(
         from .apbs_run import run_apbs
 
         return run_apbs(read_file(what), device, show, progress)
-    arguments.number("ionic_strength", ionic_strength, "a number of mol/L, 0 to 20")
+    strength = 0.0 if ionic_strength is None else ionic_strength
+    arguments.number("ionic_strength", strength, "a number of mol/L, 0 to 20")
     if output is not None:
         require_map_suffix(arguments.file_path(output, "output"))
     if pqr is not None and arguments.file_path(pqr, "pqr").suffix.lower() != ".pqr":
@@ -164,8 +169,8 @@ def pb(
         if extrapolate or shifts:
             raise KeywordError('`extrapolate` and `shifts` belong to energies without `like="apbs"`')
     if model is None:
-        model = _model_of(like, nonlinear, ionic_strength, ion, constants)
-    elif like is not None or nonlinear or ionic_strength or len(ion) or constants:
+        model = _model_of(like, nonlinear, strength, ion, constants)
+    elif like is not None or nonlinear or strength or len(ion) or constants:
         raise KeywordError("choose one of `model` and the names of its constants")
     if isinstance(radii, str) and not isinstance(what, Atoms) and reading is None:
         read, radii = {**read, "radii": radii}, None
@@ -188,6 +193,9 @@ def pb(
             progress=progress,
         )  # fmt: skip
         alone = None if like is None or plan.reaction else _in_the_solute(plan, result).solve(keep_map=False)
+        _tell_of_grid(result)
+        if output is not None and ionic_strength is None and not model.has_salt:
+            note(_NO_SALT, code="no_salt")
     result = replace(
         result, alone=alone, source=molecule.source, findings=tuple(checks.findings),
         with_residues=arguments.flag("per_residue", per_residue), heard=tuple(heard),
@@ -207,6 +215,17 @@ def pb(
         unit, quantity = map_.full_unit, quantity_of(map_)
         write_scenes(programs, molecule.source, result.atoms, maps, _END, unit, quantity, is_whole)
     return result
+
+
+def _tell_of_grid(result: PBResult) -> None:
+    """Issue a note if the energy may have a large error from the spacing of the grid."""
+    error, spacing = result.errors.grid, float(result.levels[-1].grid.spacing.max())
+    if error is not None and error > _COARSE * abs(result.energy) > 0:
+        share = error / abs(result.energy)
+        note(
+            f"Note: the error of the grid may be up to {share:.1%} of the energy; `spacing={spacing / 2:g}` reduces it",
+            code="grid_error", share=share,
+        )  # fmt: skip
 
 
 def _wide_map(plan_of: Callable[..., PoissonBoltzmann]) -> Map:

@@ -218,7 +218,7 @@ class _Reader:
             self._checked(line, lambda: refuse_targets(targets, read))  # earlier targets are valid
 
     def _fail(self, line: int, why: str) -> NoReturn:
-        raise FormatError(f"{self._source}: line {line}: {why}")
+        raise FormatError(f"{self._source}: line {line}: {why}", line=line)
 
     def _next(self, what: str) -> tuple[int, str]:
         """Return the next word with its line number."""
@@ -371,7 +371,7 @@ class _Reader:
         try:
             return make()
         except PeleError as error:
-            if str(error).startswith(f"{self._source}: line "):  # already contains a line number
+            if "line" in error.fields:  # already in the message
                 raise
             self._fail(line, str(error))
 

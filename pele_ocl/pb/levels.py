@@ -168,7 +168,10 @@ class Batch:
         begun = time.perf_counter()
         coefficients = self._coefficients(launching, number, grids)
         # Computed while the device may still compute the surface.
-        inside = [NodeWeights.of(*each) for each in zip(problems, grids, strict=True)]
+        inside = list[NodeWeights]()
+        for problem, grid in zip(problems, grids, strict=True):
+            inside.append(NodeWeights.of(problem, grid))
+            launching.queue.offer_turn()
         # The reaction field uses the charges of the singular part instead.
         charges = [
             NodeCharges.none() if is_reaction else charges_on(*each)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -307,17 +308,27 @@ class PoissonBoltzmann(Settled):
 
         turns = Turns()  # without them, a thread that launches continuously blocks others through Python's global lock
 
-        def in_queue_of_its_own(part: slice) -> list[tuple[Solution, dict[str, float]]]:
-            with turns, launching.queue.beside(turns) as queue:
-                return self._solved_part(problems, part, None, queue)
+        with ExitStack() as stack:
+            queues = deque(
+                stack.enter_context(launching.queue.independent_queue(turns, reuses_memory=True))
+                for _ in range(n_threads)
+            )
 
-        pool = ThreadPoolExecutor(n_threads)
-        try:
-            for found in pool.map(in_queue_of_its_own, parts):
-                yield from found
-        finally:
-            turns.is_over = True  # ends the other sets after an error or an interrupt
-            pool.shutdown(cancel_futures=True)
+            def in_own_queue(part: slice) -> list[tuple[Solution, dict[str, float]]]:
+                with turns:
+                    queue = queues.popleft()
+                    try:
+                        return self._solved_part(problems, part, None, queue)
+                    finally:
+                        queues.append(queue)
+
+            pool = ThreadPoolExecutor(n_threads)
+            try:
+                for found in pool.map(in_own_queue, parts):
+                    yield from found
+            finally:
+                turns.is_over = True  # ends the other sets after an error or an interrupt
+                pool.shutdown(cancel_futures=True)
 
     def _solved_part(
         self, problems: Sequence[PBProblem], part: slice, geometry: Geometry | None, queue: Queue

@@ -64,6 +64,12 @@ class PBLevelResult:
     parts: PBParts | None = None
 
 
+_IN_TABLES = {  # names of errors in tables
+    "solver": "solver_error", "grid": "grid_error", "extrapolated": "extrapolated",
+    "extrapolation": "extrapolation_error", "shifted": "mean_of_shifted_grids", "shifts": "error_of_shifted_grids",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class PBErrors:
     """Errors of an energy, kcal/mol; None if not requested.
@@ -103,7 +109,7 @@ class PBResult(Framed):
     alone : result for the same charges and grid in a medium with the solute's dielectric, for `solvation` if `reaction`
         is False; None if not computed
     source : the file of the structure, None if atoms were given; findings : problems found in the structure
-    with_residues : whether `to_json` includes the contributions of residues
+    with_residues : whether text, table and `to_json` show the contributions of residues
     heard : notes reported during the computation; call : function that returns facts about the call to store in files
     scenes : files of scenes
 
@@ -213,37 +219,49 @@ class PBResult(Framed):
         return dict(zip(names_of_residues(self.atoms), sums, strict=True))
 
     def table(self) -> Report:
-        """Return a table of contributions to the energy of solvation by residue, or by atom without labels."""
+        """Return a table of the energy of solvation and its known errors, or of residues if `with_residues` is True."""
         grid = self.levels[-1].grid
         facts = {
             "energy": self.solvation, "shape": list(grid.shape), "spacing": grid.spacing.tolist(),
             "errors": _known(self.errors), "settings": self.settings, "device": self.device,
         }  # fmt: skip
-        title = f"Poisson-Boltzmann energy of solvation, {self.solvation:,.3f} kcal/mol"
-        if self.atoms.labels is None:
-            names, shares = list(map(self.atoms.describe, range(len(self.atoms)))), self.shares
-            return Report(title, {"atom": names, "energy": Column(shares, "kcal/mol")}, facts)
-        of = self.residue_shares()
-        return Report(title, {"residue": list(of), "energy": Column(list(of.values()), "kcal/mol")}, facts)
+        if self.with_residues:
+            title = f"Poisson-Boltzmann energy of solvation, {self.solvation:,.3f} kcal/mol, by residue"
+            of, kind = self.residue_shares(), "residue"
+        else:
+            title, kind = "Poisson-Boltzmann energy of solvation", "term"
+            of = {"solvation": self.solvation, **{_IN_TABLES[name]: of for name, of in _known(self.errors).items()}}
+        columns = {
+            kind: Column(list(of), names=not self.with_residues),
+            "energy": Column(list(of.values()), "kcal/mol", ",.3f" if self.with_residues else ",.6g"),
+        }
+        return Report(title, columns, facts, about=self._physics())
 
     @property
     def settings(self) -> dict[str, Any]:
         """All constants by name."""
         return model_facts(self.model) | {"forcefield": self.atoms.forcefield, "radii_set": self.atoms.gb_radii_set}
 
-    def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Return the text that the command prints. verbose : include the grid; total : total seconds to report"""
-        grid, model, seconds = self.levels[-1].grid, self.model, self.seconds
+    def _physics(self) -> list[str]:
+        """Return lines with the force field, the grid and the solvent."""
+        grid, model = self.levels[-1].grid, self.model
         shape = " x ".join(map(str, grid.shape))
         spacing = " x ".join(f"{h:.3g}" for h in dict.fromkeys(grid.spacing.tolist()))
         salt = f"{model.ionic_strength:g} mol/L salt, Debye length {model.debye_length:.2f} A"
-        lines = [
-            headline(self.source, self.atoms),
+        return [
             *([forcefield_line(self.atoms.forcefield)] if self.atoms.forcefield else []),
             f"Grid of {shape} points, {spacing} A; surface {model.surface}, "
             f"radii {radii_words(self.atoms.gb_radii_set)}, dielectrics {model.solute_dielectric:g} and "
             f"{model.solvent_dielectric:g}, {salt if model.has_salt else 'no salt'}, "
             f"{'nonlinear' if model.is_nonlinear else 'linear'} equation",
+        ]
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Return the text that the command prints. verbose : include the grid; total : total seconds to report"""
+        grid, model, seconds = self.levels[-1].grid, self.model, self.seconds
+        lines = [
+            headline(self.source, self.atoms),
+            *self._physics(),
             "",
             f"Energy of solvation {self.solvation:14,.3f} kcal/mol",
             *self._error_lines(),
@@ -255,7 +273,7 @@ class PBResult(Framed):
             "",
             f"{self.solver}, {self.iterations} iterations to a residual of {self.levels[-1].residual:.1e}, "
             f"on {self.device}: surface {duration(seconds['surface'])}, solver {duration(seconds['solver'])}, "
-            f"in all {duration(seconds['total'] if total is None else total)}",
+            f"total {duration(seconds['total'] if total is None else total)}",
         ]
         if verbose:
             low, high = (", ".join(f"{x:.3f}" for x in end) for end in (grid.origin, grid.last))

@@ -100,7 +100,7 @@ class Passes(ABC):
         """
         if not queue.profile and tell is None and len(positions) <= self.most_uncut:
             source, launches, target = self._straight
-            return queue.through(source, positions, launches, target, results)
+            return queue.write_launch_read(source, positions, launches, target, results)
         read = queue.start_write(self.buffer("positions"), positions)
         self.launch(queue, len(positions), tell)
         return read, queue.start_read(results, self.buffer("results"))
@@ -301,11 +301,13 @@ def bound(launches: Sequence[Launch]) -> Sequence[BoundLaunch]:
 
 def norm2(values: NDArray[Any]) -> float:
     """Sum of squares, not finite if any value is not; three times faster than a check of each value."""
+    if values.size <= _BLOCK:
+        return float(np.vdot(values, values))  # unlike `dot` it does not warn of overflows
     if values.size <= _MOST_BLOCKS * _BLOCK:
         flat, found = values.ravel(), 0.0
         for first in range(0, len(flat), _BLOCK):
             block = flat[first : first + _BLOCK]
-            found += float(np.vdot(block, block))  # unlike `dot` it does not warn of overflows
+            found += float(np.vdot(block, block))
         return found
     return sum(in_parts(values.shape[-1], lambda columns: _norm2_of_many(values[..., columns].ravel())))
 

@@ -193,7 +193,7 @@ class FramePotentials(Reported):
             headline(self.source, self.molecule), *(medium_lines(self.settings) if self.settings else []), "",
             f"Potential at atoms, of all charges but their own, {self.unit}",
             text_table(("atom", *STATISTICS), shown, "<>>>>"), *more, "",
-            f"{counted(len(self.frames), 'frame')}, on {self.device}: in all {duration(seconds)}",
+            f"{counted(len(self.frames), 'frame')}, on {self.device}: total {duration(seconds)}",
         ])  # fmt: skip
 
     def save(self, path: str | PathLike[str]) -> None:

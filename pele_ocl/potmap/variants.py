@@ -48,7 +48,7 @@ def blocked(queue: Queue, problem: MapProblem, blocking: Blocking | None = None)
     )  # fmt: skip
 
     def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
-        atoms = queue.hold(problem.atoms4[first:last])
+        atoms = queue.upload_and_keep(problem.atoms4[first:last])
         arguments = dict(slab.arguments(last - first), atoms=atoms)
         queue.launch(kernel, blocking.items(slab.shape), blocking.group, arguments)
 

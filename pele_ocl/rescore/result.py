@@ -246,7 +246,7 @@ class RescoreResult(Reported):
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
         """Return a text summary. verbose : whether to include all constants; total : total time to report, s"""
-        poses, took = self.poses, "" if total is None else f": in all {duration(total)}"
+        poses, took = self.poses, "" if total is None else f": total {duration(total)}"
         lines = [
             headline(self.source.path.name, self.atoms), *physics_lines(self.model, self.atoms),
             f"{counted(len(self.walkers), 'report')}, {counted(len(poses.rows), 'pose')}", "",

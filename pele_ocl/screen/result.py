@@ -183,7 +183,10 @@ class ScreenResult(Reported):
         return found
 
     def table(self) -> Report:
-        """Return a table with a row for each molecule, best first; failed molecules have an error message."""
+        """Return a table with a row for each molecule, best first; failed molecules have an error message.
+
+        The binding energy is printed if it is not the score.
+        """
         rows = sorted(self.rows, key=lambda row: row["rank"] or len(self) + 1)
         shown: dict[str, tuple[str, str]] = {
             "score": (UNIT, ",.2f"), "binding": (UNIT, ",.2f"), "binding_error": (UNIT, ",.2f"),
@@ -191,13 +194,14 @@ class ScreenResult(Reported):
             "measured": ("" if self.reference is None else self.reference.unit, ",.2f"),
             "rmsd_before": ("angstrom", ",.2f"), "rmsd_after": ("angstrom", ",.2f"), "moved": ("angstrom", ",.2f"),
         }  # fmt: skip
-        columns: dict[str, Any] = {"name": np.array([row["structure"] for row in rows])}
+        columns: dict[str, Any] = {"name": Column(np.array([row["structure"] for row in rows]), head="molecule")}
         columns["rank"] = masked([row["rank"] or None for row in rows])
         for name, (unit, form) in shown.items():
             if any(name in row for row in rows):
-                columns[name] = Column(masked([row.get(name) for row in rows]), unit, form)
-        for name in ("n_heavy", "charge"):
-            columns[name] = Column(masked([row.get(name) for row in rows]), head=name.replace("n_", ""))
+                is_shown = name != "binding" or self.spec.add_strain
+                columns[name] = Column(masked([row.get(name) for row in rows]), unit, form, shown=is_shown)
+        for name, head in (("n_heavy", "heavy atoms"), ("charge", "charge")):
+            columns[name] = Column(masked([row.get(name) for row in rows]), head=head)
         for when in ("before", "after"):
             columns[f"clashes_{when}"] = Column(masked([row.get("clashes", {}).get(when) for row in rows]), shown=False)
         terms = list(dict.fromkeys(name for row in rows for name in row.get("terms", {})))
@@ -205,7 +209,8 @@ class ScreenResult(Reported):
             columns[name] = Column(masked([row.get("terms", {}).get(name) for row in rows]), UNIT, ",.2f", shown=False)
         for name in dict.fromkeys(name for row in rows for name in row.get("properties", {})):
             known = masked([row.get("properties", {}).get(name) for row in rows])
-            columns[f"input_{name}"] = Column(known, form=",.3g", shown=False)
+            is_shown = name == self.spec.docking_score
+            columns[f"input_{name}"] = Column(known, form=",.4g", head="docking score", shown=is_shown)
         for name in ("iterations", "converged"):
             columns[name] = Column(masked([row.get(name) for row in rows]), shown=False)
         columns["formula"] = Column(np.array([row.get("formula", "") for row in rows]), shown=False)
@@ -241,7 +246,7 @@ class ScreenResult(Reported):
         lines += ["", self.residues().text()] if self.shares and verbose else []
         n = len(self) - len(self.errors)
         where = f" -> {one_line(spec.output)}" if spec.output else ""
-        took = "" if total is None else f": in all {duration(total)}"
+        took = "" if total is None else f": total {duration(total)}"
         how = f"{facts['variant']}, {facts['precision']}, on {facts['device']}"
         return "\n".join([*lines, "", f"{counted(n, 'molecule')} of {len(self):,} scored{where}", f"{how}{took}"])
 
@@ -256,6 +261,8 @@ class ScreenResult(Reported):
             ]
         lines = [f"Correlations with {self.reference.what}, of {counted(n, 'molecule')}; errors by bootstrap"]
         for name, found in self.correlations.items():
+            if name == "binding" and not self.spec.add_strain:
+                continue  # it is the score
             values = "  ".join(f"{kind} {of.value:5.2f} +- {of.error:.2f}" for kind, of in found.items())
             lines.append(f"  {'size' if name == 'n_heavy' else name:8}  {values or 'all values are equal'}")
         return lines
@@ -319,7 +326,8 @@ class ScreenResult(Reported):
         """Write the HTML page."""
         rows = [{**row, "rank": row["rank"] or None} for row in self.rows]
         labels = {
-            "rank": "rank", "score": f"score, {UNIT}", "binding": f"binding energy, {UNIT}",
+            "rank": "rank", "score": f"score, {UNIT}",
+            **({"binding": f"binding energy, {UNIT}"} if self.spec.add_strain else {}),
             "strain": f"strain of the ligand, {UNIT}", "consensus": "consensus with docking",
             "measured": "measured" + (f", {self.reference.unit}" if self.reference and self.reference.unit else ""),
             "rmsd_after": "rmsd to the known pose, \u00c5", "moved": "moved, \u00c5", "n_heavy": "heavy atoms",
@@ -360,5 +368,5 @@ def scored_by(settings: Mapping[str, Any]) -> str:
     """Describe the score from the settings of a screen."""
     method = "MM/PBSA" if settings["scored_by"] == "pb" else "MM/GBSA"
     of = f"mean of {counted(settings['frames'], 'frame')}" if settings["frames"] else "the minimized structure"
-    strain = ", with the ligand's strain" if settings["add_strain"] else ""
-    return f"{method} of {of}, permittivity {settings['solute_dielectric']:g} inside{strain}"
+    strain = " plus the ligand's strain" if settings["add_strain"] else ""
+    return f"binding energy by {method} of {of}{strain}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -96,8 +97,9 @@ def screen(
     cofactors : small molecules in the receptor's file that have no template, or that are added to it, like `ligands`
         of `pele_ocl.read`: files, Ligand objects or Atoms
     moving_radius, restraint, free_radius, tolerance, max_iterations : as in Screener
-    model : SolventModel of the score, by default GBn2 with interior permittivity 2; or the number of the receptor's
-        model to read. Refinement uses OBC2. precision, device : as in `energy`
+    model : SolventModel of the score, by default GBn2 with interior permittivity 2, so that `binding` of a refined
+        complex needs `gb="gbn2", solute_dielectric=2` to compute its score; or the number of the receptor's model to
+        read. Refinement uses OBC2. precision, device : as in `energy`
     inside : interior permittivity, another name for `solute_dielectric`
     pb : score with the Poisson-Boltzmann equation; frames : number of frames of dynamics at 300 K to average over
     add_strain : add the ligand's strain to the score
@@ -181,10 +183,11 @@ def screen(
     )  # fmt: skip
     with heard_notes() as heard:
         items = spec.items() if part is None else part.part(spec.items(), "molecules")
+        begin = None
         if folder is not None and overwrite:
             paths = [of for of in (receptor, *spec.ligands, native, reference) if isinstance(of, str | PathLike)]
-            remove_run(_files_of_run(folder), _folders_of_run(folder), [*paths, *reads.files])
-        records = _records(spec, items, folder, resume, part, place, errors, progress)
+            begin = partial(_remove_run, folder, [*paths, *reads.files])
+        records = _records(spec, items, folder, resume, part, place, errors, progress, begin)
         found = ScreenResult(records, {}, spec, items, kept, known)
         found = replace(found, facts=spec.facts_of_receptor())
         if provenance is not None:
@@ -241,6 +244,11 @@ def _journals_of_run(folder: Path) -> list[Path]:
     return [folder / JOURNAL, *Shard.paths(folder / JOURNAL)]
 
 
+def _remove_run(folder: Path, inputs: Sequence[Path_]) -> None:
+    """Remove the files of an earlier screen. Raises FormatError if any of them is an input."""
+    remove_run(_files_of_run(folder), _folders_of_run(folder), inputs)
+
+
 def _files_of_run(folder: Path) -> list[Path]:
     """Return the files that a screen wrote to a folder; the journals, which name the others, are last."""
     journals = _journals_of_run(folder)
@@ -271,9 +279,9 @@ def _given(ligands: Ligands, name: str, reading: Reading) -> tuple[Given, ...]:
 
 def _records(
     spec: ScreenSpec, items: Sequence[int], folder: Path | None, resume: bool, part: Shard | None, place: Place,
-    errors: str, progress: Progress | None,
+    errors: str, progress: Progress | None, begin: Callable[[], object] | None,
 ) -> list[Record]:  # fmt: skip
-    """Screen the molecules, with a record for each."""
+    """Screen the molecules, with a record for each. begin : called when the computation begins"""
     path, settings = None if folder is None else folder / JOURNAL, spec.settings()
     names = list(map(spec.name, spec.items()))
     if path is not None and resume and part is None:
@@ -282,7 +290,7 @@ def _records(
         assert path is not None
         path = part.path(path)
     journal = Journal(path, settings, kind=SCREENED, shard=part, items=names, waits=True)
-    return collected(run_with(spec, items, journal, resume, place), len(items), errors, progress)
+    return collected(run_with(spec, items, journal, resume, place, begin=begin), len(items), errors, progress)
 
 
 def _take_shards(path: Path, settings: dict[str, str]) -> None:

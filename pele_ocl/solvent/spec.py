@@ -28,7 +28,6 @@ from ..jobs.texts import (
     model_columns,
     model_line,
     model_lines,
-    physics_lines,
     residue_table,
 )
 from ..plan.selection import having
@@ -106,7 +105,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
 
     def text_of(self, found: Evaluation[SolventResult], verbose: bool, total: float) -> str:
         molecule, result = found.molecule, found.first
-        lines = [headline(molecule.source.path.name, molecule.atoms), *physics_lines(result.model, molecule.atoms)]
+        lines = [headline(molecule.source.path.name, molecule.atoms), *found.physics_lines()]
         energy = energy_of(result)
         if molecule.numbers:
             about = [] if energy else ["Born radii of models, A"]

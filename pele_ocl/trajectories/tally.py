@@ -147,7 +147,7 @@ class Tally:
                 lines += ["", f"{FURTHER_COLUMNS[name].title}: mean {mean}, sd {sd}, {least} to {most}"]
         lines += self._residues.lines()
         earlier = f", {self.n_earlier:,} were there" if self.n_earlier else ""
-        return [*lines, "", f"{how}: {frame_rate(self._rate())}, in all {duration(total)}{earlier}"]
+        return [*lines, "", f"{how}: {frame_rate(self._rate())}, total {duration(total)}{earlier}"]
 
 
 def imaged(n_imaged: int, n_frames: int) -> list[Finding]:

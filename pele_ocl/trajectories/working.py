@@ -31,9 +31,9 @@ from .tally import Tally
 
 @runtime_checkable
 class CountsFrames(Protocol):
-    """A progress callback that receives the number of frames and of those done by an earlier run."""
+    """A progress callback that receives the number of frames."""
 
-    def begin(self, n_frames: int, n_earlier: int) -> None: ...
+    def begin(self, n_frames: int) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,15 +108,13 @@ def energies_of_frames(
             workers = workers_of(work.plan) if not shared.is_remote else 1
             tally = Tally(keep, work.residues, 0 if shared.is_remote else workers)
             if isinstance(progress, CountsFrames):
-                progress.begin(len(frames), 0)
+                progress.begin(len(frames))
             parts = recorded(
                 frames, evaluate, workers, output=shared.output, resume=trajectory.resume, settings=shared.record,
                 tell=None if progress is None else lambda done: progress(done / len(frames)), over=shared.stream,
             )  # fmt: skip
             for part in parts:
                 tally.add(part)
-                if part.is_earlier and isinstance(progress, CountsFrames):
-                    progress.begin(len(frames), len(part.frames))
                 if workers > 1 and progress is not None:
                     progress((frames.frames.index(part.frames[-1]) + 1) / len(frames))
         tally.end()

@@ -131,7 +131,7 @@ class View(Framed):
             "",
             f"Surface       {surface.area:,.0f} A^2, {len(surface.faces):,} triangles, probe {surface.probe:.3g} A",
             f"Values        {of.known.min():.4g} to {of.known.max():.4g} {one_line(of.unit)}".rstrip(),
-            f"Of            {of.quantity}{place}",
+            f"Quantity      {of.quantity}{place}",
             f"Colours       {-of.end:g} to {of.end:g}; {of.beyond:.1%} of the surface is beyond them",
             *([f"Grey          {of.missing:.1%} of the surface has no value"] if of.missing else []),
         ]
@@ -185,6 +185,7 @@ def view(
     residue_values: Mapping[str, float] | Path_ | None = None,
     unit: str = "",
     method: str | None = None,
+    ionic_strength: float | None = None,
     color_max: float | None = None,
     device: Device | int | str | None = None,
     progress: Progress | None = None,
@@ -198,11 +199,13 @@ def view(
 
     what : Atoms, or the path of a structure. No force field is needed with `map` or `residue_values`
     output : files to write, .html or .png
-    map : a Map, a result with a map, or a map file from any program. By default, the potential is computed in kT/e with
-        0.15 mol/L of salt. from_unit : unit of a map file that does not contain one
+    map : a Map, a result with a map, or a map file from any program. By default, the potential is computed in kT/e.
+        from_unit : unit of a map file that does not contain one
     residue_values : alternatively, values by residue name, such as `A:LEU4`, in `unit`; or a CSV file with a
         decomposition from `binding`, or lines residue,value
     method : "pb" for the Poisson-Boltzmann potential, the default, or "screened" for the screened Coulomb potential
+    ionic_strength : of a 1:1 salt in the computed potential, mol/L; 0.15 by default, unlike `pb` and `potmap`, whose
+        default is 0
     color_max : the colours span -color_max to color_max; by default 5 for pb, 2 for screened, otherwise a round number
         that fits the values
     device, progress : as in `potmap`
@@ -222,8 +225,9 @@ def view(
     shown_map: Any = getattr(map, "map", map)  # map of a result
     if from_unit is not None and (shown_map is None or isinstance(shown_map, Map)):
         raise KeywordError("`from_unit` is about the file of `map`")
-    if method is not None and not (shown_map is residue_values is None):
-        raise KeywordError("`method` is about a potential that is computed; leave it out")
+    for name, value in (("method", method), ("ionic_strength", ionic_strength)):
+        if value is not None and not (shown_map is residue_values is None):
+            raise KeywordError(f"`{name}` is about a potential that is computed; leave it out")
     if method is not None:
         arguments.choice("method", method, METHODS)
     if color_max is not None:
@@ -248,7 +252,8 @@ def view(
             given, result = _unread(what), None
         else:
             molecule = given_molecule(what, reads)
-            shown, result = _computed(molecule, method or METHODS[0], color_max, device, progress)
+            salt = FOR_SURFACE["ionic_strength"] if ionic_strength is None else ionic_strength
+            shown, result = _computed(molecule, method or METHODS[0], salt, color_max, device, progress)
             given, inputs = molecule.source, []
     settings = {} if result is None else _settings(result)
     every = [*([] if given is None else [given.path]), *inputs]
@@ -310,22 +315,22 @@ def _of_residues(
 
 
 def _computed(
-    given: Given, method: str, end: float | None, device: Device | int | str | None, progress: Progress | None
-) -> tuple[Painted, PotmapResult]:
+    given: Given, method: str, salt: float, end: float | None, device: Device | int | str | None,
+    progress: Progress | None,
+) -> tuple[Painted, PotmapResult]:  # fmt: skip
     """Colour the molecule by the computed potential of its charges."""
     atoms, spacing = given.atoms, _FINEST
     while len(grid := Grid.around(atoms, _PADDING, spacing)) > _MOST_POINTS[method]:
         spacing *= _COARSER
     if method == METHODS[0]:
         result = potmap(
-            atoms, grid, method="pb", ionic_strength=FOR_SURFACE["ionic_strength"], unit=SURFACE_UNIT, device=device,
-            progress=progress,
+            atoms, grid, method="pb", ionic_strength=salt, unit=SURFACE_UNIT, device=device, progress=progress,
         )  # fmt: skip
         name, usual = POISSON_BOLTZMANN, PB_SURFACE_END
     else:
         result = potmap(
             atoms, grid, method="auto", device=device, dielectric=FOR_SURFACE["dielectric"],
-            ionic_strength=FOR_SURFACE["ionic_strength"], temperature=ROOM, unit=SURFACE_UNIT, progress=progress,
+            ionic_strength=salt, temperature=ROOM, unit=SURFACE_UNIT, progress=progress,
         )  # fmt: skip
         name, usual = str(getattr(result.model, "name", "")), FOR_SURFACE_END
     assert result.model is not None

@@ -101,7 +101,7 @@ NOISE = [
     (re.compile(r"\d[\d,.]*(e[-+]?\d+)? (ns|us|ms|s|min|h)\b(?!/)"), "TIME"),
     (re.compile(r"[\d,.]+ (?=(ns/day|frames/s|steps/s|structures/s|GB/s|points/s|pairs/s))"), "SPEED "),
     (re.compile(r" +\d+\.\d\d$", re.M), " TIME"),  # last column of tables
-    (re.compile(r"[\d,.]+ a replica"), "SPEED a replica"),
+    (re.compile(r"[\d,.]+ per replica"), "SPEED per replica"),
     (re.compile(r"(\w*seconds\w*)[,=: ]+[-\d.e+]+"), r"\1 TIME"),
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?"), "DATE"),
 ]

@@ -50,6 +50,7 @@ from pele_ocl.pb_model import PBSolute, grid_around, grid_within
 SALT = (PBIon(1, 0.15), PBIon(-1, 0.15))
 SALTY = SolventModel(surface="lcpo", ionic_strength=0.15)
 RESIDUES_OF_LIGAND, NOISE = 4, 0.05  # NOISE : A, of every coordinate
+CALLS = 5  # for binding energies on a GPU
 RESIDUALS = tuple(10.0**-k for k in range(1, 7))
 COMMAND = [sys.executable, "-c", "from pele_ocl.cli import main; main()", "pb"]
 
@@ -243,7 +244,8 @@ def frames(
     """Print milliseconds per frame of MM/PBSA, three systems each: the last residues are the ligand; frames have noise.
 
     On CPUs the host time is the processor time of the main thread, since the kernels of PoCL run in other threads. On
-    GPUs threads solve some systems concurrently: stages overlap, and the host time is that of all threads.
+    GPUs threads solve some systems concurrently: stages overlap, and the host time is that of all threads. Binding
+    energies are computed in several calls there, of which the fastest and the median are printed.
     """
     atoms = structure(name)
     assert atoms.labels is not None
@@ -258,9 +260,11 @@ def frames(
     noise = np.random.default_rng(1).normal(0, NOISE, (count, len(atoms), 3))
     moved = atoms.positions + noise
     binding.evaluate_batch(moved[:2])  # builds the kernels
-    begun = seconds_of(device)
-    found = binding.evaluate_batch(moved)
-    all_seconds = seconds_of(device) - begun
+    calls_of_all = list[float]()
+    for _ in range(1 if device.kind == "CPU" else CALLS):
+        begun = seconds_of(device)
+        found = binding.evaluate_batch(moved)
+        calls_of_all.append(1e3 * (seconds_of(device) - begun) / count)
     positions = binding.systems.positions(moved)
     grids = binding.systems.grids(positions)
     conformations = [
@@ -288,7 +292,8 @@ def frames(
             row(f"of the equation: {stage}", f"{1e3 * spent / count:.2f}")
     row("equation", f"{1e3 * alone / count:.2f}")
     row("of it the host's processor time", f"{1e3 * of_host / count:.2f}")
-    row("binding energies, all terms", f"{1e3 * all_seconds / count:.2f}")
+    row("binding energies, all terms", f"{min(calls_of_all):.2f}")
+    row(f"the same, median of {len(calls_of_all)} calls", f"{np.median(calls_of_all):.2f}")
     row("mean of the reaction field's part, kcal/mol", f"{found.delta.pb.mean():.4f}")
     print()
     head("calls of the runtime", "a system")

@@ -45,7 +45,7 @@ def bench_options(variants: Iterable[str]) -> Callable[[Command], Command]:
         precisions_option(),
         device_option(),
         runs_option(),
-        json_option(" a line"),
+        json_option(" per line"),
         debug_option,
     ]  # fmt: skip
 
