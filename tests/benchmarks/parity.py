@@ -40,7 +40,7 @@ NAMES = {"BOND": "bond", "ANGLE": "angle", "DIHED": ("torsion", "improper"), "VD
          "ESURF": "nonpolar"}  # fmt: skip
 TABLE = Path(__file__).parent / "measured" / "parity.md"
 DIFFERING = (
-    "All differing numbers with their causes, and the tables of EPB and ENPOLAR, are in "
+    "All numbers that differ, with the cause of each, and the tables of EPB and ENPOLAR are in "
     "`tests/benchmarks/measured/parity.md`."
 )
 HALF = 0.51e-4  # kcal/mol, half of the last digit that they print
@@ -354,10 +354,10 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
     rows = [row for row in every if (row.istrng, row.accept) == (SALT, ACCEPT)]
     lines = [
         "", "## Poisson-Boltzmann: `&pb`", "",
-        "pbsa, with the input that MMPBSA.py writes for `&pb` with `inp = 1` and `istrng = 0.1`, compared with "
-        "`binding --mmpbsa`. "
-        "Energies are in kcal/mol, at 0.5 A (`scale = 2`, the default) and at 0.25 A; the limit is extrapolated from "
-        "both with second order in the spacing. `ptp1b_p` is `ptp1b_brs` with a phosphonate instead of a carboxylate.",
+        "In this section, pbsa is run with the input that MMPBSA.py writes for `&pb` with `inp = 1` and "
+        "`istrng = 0.1`, and compared with `binding --mmpbsa`. Energies are in kcal/mol and are computed with grid "
+        "spacings of 0.5 A (`scale = 2`, the default) and 0.25 A; their limit is extrapolated assuming an error of "
+        "second order in the spacing. `ptp1b_p` is `ptp1b_brs` with a phosphonate instead of a carboxylate.",
         "",
         "| complex | radiopt | system | EPB at 0.5 A, pbsa and ours | at 0.25 A | limit | difference of limits |",
         "|---|---|---|---|---|---|---|",
@@ -371,12 +371,12 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
              for of in (lambda row: row.theirs, lambda row: row.ours)]  # fmt: skip
     lines += [
         "",
-        f"- **Radii**: {wrong} of all atoms have radii that differ from those listed by pbsa, with either `radiopt`: "
-        "atoms with GAFF types keep the topology's radii in both programs.",
-        f"- **Spacing**: both programs converge to the same limit within {100 * apart:.2f} %. At 0.5 A pbsa is up to "
-        f"{100 * steps[0]:.2f} % above it and pele-ocl {100 * steps[1]:.2f} % below: pbsa uses weighted harmonic means "
-        "for edges cut by the surface (`smoothopt = 1`), pele-ocl exact fractions of the edges and only the reaction "
-        "field.",
+        f"- **Radii**: with either `radiopt`, {wrong or 'no'} atoms have a radius that differs from the one listed by "
+        "pbsa. Atoms with GAFF types keep the radii from the topology in both programs.",
+        f"- **Spacing**: both programs converge to the same limit to within {100 * apart:.2f} %. At 0.5 A, pbsa is up "
+        f"to {100 * steps[0]:.2f} % above the limit and pele-ocl up to {100 * steps[1]:.2f} % below it. pbsa uses "
+        "weighted harmonic means for edges cut by the surface (`smoothopt = 1`), whereas pele-ocl uses the exact "
+        "fractions of the edges and solves for the reaction field alone.",
     ]
     lines += [
         f'- **{row.case}, radiopt 1**: pbsa stops with "{row.theirs}", pele-ocl with "{row.ours}".' for row in refused
@@ -384,14 +384,16 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
     lines += _causes(every)
     for name, energies in shifts.items():
         lines.append(
-            "- **Position of the grid**: pbsa uses separate grids for complex, receptor and ligand, so their errors do "
-            f"not cancel. If {name} is moved by less than a step, its difference at 0.5 A, `radiopt = 0`, is "
+            "- **Position of the grid**: pbsa uses separate grids for the complex, the receptor and the ligand, so "
+            f"their errors do not cancel. If {name} is moved by less than one grid step, its difference at 0.5 A with "
+            "`radiopt = 0` is "
             f"{', '.join(f'{energy:.2f}' for energy in energies[:-1])} or {energies[-1]:.2f}, depending on the shift. "
-            "pele-ocl uses one grid around the complex for all three."
+            "pele-ocl uses one grid, placed around the complex, for all three."
         )
     lines += [
-        "- `fillratio` and `bcopt` of pbsa change only the last digit (`tyk2_cl`'s ligand: -5.9213 at 0.5 A with "
-        "`fillratio` 4 and 6, `bcopt` 5 and 6; `arcres` 0.05 gives -5.9245, `smoothopt` 2 -6.0807; limit -6.03).",
+        "- **Other options of pbsa**: `fillratio` and `bcopt` change at most the last digit. For example, the EPB of "
+        "the ligand of `tyk2_cl` at 0.5 A is -5.9213 with a `fillratio` of 4 or 6 and a `bcopt` of 5 or 6, -5.9245 "
+        "with an `arcres` of 0.05, and -6.0807 with a `smoothopt` of 2; its limit is -6.03.",
         "", "| complex | radiopt | system | ENPOLAR, pbsa and ours | of the area of pbsa's spheres |",
         "|---|---|---|---|---|",
     ]  # fmt: skip
@@ -403,9 +405,10 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
     worst = max(abs(row.areas / row.their_surface - 1) for row in whole)
     lines += [
         "",
-        "- **ENPOLAR**: pbsa's is 0.005 times the area accessible to the centre of a probe of 1.4 A around the "
-        f"spheres of EPB, with 366 points per atom; an area with 250 points is within {100 * worst:.1f} % of it. "
-        "pele-ocl uses LCPO, an approximation with its own radii, as MMPBSA.py does for `&gb`, with a note.",
+        "- **ENPOLAR**: in pbsa this is 0.005 times the area accessible to the centre of a probe of 1.4 A around the "
+        "spheres used for EPB, computed with 366 points per atom; an area computed with 250 points is within "
+        f"{100 * worst:.1f} % of it. Like MMPBSA.py for `&gb`, pele-ocl uses LCPO, an approximation with its own "
+        "radii, and prints a note.",
     ]
     return lines
 
@@ -426,7 +429,7 @@ def _causes(rows: list[PBRow]) -> list[str]:
         return ", ".join(f"{row.charge:+.0f}" for row in found)
 
     said = "; ".join(
-        f"of {case}, with {charges(case)} e, by {ions(case, lambda row: row.theirs)} in pbsa and "
+        f"for {case}, with charges of {charges(case)} e, by {ions(case, lambda row: row.theirs)} in pbsa and "
         f"{ions(case, lambda row: row.ours)} in pele-ocl" for case in CAUSES_OF
     )  # fmt: skip
     left = max(
@@ -435,11 +438,12 @@ def _causes(rows: list[PBRow]) -> list[str]:
     )  # fmt: skip
     ordered = sorted(rows, key=lambda row: (row.case, -row.accept, -row.istrng))
     return [
-        "- **Remaining differences with radiopt 0**: pbsa's residual and its ions. `accept = 0.001` stops its solver "
-        "early, and `eneopt = 2`, set by MMPBSA.py, is the energy in the potential of the induced surface charges "
-        "without that of the ions, which is important for large net charges. Salt of 0.1 mol/L changes "
-        f"EPB of complex, receptor and ligand {said}. With a residual of {TIGHT:g} and without salt the limits of the "
-        f"differences agree within {left:.2f}.",
+        "- **Remaining differences with radiopt 0** are due to the residual and the treatment of ions in pbsa. "
+        "`accept = 0.001` stops its solver early. `eneopt = 2`, which MMPBSA.py sets, computes the energy in the "
+        "potential of the induced surface charges and omits that of the ions, which is important for large net "
+        "charges. The EPB of complex, receptor and ligand changes as follows when 0.1 mol/L of salt is added: "
+        f"{said}. With a residual of {TIGHT:g} and without salt, the limits of the differences agree to within "
+        f"{left:.2f}.",
         "",
         "| complex | system | accept | istrng, mmol/L | EPB at 0.5 A, pbsa and ours | at 0.25 A | limit | difference "
         "of limits |",
@@ -480,12 +484,12 @@ def page(
         "",
         f"Written by `{command}` on {datetime.date.today().isoformat()}, with AmberTools 26.",
         "",
-        f"{len(cases)} complexes: those built by `tests/benchmarks/parity_build.py` from the public "
+        f"This page compares {len(cases)} complexes: those built by `tests/benchmarks/parity_build.py` from the public "
         "[protein-ligand-benchmark](https://github.com/openforcefield/protein-ligand-benchmark), and a zinc finger "
-        "with DNA; `ptp1b_p` has a phosphonate instead of a carboxylate. They have ff14SB, GAFF or GAFF2 and "
-        "Gasteiger charges, and are not minimized, so clashes test more "
-        f"digits. MMPBSA.py runs sander on NetCDF frames; sander is run with `gbsa = 1`. Of {len(rows):,} numbers that "
-        f"they print with four decimals, {equal:,} agree within one unit of the last digit in float32, the default, "
+        "with DNA. `ptp1b_p` has a phosphonate instead of a carboxylate. They use ff14SB and GAFF or GAFF2 with "
+        "Gasteiger charges, and are not minimized, so that clashes test more digits. MMPBSA.py runs sander on NetCDF "
+        f"frames; sander is also run directly with `gbsa = 1`. Of the {len(rows):,} numbers that they print with four "
+        f"decimals, {equal:,} agree to within one unit in the last digit in float32, which is the default, "
         f"and {in_float64:,} with `--precision float64`.",
         "",
         "| complex | igb | numbers | equal | equal in float64 | largest difference, kcal/mol | quantity |",
