@@ -19,7 +19,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -357,7 +357,7 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
         "In this section, pbsa is run with the input that MMPBSA.py writes for `&pb` with `inp = 1` and "
         "`istrng = 0.1`, and compared with `binding --mmpbsa`. Energies are in kcal/mol and are computed with grid "
         "spacings of 0.5 A (`scale = 2`, the default) and 0.25 A; their limit is extrapolated assuming an error of "
-        "second order in the spacing. `ptp1b_p` is `ptp1b_brs` with a phosphonate instead of a carboxylate.",
+        "second order in the spacing.",
         "",
         "| complex | radiopt | system | EPB at 0.5 A, pbsa and ours | at 0.25 A | limit | difference of limits |",
         "|---|---|---|---|---|---|---|",
@@ -391,9 +391,6 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
             "pele-ocl uses one grid, placed around the complex, for all three."
         )
     lines += [
-        "- **Other options of pbsa**: `fillratio` and `bcopt` change at most the last digit. For example, the EPB of "
-        "the ligand of `tyk2_cl` at 0.5 A is -5.9213 with a `fillratio` of 4 or 6 and a `bcopt` of 5 or 6, -5.9245 "
-        "with an `arcres` of 0.05, and -6.0807 with a `smoothopt` of 2; its limit is -6.03.",
         "", "| complex | radiopt | system | ENPOLAR, pbsa and ours | of the area of pbsa's spheres |",
         "|---|---|---|---|---|",
     ]  # fmt: skip
@@ -402,13 +399,11 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
             f"| {row.case} | {row.radiopt} | {row.system} | {row.their_surface:,.3f} and {row.our_surface:,.3f} | "
             f"{row.areas:,.3f} |"
         )
-    worst = max(abs(row.areas / row.their_surface - 1) for row in whole)
     lines += [
         "",
         "- **ENPOLAR**: in pbsa this is 0.005 times the area accessible to the centre of a probe of 1.4 A around the "
-        "spheres used for EPB, computed with 366 points per atom; an area computed with 250 points is within "
-        f"{100 * worst:.1f} % of it. Like MMPBSA.py for `&gb`, pele-ocl uses LCPO, an approximation with its own "
-        "radii, and prints a note.",
+        "spheres used for EPB. Like MMPBSA.py for `&gb`, pele-ocl uses LCPO, an approximation with its own radii, and "
+        "prints a note.",
     ]
     return lines
 
@@ -419,19 +414,6 @@ def _causes(rows: list[PBRow]) -> list[str]:
     if not rows:
         return []
 
-    def ions(case: str, of: Callable[[PBRow], tuple[float, ...]]) -> str:
-        tight = {(row.system, row.istrng): limit(of(row)) for row in rows if row.accept == TIGHT and row.case == case}
-        return ", ".join(f"{tight[system, SALT] - tight[system, 0.0]:.2f}" for system in PARTS)
-
-    def charges(case: str) -> str:
-        settings = case, TIGHT, 0.0
-        found = [row for row in rows if (row.case, row.accept, row.istrng) == settings and row.system in PARTS]
-        return ", ".join(f"{row.charge:+.0f}" for row in found)
-
-    said = "; ".join(
-        f"for {case}, with charges of {charges(case)} e, by {ions(case, lambda row: row.theirs)} in pbsa and "
-        f"{ions(case, lambda row: row.ours)} in pele-ocl" for case in CAUSES_OF
-    )  # fmt: skip
     left = max(
         abs(limit(row.ours) - limit(row.theirs)) for row in rows
         if (row.accept, row.istrng, row.system) == (TIGHT, 0.0, "delta")
@@ -441,8 +423,7 @@ def _causes(rows: list[PBRow]) -> list[str]:
         "- **Remaining differences with radiopt 0** are due to the residual and the treatment of ions in pbsa. "
         "`accept = 0.001` stops its solver early. `eneopt = 2`, which MMPBSA.py sets, computes the energy in the "
         "potential of the induced surface charges and omits that of the ions, which is important for large net "
-        "charges. The EPB of complex, receptor and ligand changes as follows when 0.1 mol/L of salt is added: "
-        f"{said}. With a residual of {TIGHT:g} and without salt, the limits of the differences agree to within "
+        f"charges. With a residual of {TIGHT:g} and without salt, the limits of the differences agree to within "
         f"{left:.2f}.",
         "",
         "| complex | system | accept | istrng, mmol/L | EPB at 0.5 A, pbsa and ours | at 0.25 A | limit | difference "
