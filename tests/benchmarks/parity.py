@@ -402,8 +402,7 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
     lines += [
         "",
         "- **ENPOLAR**: in pbsa this is 0.005 times the area accessible to the centre of a probe of 1.4 A around the "
-        "spheres used for EPB. Like MMPBSA.py for `&gb`, pele-ocl uses LCPO, an approximation with its own radii, and "
-        "prints a note.",
+        "spheres used for EPB. Like MMPBSA.py for `&gb`, pele-ocl uses LCPO, an approximation with its own radii.",
     ]
     return lines
 
