@@ -255,7 +255,7 @@ class Queue(Binder):
         return buffer
 
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
-        """Create an uninitialized buffer of n values, by default reals."""
+        """Create an uninitialized buffer of n values, by default reals; with a pool, it may be larger."""
         kind = np.dtype(dtype or self.dtype)
         size = max(1, n) * kind.itemsize
         if self.pool is not None:
