@@ -465,6 +465,21 @@ def test_memory_of_deleted_buffers_is_reused_in_the_queue(device, monkeypatch):
     assert device.buffers.now == before
 
 
+def test_memory_in_reference_cycles_is_freed_if_memory_is_short(device, monkeypatch):
+    """Also that of queues and computations that keep it for reuse."""
+    gc.collect()
+    before = device.held_bytes
+    with Queue(device, "float32").independent_queue(reuses_memory=True) as queue:
+        cycle = [queue.empty(5000), Scratch.kept(device, "test")]
+        cycle[1](queue.new_queue(True), "a", 5000)
+        cycle.append(cycle)
+        with monkeypatch.context() as short:
+            short.setattr(Device, "memory", device.held_bytes + 1000)
+            del cycle
+            device.require_memory(5000, 1000)
+        assert device.held_bytes <= before
+
+
 def test_more_pieces_than_before_are_moved(device):
     """Places that need a larger buffer, for a launch that was already bound."""
     queue, n, size = Queue(device, "float32"), 3000, 8
