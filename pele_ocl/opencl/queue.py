@@ -83,8 +83,8 @@ class Turns:
 
     def __init__(self) -> None:
         self.is_over = False
-        # The lock is acquired to change or read the next two attributes.
-        self._is_taken, self._lock = False, Lock()
+        self._lock = Lock()  # acquired to change or read the next two attributes
+        self._is_taken = False
         # Threads in the order of their turns. The lock of a thread is released when it may run. The function returns
         # whether its commands are complete; None if it does not wait for the device.
         self._others: deque[tuple[Lock, Callable[[], bool] | None]] = deque()
@@ -122,7 +122,7 @@ class Turns:
     def offer(self, before: Callable[[], object]) -> None:
         """Let another thread run if it waits for the device and its commands are complete. before : called before that
 
-        Raises CancelledError if all turns are over.
+        Raises CancelledError if all turns are over when this thread runs again.
         """
         found = self._next(of_device=True)
         if found is not None:
