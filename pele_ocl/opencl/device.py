@@ -103,7 +103,7 @@ class Device:
     buffers : bytes of buffers in use; mapped : bytes of host memory that the device accesses directly
     cached : buffers kept for reuse, the oldest first; released if memory is short, like the next five
     tables : small buffers by content
-    spare_buffers : unused buffers; pools : of the queues of `Queue.independent_queue` in use
+    spare_buffers : unused buffers; pools : those of queues that reuse memory
     staging : unused host arrays for large transfers; removed from the queue while in use
     results : host memory for large results, reused when they are deleted
     spare : unused command queues of `Queue.independent_queue`; further : all command queues created for it
