@@ -504,6 +504,17 @@ def test_a_part_keeps_the_memory_of_its_buffer_in_use(device):
         assert queue.empty(1000).int_ptr == where
 
 
+def test_values_go_through_reused_memory_and_parts(device):
+    """As through other buffers, by copies, since only whole buffers are mapped."""
+    with Queue(device, "float32").independent_queue(reuses_memory=True) as queue:
+        values, found = np.arange(10, dtype=np.float32)[None], np.empty(10, np.float32)
+        whole = queue.empty(1000)
+        for buffer in (whole, queue.part(whole, 0, 40)):
+            queue.write_launch_read(buffer, values, [], buffer, found)
+            queue.finish()
+            np.testing.assert_array_equal(found, values[0])
+
+
 def test_memory_is_freed_where_several_queues_use_it(device):
     before = device.buffers.now
     with Queue(device, "float32").independent_queue() as queue:

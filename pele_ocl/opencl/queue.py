@@ -27,7 +27,7 @@ from .building import get_kernel
 from .device import refusal
 from .interface import WORD
 from .kernel import Arguments, Kernel
-from .memory import LARGE, Buffer, BufferPool, CommandQueue, ask_for_large_pages, map_whole, part_of
+from .memory import LARGE, Buffer, BufferPool, CommandQueue, ask_for_large_pages, map_whole, part_of, shares_memory
 
 Event = cl.Event
 
@@ -681,7 +681,7 @@ class Queue(Binder):
         """
         command_queue, count, events = self.command_queue, len(values), list[Event]()
         try:
-            if not source.holds(values):
+            if not shares_memory(source, values):
                 events.append(cl.enqueue_copy(command_queue, source, values, is_blocking=False))
             for launch in launches:
                 offset = (launch.offset, 0, 0) if launch.offset else None
@@ -689,7 +689,7 @@ class Queue(Binder):
                 events.append(
                     cl.enqueue_nd_range_kernel(command_queue, launch.kernel_object, shape, launch.group, offset)
                 )
-            if not target.holds(array):
+            if not shares_memory(target, array):
                 events.append(cl.enqueue_copy(command_queue, array, target, is_blocking=False))
             command_queue.flush()
         except cl.Error as error:
